@@ -124,6 +124,7 @@ def detect(
     *,
     silent: Bool | None = None,
     single_class: Bool | None = None,
+    difficulty: F64 | None = None,
 ) -> Detections:
     """What the detector reports for `objects` in images of `size` [n_images, 2].
 
@@ -131,6 +132,7 @@ def detect(
     and higher scores for tighter boxes; `background` [n_images] further boxes hit nothing in
     particular and score low. Images marked `silent` get no detection at all; in images marked
     `single_class` all background has one class (more than any cap on boxes per class lets in).
+    `difficulty` [n_images] multiplies the localisation noise (bad weather, a dirty lens).
     """
     n_classes, n_images = len(probability), len(size)
     found = np.flatnonzero(rng.random(len(objects.image)) < detector.found)
@@ -140,6 +142,8 @@ def detect(
 
     # Tight for the first detection of an object, looser for its duplicates.
     noise = rng.gamma(1.3, 0.055, len(source)) * np.where(duplicate, 2.2, 1.0)
+    if difficulty is not None:
+        noise *= difficulty[objects.image[source]]
     near = jitter(rng, objects.box[source], noise)
     wrong = rng.random(len(source)) < detector.wrong_class
     other = (objects.label[source] + rng.integers(1, max(n_classes, 2), len(source))) % n_classes

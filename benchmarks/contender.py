@@ -1,0 +1,224 @@
+"""One evaluator, one process, one line of JSON: started by detection.py, once per measurement.
+
+    python contender.py CONTENDER FOLDER [WARM_UP_FOLDER]
+
+Prints wall and CPU seconds (user + system, all threads) of the import and of each step from files
+to numbers, the peak resident memory and the twelve COCO numbers. With a warm-up folder that small
+set is scored first, so that imports, compiled kernels and lazy initialisation are out of the way;
+without one the process does what a user's script would do, once.
+
+Needs nothing but the evaluator itself: it runs in the peers' interpreter as well. What evaluators
+print is discarded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+Lap = Callable[[str], None]
+Run = Callable[[Path, Lap], "list[float] | None"]
+
+AREAS_AND_CAPS = 12  # numbers in COCO's summary
+IOUS = [round(0.5 + 0.05 * i, 2) for i in range(10)]
+SCORES = [round(0.05 * i, 2) for i in range(1, 20)]
+SLICES = ["weather", "camera", "time_of_day"]
+ALL_METRICS = [
+    "AP",
+    "APAveragedOverIOUs",
+    "mAP",
+    "mAPAveragedOverIOUs",
+    "AR",
+    "mAR",
+    "Counts",
+    "Precision",
+    "Recall",
+    "F1",
+    "Accuracy",
+    "PrecisionRecallCurve",
+    "DetailedPrecisionRecallCurve",
+    "ConfusionMatrix",
+]
+PEERS = {  # contender: distribution, module of COCO, module of the evaluator, its class
+    "pycocotools": ("pycocotools", "pycocotools.coco", "pycocotools.cocoeval", "COCOeval"),
+    "faster-coco-eval": (
+        "faster-coco-eval",
+        "faster_coco_eval",
+        "faster_coco_eval",
+        "COCOeval_faster",
+    ),
+    "hotcoco": ("hotcoco", "hotcoco", "hotcoco", "COCOeval"),
+    "ultrafast-pycocotools": (
+        "ultrafast-pycocotools",
+        "ultrafast_pycocotools",
+        "ultrafast_pycocotools",
+        "COCOeval",
+    ),
+}
+
+
+def coco_peer(name: str) -> Run:
+    """An evaluator with pycocotools' interface, from the two JSON files."""
+    _, data_module, module, evaluator = PEERS[name]
+    coco = import_module(data_module).COCO
+    coco_eval = getattr(import_module(module), evaluator)
+
+    def run(folder: Path, lap: Lap) -> list[float]:
+        truths = coco(str(folder / "gt.json"))
+        results = truths.loadRes(str(folder / "dt.json"))
+        lap("load")
+        evaluation = coco_eval(truths, results, "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+        numbers = [float(x) for x in evaluation.stats[:AREAS_AND_CAPS]]
+        lap("evaluate")
+        return numbers
+
+    return run
+
+
+def valor_lite() -> Run:
+    """valor-lite's in-memory loader for boxes; Parquet is read and made into its objects first."""
+    import pyarrow.parquet as pq
+    from valor_lite.object_detection import BoundingBox, Detection, Loader
+
+    def boxes(path: Path) -> dict[int, list[Any]]:
+        table = pq.read_table(path).to_pydict()
+        scores = table.get("score")
+        by_datum: dict[int, list[Any]] = {}
+        for i, datum in enumerate(table["datum_id"]):
+            box = BoundingBox(
+                uid=str(i),
+                xmin=table["xmin"][i],
+                xmax=table["xmax"][i],
+                ymin=table["ymin"][i],
+                ymax=table["ymax"][i],
+                labels=[str(table["label_value"][i])],
+                scores=[scores[i]] if scores else [],
+            )
+            by_datum.setdefault(datum, []).append(box)
+        return by_datum
+
+    def run(folder: Path, lap: Lap) -> None:
+        predictions = boxes(folder / "predictions.parquet")
+        truths = boxes(folder / "groundtruths.parquet")
+        detections = [
+            Detection(
+                uid=str(datum),
+                groundtruths=truths.get(datum, []),
+                predictions=predictions.get(datum, []),
+            )
+            for datum in sorted(predictions.keys() | truths.keys())
+        ]
+        lap("load")
+        loader = Loader.in_memory()
+        loader.add_bounding_boxes(detections)
+        lap("ingest")
+        evaluator = loader.finalize()
+        lap("finalize")
+        evaluator.compute_precision_recall(iou_thresholds=IOUS, score_thresholds=SCORES)
+        lap("compute")
+
+    return run
+
+
+def evalengine(variant: str) -> Run:
+    """`evalengine-N`: the twelve numbers from Parquet with N threads; `-frames`: from dataframes in
+    memory, read in a step of its own; `-all`: every metric of the task, three slices, all frames.
+    """
+    import evalengine as ee
+
+    _, count, *rest = variant.split("-")
+    threads = int(count)
+
+    def twelve(predictions: object, truths: object) -> list[float]:
+        card = ee.score(predictions, truths, dialect="coco", threads=threads)
+        return [float(x) for x in card.to_coco()["stats"]]
+
+    def from_files(folder: Path, lap: Lap) -> list[float]:
+        numbers = twelve(folder / "predictions.parquet", folder / "groundtruths.parquet")
+        lap("evaluate")
+        return numbers
+
+    def from_frames(folder: Path, lap: Lap) -> list[float]:
+        import polars as pl
+
+        predictions = pl.read_parquet(folder / "predictions.parquet")
+        truths = pl.read_parquet(folder / "groundtruths.parquet")
+        lap("load")
+        numbers = twelve(predictions, truths)
+        lap("evaluate")
+        return numbers
+
+    def everything(folder: Path, lap: Lap) -> None:
+        card = ee.score(
+            folder / "predictions.parquet",
+            folder / "groundtruths.parquet",
+            dialect="standard",
+            metrics=ALL_METRICS,
+            iou_thresholds=IOUS,
+            score_thresholds=SCORES,
+            by=SLICES,
+            datums=folder / "datums.parquet",
+            threads=threads,
+        )
+        for frame in (card.metrics, card.curves, card.examples, card.confusion):
+            len(frame)
+        lap("evaluate")
+
+    return {"": from_files, "frames": from_frames, "all": everything}["".join(rest)]
+
+
+def prepare(contender: str) -> tuple[Run, str]:
+    """Import the contender; its function and its version."""
+    if contender.startswith("evalengine"):
+        return evalengine(contender), version("evalengine")
+    if contender == "valor-lite":
+        return valor_lite(), version("valor-lite")
+    return coco_peer(contender), version(PEERS[contender][0])
+
+
+def peak_megabytes() -> float:
+    """Peak resident memory of this process, in MB (ru_maxrss: bytes on macOS, KiB elsewhere)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
+
+
+def main() -> None:
+    contender, folder, *warm_up = sys.argv[1:]
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    laps: dict[str, dict[str, float]] = {}
+    last = (time.perf_counter(), time.process_time())
+
+    def lap(name: str) -> None:
+        nonlocal last
+        now = (time.perf_counter(), time.process_time())
+        laps[name] = {"wall": now[0] - last[0], "cpu": now[1] - last[1]}
+        last = now
+
+    run, installed = prepare(contender)
+    lap("import")
+    for small in warm_up:
+        run(Path(small), lambda name: None)
+    last = (time.perf_counter(), time.process_time())
+    numbers = run(Path(folder), lap)
+    json.dump(
+        {"laps": laps, "numbers": numbers, "peak_mb": peak_megabytes(), "version": installed},
+        answer,
+    )
+    answer.close()
+
+
+if __name__ == "__main__":
+    main()

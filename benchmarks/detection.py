@@ -1,0 +1,156 @@
+"""Time evalengine against other detection evaluators, side by side.
+
+    python benchmarks/detection.py small large start --peers-python PEERS/bin/python --write-docs
+
+`small` and `large` score the sets of detection_data.py; `start` measures what a user waits for
+before any work is done. Every measurement is a fresh process; contenders take turns, so that a
+busy moment of the machine hits all of them; figures are medians. PEERS is an environment with
+hotcoco, ultrafast-pycocotools, faster-coco-eval, pycocotools, valor-lite, numpy and pyarrow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from measuring import Failed, contend, in_process_sample, machine, medians, spawn
+from reporting import write_docs
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+OURS = ["evalengine-1", "evalengine-2", "evalengine-2-frames", "evalengine-2-all"]
+FAST = ["ultrafast-pycocotools", "hotcoco"]
+SLOW = ["faster-coco-eval", "pycocotools", "valor-lite"]
+REFERENCES = ["pycocotools", "ultrafast-pycocotools"]  # whose twelve numbers count, first found
+
+
+def score_size(size: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Measure all contenders on one set, in process and as whole processes."""
+    subprocess.run(
+        [options.python, HERE / "detection_data.py", "tiny", size, "--out", options.data],
+        check=True,
+    )
+    folder, tiny = options.data / size, options.data / "tiny"
+    slow = SLOW if size != "large" or options.slow_at_large else []
+    contenders = options.contenders or [*OURS, *FAST, *slow]
+    inside: dict[str, list[dict[str, float]]] = {}
+    whole: dict[str, list[dict[str, float]]] = {}
+    numbers: dict[str, list[list[float]]] = {}
+    versions: dict[str, str] = {}
+    failures: dict[str, str] = {}
+    for run in range(options.runs):
+        for contender in contenders:
+            if contender in failures or (contender in SLOW and run >= options.slow_runs):
+                continue
+            python = options.python if contender in OURS else options.peers_python
+            print(f"{size}, run {run + 1}: {contender}", file=sys.stderr)
+            try:
+                _, report = contend(python, contender, folder, tiny)
+                inside.setdefault(contender, []).append(in_process_sample(report))
+                versions[contender] = report["version"]
+                if report["numbers"] is not None:
+                    numbers.setdefault(contender, []).append(report["numbers"])
+                if contender in SLOW:  # start-up is nothing beside their run
+                    continue
+                process, report = contend(python, contender, folder, None)
+                sample = {"wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb}
+                sample["import_wall"] = report["laps"]["import"]["wall"]
+                whole.setdefault(contender, []).append(sample)
+                if report["numbers"] is not None:
+                    numbers[contender].append(report["numbers"])
+            except Failed as failure:
+                failures[contender] = str(failure)
+                print(f"  failed: {failure}", file=sys.stderr)
+    reference = next((name for name in REFERENCES if name in numbers), None)
+    return {
+        "section": size,
+        "contenders": {
+            name: {
+                "version": versions[name],
+                "runs": len(samples),
+                "in_process": medians(samples),
+                "whole": medians(whole[name]) if name in whole else None,
+                "numbers": numbers.get(name, [None])[0],
+                "difference": difference(numbers.get(name), numbers.get(reference or "")),
+                "samples": {"in_process": samples, "whole": whole.get(name, [])},
+            }
+            for name, samples in inside.items()
+        },
+        "failures": failures,
+        "reference": reference,
+    }
+
+
+def difference(mine: list[list[float]] | None, reference: list[list[float]] | None) -> float | None:
+    """Largest difference of any run's twelve numbers from the reference's; 0.0 means to the bit."""
+    if not mine or not reference:
+        return None
+    return max(abs(a - b) for run in mine for a, b in zip(run, reference[0], strict=True))
+
+
+def start_up(options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of the command's help, of a first run that compiles, and of a warm run."""
+    example = [
+        ROOT / "examples" / "detection" / f"{n}.parquet" for n in ("predictions", "groundtruths")
+    ]
+    command = Path(options.python).parent / "evalengine"  # the venv's, so links are not followed
+    figures: dict[str, list[dict[str, float]]] = {}
+
+    def take(name: str, *arguments: str | Path, cache: str | None = None) -> None:
+        process = spawn(arguments, {"EVALENGINE_CACHE_DIR": cache} if cache else None)
+        sample = {"wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb}
+        figures.setdefault(name, []).append(sample)
+
+    for _ in range(options.slow_runs):
+        with tempfile.TemporaryDirectory() as cache:
+            take("first", command, "score", *example, cache=cache)
+    spawn([command, "score", *example])
+    for _ in range(max(options.runs, 5)):
+        take("python", options.python, "-c", "pass")
+        take("help", command, "--help")
+        take("warm", command, "score", *example)
+    return {
+        "section": "start",
+        "figures": {name: medians(samples) for name, samples in figures.items()},
+        "samples": figures,
+    }
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Benchmark box detection.")
+    parser.add_argument("sections", nargs="+", choices=["small", "large", "start"])
+    parser.add_argument("--python", default=sys.executable, help="interpreter with evalengine")
+    parser.add_argument("--peers-python", default=sys.executable, help="interpreter with the peers")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--slow-runs", type=int, default=1, help="runs of the slow contenders")
+    parser.add_argument("--slow-at-large", action="store_true", help=f"run {SLOW} there as well")
+    parser.add_argument("--contenders", nargs="+", choices=[*OURS, *FAST, *SLOW])
+    parser.add_argument("--data", type=Path, default=HERE / ".data")
+    parser.add_argument("--out", type=Path, help="folder of the JSON (default: DATA/results)")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    out = options.out or options.data / "results"
+    out.mkdir(parents=True, exist_ok=True)
+    for section in options.sections:
+        context = {"machine": machine(), "date": datetime.date.today().isoformat()}
+        result = start_up(options) if section == "start" else score_size(section, options)
+        result |= context | {"runs": options.runs}
+        path = out / f"detection-{section}.json"
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(f"written: {path}", file=sys.stderr)
+        if options.write_docs:
+            write_docs(result, ROOT / "docs" / "benchmarks.md")
+
+
+if __name__ == "__main__":
+    main()

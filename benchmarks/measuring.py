@@ -1,0 +1,109 @@
+"""Fresh processes, their wall and CPU seconds and their peak memory; medians over runs.
+
+POSIX only (os.wait4). This module and its callers stay free of heavy imports: the kernel starts a
+child's peak-memory counter at its parent's size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+class Failed(Exception):
+    """A process that did not answer; the message is the last line it wrote to stderr."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """What one finished process cost, seen from outside."""
+
+    wall: float  # seconds, start-up and imports included
+    cpu: float  # seconds, user + system, all threads
+    peak_mb: float
+    output: str
+
+
+def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> Process:
+    """Run one command to its end."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+    assert process.stdout is not None and process.stderr is not None
+    # Contenders write one line to stdout and little to stderr: neither pipe can fill up.
+    output = process.stdout.read()
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    process.stderr.close()
+    if process.returncode != 0:
+        raise Failed((errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1])
+    peak = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
+    return Process(wall, usage.ru_utime + usage.ru_stime, peak, output)
+
+
+def contend(
+    python: str, contender: str, folder: Path, warm_up: Path | None
+) -> tuple[Process, dict[str, Any]]:
+    """One measurement of one contender: the process and what contender.py reported."""
+    environment = {}
+    if contender.startswith("evalengine"):
+        # "One thread" has to hold for the dataframe library that reads the files as well.
+        environment["POLARS_MAX_THREADS"] = contender.split("-")[1]
+    # -P: this folder's module names must not hide those of the contender's own dependencies.
+    command = [python, "-P", HERE / "contender.py", contender, folder, *([warm_up] * bool(warm_up))]
+    process = spawn(command, environment)
+    return process, json.loads(process.output.splitlines()[-1])
+
+
+def medians(samples: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The median of every key over the runs."""
+    return {key: statistics.median(sample[key] for sample in samples) for key in samples[0]}
+
+
+def in_process_sample(report: dict[str, Any]) -> dict[str, float]:
+    """One run's steps as flat figures; `total` is everything after the import."""
+    sample: dict[str, float] = {"peak_mb": report["peak_mb"]}
+    for kind in ("wall", "cpu"):
+        steps = {name: lap[kind] for name, lap in report["laps"].items()}
+        sample |= {f"{name}_{kind}": seconds for name, seconds in steps.items()}
+        sample[f"total_{kind}"] = sum(steps.values()) - steps["import"]
+        sample[f"loaded_{kind}"] = sample[f"total_{kind}"] - steps.get("load", 0.0)
+    return sample
+
+
+def machine() -> dict[str, Any]:
+    """The machine as far as it matters for the figures."""
+    model = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "load_average": round(os.getloadavg()[0], 2),
+    }

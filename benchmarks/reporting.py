@@ -1,0 +1,233 @@
+"""Benchmark results as Markdown, written between markers into docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+PEERS = ["ultrafast-pycocotools", "hotcoco", "faster-coco-eval", "pycocotools"]
+NAMES = {
+    "evalengine-1": "**evalengine**, 1 thread",
+    "evalengine-2": "**evalengine**, 2 threads",
+    "evalengine-2-frames": "**evalengine**, 2 threads, dataframes in memory",
+    "evalengine-2-all": "**evalengine**, 2 threads, all metrics",
+}
+TITLES = {
+    "small": "Boxes, 5,000 images x 80 classes, 251 k detections, 35.5 k ground truths",
+    "large": "Boxes, 40,000 images x 365 classes, 4.0 M detections, 595 k ground truths",
+    "start": "Start-up and compilation",
+}
+HEADER = """# Benchmarks
+
+Measured by the scripts in `benchmarks/`, as they came out, losses included. Ratios travel from
+machine to machine, absolute times do not. Everything between markers is written by the scripts;
+repeat it with the command under each table.
+"""
+ABOUT_SCORING = """\
+From files to COCO's twelve numbers, every measurement in a fresh process, contenders taking turns.
+evalengine reads Parquet, the others the same boxes as COCO JSON (the one format they read). CPU is
+user + system seconds over all threads. *Loaded* leaves reading out: for the peers the JSON is
+parsed and indexed before the clock starts, for evalengine (its row with dataframes) the Parquet
+files are read into dataframes. *Relative* is to the fastest peer's figure of the same column: below
+1 is faster than every peer. Peers use as many threads as they like.
+"""
+IN_PROCESS = (
+    "In process: imports done, kernels compiled, one tiny set scored before the clock starts."
+)
+WHOLE = """\
+Whole process: interpreter start, imports, files to numbers, exit, seen from outside; compiled
+kernels come from the disk cache."""
+ABOUT_VALOR = """\
+valor-lite computes other metrics by other rules (every score threshold, no crowd, no area ranges):
+its numbers are not comparable with COCO's and its time is here for orientation. Its *loaded* is
+ingest, finalise and compute in memory, its objects having been built."""
+ABOUT_ALL = """\
+*All metrics* is {count} metrics in the standard dialect at 10 IoU and 19 score thresholds, with
+confusion matrix, per class, three slice columns and all frames made, against the twelve numbers."""
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table whose first column is text and the rest figures."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def relative(value: float | None, best: float | None) -> str:
+    return "" if value is None or not best else f"{value / best:.2f}"
+
+
+def best(contenders: dict[str, Any], kind: str, key: str) -> float | None:
+    """The lowest figure among the peers that compute COCO's numbers."""
+    values = [contenders[n][kind][key] for n in PEERS if n in contenders and contenders[n][kind]]
+    return min(values, default=None)
+
+
+def agreement(contender: dict[str, Any]) -> str:
+    gap = contender["difference"]
+    if gap is None:
+        return "other metrics"
+    return "identical to the bit" if gap == 0 else f"differ by up to {gap:.1e}"
+
+
+def in_process_table(contenders: dict[str, Any], reference: str | None) -> str:
+    kind = "in_process"
+    wall, cpu = (best(contenders, kind, f"total_{k}") for k in ("wall", "cpu"))
+    rows = []
+    for name, contender in contenders.items():
+        f = contender[kind]
+        split = "load_wall" in f  # reading could be timed apart
+        same = contender["difference"] is not None  # else other work: no ratio
+        rows.append(
+            [
+                NAMES.get(name, f"{name} {contender['version']}"),
+                seconds(f["total_wall"]),
+                relative(f["total_wall"], wall if same else None),
+                seconds(f["total_cpu"]),
+                relative(f["total_cpu"], cpu if same else None),
+                seconds(f["loaded_wall"] if split else None),
+                seconds(f["loaded_cpu"] if split else None),
+                "reference" if name == reference else agreement(contender),
+            ]
+        )
+    header = ["", "wall s", "relative", "CPU s", "relative", "wall s, loaded", "CPU s, loaded"]
+    return table([*header, "12 numbers"], rows)
+
+
+def whole_table(contenders: dict[str, Any]) -> str:
+    wall, cpu, peak = (best(contenders, "whole", k) for k in ("wall", "cpu", "peak_mb"))
+    rows = []
+    for name, contender in contenders.items():
+        f = contender["whole"]
+        if f and contender["difference"] is not None:
+            rows.append(
+                [
+                    NAMES.get(name, f"{name} {contender['version']}"),
+                    seconds(f["wall"]),
+                    relative(f["wall"], wall),
+                    seconds(f["cpu"]),
+                    relative(f["cpu"], cpu),
+                    f"{f['peak_mb']:.0f}",
+                    relative(f["peak_mb"], peak),
+                    seconds(f["import_wall"]),
+                ]
+            )
+    header = ["", "wall s", "relative", "CPU s", "relative", "peak MB", "relative"]
+    return table([*header, "of it import, wall s"], rows)
+
+
+def goals(size: str, contenders: dict[str, Any]) -> str:
+    """The project's targets for this size beside what was measured."""
+    ours, alone = contenders.get("evalengine-2"), contenders.get("evalengine-1")
+    everything = contenders.get("evalengine-2-all")
+    if not ours or best(contenders, "whole", "wall") is None:
+        return ""
+
+    def ratio(kind: str, key: str) -> float:
+        return float(ours[kind][key] / best(contenders, kind, key))
+
+    inside = {"small": 1 / 3, "large": 1 / 2}[size]
+    lines = [
+        ("in process, wall, against the fastest peer", ratio("in_process", "total_wall"), inside),
+        ("in process, CPU, against the thriftiest peer", ratio("in_process", "total_cpu"), inside),
+        (
+            "whole process, wall, against the fastest peer",
+            ratio("whole", "wall"),
+            {"small": 2.5, "large": 1 / 1.5}[size],
+        ),
+    ]
+    if size == "large":
+        lines.append(("peak memory, against the leanest peer", ratio("whole", "peak_mb"), 1.0))
+    if alone:
+        gain = ours["in_process"]["total_wall"] / alone["in_process"]["total_wall"]
+        lines.append(("two threads against one, wall", gain, 1.0))
+    if everything:
+        for kind, word in (("wall", "wall"), ("cpu", "CPU")):
+            cost = everything["in_process"][f"total_{kind}"] / ours["in_process"][f"total_{kind}"]
+            limit = {"small": 8.0, "large": 4.0}[size]
+            lines.append((f"all metrics against the twelve numbers, {word}", cost, limit))
+    rows = [
+        [name, f"{value:.2f}", f"{limit:.2f}", "met" if value <= limit else "**missed**"]
+        for name, value, limit in lines
+    ]
+    return table(["evalengine, 2 threads", "measured", "at most", ""], rows)
+
+
+def scoring(result: dict[str, Any]) -> list[str]:
+    contenders, size = result["contenders"], result["section"]
+    peers_seen = [n for n in PEERS if n in contenders]
+    parts = [ABOUT_SCORING]
+    if result["reference"]:
+        parts[0] += f"*12 numbers* are compared with {result['reference']}'s, in every run.\n"
+    parts += [IN_PROCESS, in_process_table(contenders, result["reference"])]
+    if any(c["whole"] for c in contenders.values()):
+        parts += [WHOLE, whole_table(contenders)]
+    if "valor-lite" in contenders:
+        parts.append(ABOUT_VALOR)
+    if "evalengine-2-all" in contenders:
+        from contender import ALL_METRICS
+
+        parts.append(ABOUT_ALL.format(count=len(ALL_METRICS)))
+    if peers_seen and (met := goals(size, contenders)):
+        parts.append(met)
+    for name, failure in result["failures"].items():
+        parts.append(f"{name} could not be measured ({failure.split(':')[0]}).")
+    slow = sorted({c["runs"] for c in contenders.values()} - {result["runs"]})
+    runs = f"medians of {result['runs']} runs"
+    if slow:
+        runs += f" ({', '.join(map(str, slow))} for the slowest)"
+    return [*parts, footer(result, runs)]
+
+
+def starting(result: dict[str, Any]) -> list[str]:
+    f = {name: figure["wall"] for name, figure in result["figures"].items()}
+    added = f["first"] - f["warm"]
+    lines: list[tuple[str, float, float | None]] = [
+        ("bare interpreter, `python -c pass`", f["python"], None),
+        ("`evalengine --help`", f["help"], 0.15),
+        ("`evalengine score` of the bundled example, warm", f["warm"], 1.0),
+        ("the same with an empty kernel cache (first run ever)", f["first"], None),
+        ("of it compilation", added, 6.0),
+    ]
+    rows = []
+    for name, value, limit in lines:
+        verdict = "" if limit is None else "met" if value <= limit else "**missed**"
+        rows.append([name, f"{value:.2f}", "" if limit is None else f"{limit:.2f}", verdict])
+    about = "Wall seconds of whole processes, default metrics."
+    runs = f"medians of {max(result['runs'], 5)} runs; first runs {len(result['samples']['first'])}"
+    return [about, table(["", "wall s", "at most", ""], rows), footer(result, runs)]
+
+
+def footer(result: dict[str, Any], runs: str) -> str:
+    """Where, when and how it was measured."""
+    m = result["machine"]
+    return (
+        f"{m['cpu']}, {m['cores']} cores (shared; load average {m['load_average']} at the start), "
+        f"{m['system']}, Python {m['python']}, {result['date']}; {runs}. Repeat with "
+        f"`python benchmarks/detection.py {result['section']} --runs {result['runs']} "
+        "--peers-python PEERS/bin/python --write-docs`."
+    )
+
+
+def section(result: dict[str, Any]) -> str:
+    """One section with its markers."""
+    name = result["section"]
+    body = starting(result) if name == "start" else scoring(result)
+    text = "\n\n".join(part.rstrip() for part in [f"## {TITLES[name]}", *body])
+    return f"<!-- benchmark {name}: begin -->\n{text}\n<!-- benchmark {name}: end -->\n"
+
+
+def write_docs(result: dict[str, Any], path: Path) -> None:
+    """Put one section in place of its predecessor, or at the end of the page."""
+    page = path.read_text(encoding="utf-8") if path.exists() else HEADER
+    name, text = result["section"], section(result)
+    pattern = re.compile(
+        rf"<!-- benchmark {name}: begin -->.*?<!-- benchmark {name}: end -->\n", re.DOTALL
+    )
+    page = pattern.sub(lambda _: text, page) if pattern.search(page) else f"{page}\n{text}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
