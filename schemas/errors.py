@@ -1,0 +1,57 @@
+"""What can go wrong, in words that name the column, the count, the rows and the way out.
+
+Every error a user can cause is a :class:`EvalengineError`, which is a ``ValueError``; the command
+exits with 2 on those and with 3 on anything else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EvalengineError(ValueError):
+    """Base of every error that input or options can cause."""
+
+
+class InputError(EvalengineError):
+    """A table breaks its contract: missing column, wrong type, null, NaN, inverted box, ..."""
+
+
+class ReadError(InputError):
+    """A file is missing, truncated, of an unknown format, or cannot be read."""
+
+
+class OptionError(EvalengineError):
+    """An option, metric, dialect or column name that does not exist or does not fit."""
+
+
+class ResultError(EvalengineError):
+    """A question a scorecard cannot answer: no such metric in it, or more than one such row."""
+
+
+def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
+    """`` Did you mean 'mAP'?`` for the nearest known words, or an empty string.
+
+    Case is ignored when looking for the nearest.
+    """
+    by_folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), by_folded, n=n, cutoff=0.5)
+    if not near:
+        return ""
+    return " Did you mean " + " or ".join(repr(by_folded[name]) for name in near) + "?"
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> str:
+    """One line for a name that does not exist: what was written, the nearest, and all there are.
+
+    Args:
+        kind: what the word was meant to be, e.g. ``"metric"``.
+        word: what the user wrote.
+        known: every valid name.
+    """
+    names = list(known)
+    return (
+        f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
+        f" Known: {', '.join(sorted(names, key=str.casefold))}."
+    )

@@ -1,0 +1,181 @@
+"""Options: one immutable object, the same in Python, in the shell and in TOML.
+
+A field left at None takes the default of the dialect, then of the task; what was given and what
+was not stays distinguishable, since some defaults follow from what was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from .errors import OptionError, unknown
+
+Where = str | Mapping[str, str]
+
+
+def _meta(description: str, example: str = "") -> msgspec.Meta:
+    return msgspec.Meta(description=description, examples=[example] if example else None)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything ``score`` can be told besides the tables.
+
+    Example:
+        >>> import evalengine as ee
+        >>> nightly = ee.Options(dialect="coco", by=("weather",))
+    """
+
+    task: Annotated[
+        str | None, _meta("Task; follows from the columns unless given.", "detection")
+    ] = None
+    dialect: Annotated[
+        str, _meta("Named rule set: standard, or the reference to agree with.", "coco")
+    ] = "standard"
+    metrics: Annotated[
+        tuple[str, ...] | None, _meta("Metrics to compute; the task's default set unless given.")
+    ] = None
+    by: Annotated[
+        tuple[str, ...], _meta("Slice columns; 'a*b' crosses two.", "weather*camera")
+    ] = ()
+    where: Annotated[
+        dict[str, str] | str | None,
+        _meta(
+            "SQL condition on rows, applied to every side that has its columns; or one per side"
+            " under 'predictions' and 'ground_truths'.",
+            "score > 0.1",
+        ),
+    ] = None
+    columns: Annotated[
+        dict[str, str] | None, _meta("Own column names: {'mine': 'datum_id'}.", "mine=datum_id")
+    ] = None
+    label_map: Annotated[
+        Any,
+        _meta(
+            "Rename or merge labels: {'van': 'car'}, or (key, value) pairs on either side; may"
+            " change key and value.",
+            "van=car",
+        ),
+    ] = None
+    box_format: Annotated[
+        str | None,
+        _meta("What a list column 'bbox' holds: xyxy, xywh or cxcywh.", "xywh"),
+    ] = None
+    iou_type: Annotated[
+        str | None,
+        _meta("Geometry to compare; the most detailed on both sides unless given.", "bbox"),
+    ] = None
+    iou_thresholds: Annotated[
+        tuple[float, ...] | None, _meta("IoU thresholds, in (0, 1]; 0.50 to 0.95 by 0.05.", "0.5")
+    ] = None
+    iou_thresholds_to_return: Annotated[
+        tuple[float, ...] | None,
+        _meta("Those of them that get AP and mAP rows of their own; 0.5 and 0.75.", "0.5"),
+    ] = None
+    score_thresholds: Annotated[
+        tuple[float, ...] | None,
+        _meta("Score thresholds of curves and counts; 0.05 to 0.95 by 0.05.", "0.5"),
+    ] = None
+    recall_score_threshold: Annotated[
+        float | None, _meta("Lowest score of a true positive in AR and mAR; 0.", "0.3")
+    ] = None
+    pr_curve_iou_threshold: Annotated[
+        float | None, _meta("IoU threshold of the score-threshold curves; 0.5.", "0.5")
+    ] = None
+    pr_curve_max_examples: Annotated[
+        int | None, _meta("Examples per cell of the detailed curves; 1.", "3")
+    ] = None
+    max_detections: Annotated[
+        tuple[int, ...] | None,
+        _meta("Caps per datum and label, best scores first; none in standard.", "100"),
+    ] = None
+    area_ranges: Annotated[
+        dict[str, tuple[float, float]] | None,
+        _meta("Named area ranges in squared pixels, both ends included.", "small=0:1024"),
+    ] = None
+    threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
+
+    def replace(self, **changes: Any) -> Options:
+        """A copy with some fields changed; a mistyped name answers with the nearest right one."""
+        return msgspec.structs.replace(self, **checked_names(changes))
+
+
+FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(Options))
+
+_TUPLES = {
+    "metrics": str,
+    "by": str,
+    "iou_thresholds": float,
+    "iou_thresholds_to_return": float,
+    "score_thresholds": float,
+    "max_detections": int,
+}
+
+
+def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping itself, once every name in it is an option.
+
+    Raises:
+        OptionError: naming the first unknown option and the nearest right one.
+    """
+    for name in given:
+        if name not in FIELDS:
+            raise OptionError(unknown("option", name, FIELDS))
+    return dict(given)
+
+
+def make_options(base: Options | None = None, **given: Any) -> Options:
+    """Options from loosely typed values: scalars become tuples, None means not given.
+
+    Args:
+        base: options to start from; what is given here wins.
+        **given: any field of :class:`Options`.
+
+    Raises:
+        OptionError: an unknown name, or a value of the wrong type.
+    """
+    changes = {k: v for k, v in checked_names(given).items() if v is not None}
+    for name, kind in _TUPLES.items():
+        if name in changes:
+            changes[name] = _as_tuple(name, changes[name], kind)
+    if "area_ranges" in changes:
+        changes["area_ranges"] = _as_ranges(changes["area_ranges"])
+    merged = {field: getattr(base, field) for field in FIELDS} if base is not None else {}
+    merged.update(changes)
+    try:
+        options = msgspec.convert(
+            {k: v for k, v in merged.items() if k != "label_map"}, Options, strict=False
+        )
+    except msgspec.ValidationError as error:
+        raise OptionError(f"option {_path(error)}: {error}") from None
+    if merged.get("label_map") is not None:
+        options = msgspec.structs.replace(options, label_map=merged["label_map"])
+    return options
+
+
+def _path(error: Exception) -> str:
+    text = str(error)
+    return text.split("`$.")[1].split("`")[0].split("[")[0] if "`$." in text else "value"
+
+
+def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
+    if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
+        if hasattr(value, "tolist"):
+            value = value.tolist()
+        value = value if isinstance(value, (list, tuple)) else [value]
+    try:
+        return tuple(kind(item) for item in value)
+    except (TypeError, ValueError):
+        raise OptionError(f"{name}={value!r}: every item must be {kind.__name__}.") from None
+
+
+def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
+    try:
+        return {str(k): (float(lo), float(hi)) for k, (lo, hi) in dict(value).items()}
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"area_ranges={value!r}: write a mapping of names to (low, high), such as"
+            " {'small': (0, 1024)}."
+        ) from None

@@ -1,0 +1,149 @@
+"""Output frames: their columns and dtypes, in order.
+
+``datum_id``, ``label_value``, ``actual``, ``predicted`` and ``matched_annotation_id`` keep the
+dtype the input had (integer or string), so they stand here as ``None`` and are filled in when a
+frame is made. Frames hold null, never NaN.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+Schema = dict[str, pl.DataType | type[pl.DataType] | None]
+
+METRICS: Schema = {
+    "metric": pl.String,
+    "statistic": pl.String,
+    "label_key": pl.String,
+    "label_value": None,
+    "average": pl.String,
+    "iou_threshold": pl.Float64,
+    "score_threshold": pl.Float64,
+    "k": pl.Int64,
+    "area": pl.String,
+    "max_detections": pl.Int64,
+    "slice": pl.String,
+    "slice_value": pl.String,
+    "value": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "support": pl.Int64,
+    "scored": pl.Int64,
+    "reason": pl.String,
+    "parameters": pl.String,
+}
+"""One row per number; columns that do not apply are null; an undefined value has a reason."""
+
+CURVES: Schema = {
+    "curve": pl.String,
+    "label_key": pl.String,
+    "label_value": None,
+    "iou_threshold": pl.Float64,
+    "score_threshold": pl.Float64,
+    "area": pl.String,
+    "max_detections": pl.Int64,
+    "slice": pl.String,
+    "slice_value": pl.String,
+    "tp": pl.Int64,
+    "fp": pl.Int64,
+    "fn": pl.Int64,
+    "tn": pl.Int64,
+    "precision": pl.Float64,
+    "recall": pl.Float64,
+    "f1": pl.Float64,
+    "fpr": pl.Float64,
+    "accuracy": pl.Float64,
+}
+"""One row per point of a curve."""
+
+EXAMPLES: Schema = {
+    "dataset": pl.String,
+    "label_key": pl.String,
+    "label_value": None,
+    "iou_threshold": pl.Float64,
+    "score_threshold": pl.Float64,
+    "outcome": pl.String,
+    "observation": pl.String,
+    "count": pl.Int64,
+    "datum_id": None,
+    "geometry": pl.String,
+}
+"""Cells of the detailed curve: one row per example, one with null datum_id where there is none.
+
+``outcome`` is tp, fp, fn or tn; ``observation`` is all, misclassifications, hallucinations,
+duplicates or no_predictions; ``count`` is the whole cell's, repeated on each of its examples.
+"""
+
+CONFUSION: Schema = {
+    "label_key": pl.String,
+    "actual": None,
+    "predicted": None,
+    "iou_threshold": pl.Float64,
+    "score_threshold": pl.Float64,
+    "slice": pl.String,
+    "slice_value": pl.String,
+    "count": pl.Int64,
+}
+"""Sparse confusion counts; null actual = hallucination, null predicted = missed."""
+
+OUTCOMES: Schema = {
+    "datum_id": None,
+    "label_key": pl.String,
+    "label_value": None,
+    "iou_threshold": pl.Float64,
+    "score_threshold": pl.Float64,
+    "outcome": pl.String,
+    "score": pl.Float64,
+    "iou": pl.Float64,
+    "matched_annotation_id": None,
+}
+"""One row per prediction or missed ground truth."""
+
+PER_DATUM: Schema = {
+    "datum_id": None,
+    "metric": pl.String,
+    "statistic": pl.String,
+    "k": pl.Int64,
+    "value": pl.Float64,
+    "status": pl.String,
+}
+"""One row per datum, metric, statistic and k."""
+
+FRAMES: dict[str, Schema] = {
+    "metrics": METRICS,
+    "curves": CURVES,
+    "examples": EXAMPLES,
+    "confusion": CONFUSION,
+    "outcomes": OUTCOMES,
+    "per_datum": PER_DATUM,
+}
+
+
+def frame_schema(
+    name: str, *, label: pl.DataType | None = None, datum: pl.DataType | None = None
+) -> dict[str, pl.DataType]:
+    """The schema of an output frame with the input's own dtypes filled in.
+
+    Args:
+        name: a key of :data:`FRAMES`.
+        label: dtype of label values (``label_value``, ``actual``, ``predicted``); String if None.
+        datum: dtype of datum and annotation ids; String if None.
+    """
+    fill = {
+        "label_value": label,
+        "actual": label,
+        "predicted": label,
+        "datum_id": datum,
+    }
+    schema: dict[str, pl.DataType] = {}
+    for column, dtype in FRAMES[name].items():
+        chosen = dtype if dtype is not None else fill.get(column) or pl.String()
+        schema[column] = chosen() if isinstance(chosen, type) else chosen
+    return schema
+
+
+def empty_frame(
+    name: str, *, label: pl.DataType | None = None, datum: pl.DataType | None = None
+) -> pl.DataFrame:
+    """An output frame of the right schema without rows."""
+    return pl.DataFrame(schema=frame_schema(name, label=label, datum=datum))
