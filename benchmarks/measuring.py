@@ -45,7 +45,8 @@ def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = No
         text=True,
         env={**os.environ, **(environment or {})},
     )
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     # Contenders write one line to stdout and little to stderr: neither pipe can fill up.
     output = process.stdout.read()
     errors = process.stderr.read()
