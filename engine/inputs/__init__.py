@@ -1,0 +1,1 @@
+"""Any table to checked frames: names, dtypes, conditions, checks, slices, label maps."""

@@ -1,0 +1,291 @@
+"""Boxes in every shape users have them: corners, corner and extent, centre and extent, one list.
+
+Whatever the source, the result is ``xmin, ymin, xmax, ymax``; a source that gives extents also
+keeps them as ``box_width, box_height``, since ``xmax - xmin`` may round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas import tables
+from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.tables import Column
+
+from . import dtypes
+from .finding import Finder
+from .problems import Note, Problem
+
+FORMATS = ("xyxy", "xywh", "cxcywh")
+CORNERS = (tables.XMIN, tables.YMIN, tables.XMAX, tables.YMAX)
+CORNER_NAMES = tuple(column.name for column in CORNERS)
+EXTENTS = (tables.BOX_WIDTH, tables.BOX_HEIGHT)
+LENGTH = "__bbox_length"
+"""Helper column: how many numbers a list box holds; checked, then dropped."""
+
+_X0Y0X1Y1 = ("x0", "y0", "x1", "y1")
+_ORIGINS = (("x", "y"), ("bbox_x", "bbox_y"), ("box_x", "box_y"))
+_CENTRES = (
+    ("cx", "cy"), ("x_center", "y_center"), ("xcenter", "ycenter"),
+    ("center_x", "center_y"), ("xc", "yc"),
+)  # fmt: skip
+_EXTENTS = (
+    ("w", "h"), ("bbox_width", "bbox_height"), ("bbox_w", "bbox_h"), ("box_w", "box_h"),
+    ("width", "height"),
+)  # fmt: skip
+
+
+class Boxes(msgspec.Struct):
+    """How to compute the box columns of one table.
+
+    Attributes:
+        exprs: canonical name to expression.
+        recognised: own column to the canonical ones it became.
+        notes: what was left unused.
+    """
+
+    exprs: dict[str, pl.Expr] = msgspec.field(default_factory=dict)
+    recognised: dict[str, str] = msgspec.field(default_factory=dict)
+    notes: list[Note] = msgspec.field(default_factory=list)
+
+
+def find_boxes(find: Finder, box_format: str | None) -> Boxes:
+    """Recognise a table's boxes; what is wrong goes to ``find.problems``.
+
+    Args:
+        find: the table's columns.
+        box_format: what a list column holds: xyxy, xywh or cxcywh.
+
+    Raises:
+        OptionError: a box_format that does not exist.
+    """
+    if box_format is not None and box_format not in FORMATS:
+        raise OptionError(unknown("box_format", box_format, FORMATS))
+    quadruple = _four(find)
+    bbox = find.find(tables.BBOX)
+    if quadruple is None and bbox is None:
+        _nothing(find)
+        return Boxes()
+    if quadruple is None:
+        assert bbox is not None
+        return _from_one_column(find, bbox, box_format)
+    form, names = quadruple
+    boxes = _from_four(find, form, names)
+    if bbox is not None:
+        used = ", ".join(names)
+        boxes.notes.append(
+            Note("unused_column", f"{find.side}: column {bbox!r} is not used; the boxes are"
+                 f" those of {used}.")
+        )  # fmt: skip
+    return boxes
+
+
+def _four(find: Finder) -> tuple[str, tuple[str, ...]] | None:
+    """The four columns that hold boxes and their form, or None."""
+    found = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
+    corners = found["xmin"], found["ymin"], found["xmax"], found["ymax"]
+    if not any(corners):
+        layout = _pair(find, (_X0Y0X1Y1,))
+        if layout and not find.candidates(("x2", "y2")):
+            find.used.update(layout)
+            return "xyxy", layout
+    for column in CORNERS:
+        if found[column.name] is None:
+            found[column.name] = find.by_alias(column)
+    start = _both(found["xmin"], found["ymin"])
+    end = _both(found["xmax"], found["ymax"])
+    if start and end:
+        both = _both(found["box_width"], found["box_height"])
+        return "xyxy", start + end + (both or ())
+    form = "xywh"
+    start = start or _pair(find, _ORIGINS)
+    if start is None:
+        form, start = "cxcywh", _pair(find, _CENTRES)
+    if start is None or found["xmax"] or found["ymax"]:
+        _incomplete(find, found)
+        return None
+    extent = _both(found["box_width"], found["box_height"]) or _extent(find)
+    if extent is None:
+        _incomplete(find, found)
+        return None
+    find.used.update(start + extent)
+    return form, start + extent
+
+
+def _both(first: str | None, second: str | None) -> tuple[str, ...] | None:
+    return (first, second) if first is not None and second is not None else None
+
+
+def _pair(find: Finder, pairs: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The first tuple of names of which every one is an unclaimed column."""
+    for names in pairs:
+        found = [find.candidates((name,)) for name in names]
+        if all(len(columns) == 1 for columns in found):
+            return tuple(columns[0] for columns in found)
+    return None
+
+
+def _extent(find: Finder) -> tuple[str, ...] | None:
+    """Width and height of the boxes; two pairs of them are a problem, not a guess."""
+    pairs = [pair for names in _EXTENTS if (pair := _pair(find, (names,)))]
+    if len(pairs) > 1:
+        first, second = pairs[0], pairs[1]
+        find.problems.append(
+            Problem(
+                find.side,
+                "box_width",
+                f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each"
+                f' be the box\'s extent. Say which: write columns={{"{first[0]}": "box_width",'
+                f' "{first[1]}": "box_height"}} or the same with {second[0]!r}, {second[1]!r}.',
+            )
+        )
+    return pairs[0] if pairs else None
+
+
+def _incomplete(find: Finder, found: dict[str, str | None]) -> None:
+    """Some corners without the rest: give them back, or say which are missing."""
+    here = [name for name in CORNER_NAMES if found[name] is not None]
+    if here and not find.candidates((tables.BBOX.name, *tables.BBOX.aliases)):
+        for column in CORNERS:
+            if found[column.name] is None:
+                find.missing(column)
+
+
+def _nothing(find: Finder) -> None:
+    if any(problem.column in CORNER_NAMES for problem in find.problems):
+        return
+    there = ", ".join(find.schema) or "none"
+    masks = find.candidates(("segmentation", "mask", "polygon", "masks", "counts"))
+    more = (
+        f" {masks[0]!r} holds masks or polygons, which a later release scores;"
+        " boxes are needed now (iou_type='bbox')."
+        if masks
+        else ""
+    )
+    find.problems.append(
+        Problem(
+            find.side,
+            "xmin",
+            "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Needed are these four,"
+            " or x, y, width, height, or one list column bbox with box_format=. Columns there:"
+            f' {there}. If they have other names, write columns={{"mine": "xmin", ...}}.{more}',
+        )
+    )
+
+
+def _from_four(
+    find: Finder, form: str, names: tuple[str, ...], column: Callable[[str], pl.Expr] = pl.col
+) -> Boxes:
+    """Boxes from four columns (six where corners come with their extent)."""
+    last = CORNER_NAMES[2:] if form == "xyxy" else ("box_width", "box_height")
+    targets = (*CORNER_NAMES[:2], *last, "box_width", "box_height")
+    parts = [
+        _number(find, name, target, find.schema[name], column(name))
+        for name, target in zip(names, targets, strict=False)
+    ]
+    recognised = {
+        name: target for name, target in zip(names, targets, strict=False) if name != target
+    }
+    if form == "cxcywh":
+        recognised |= {names[0]: "xmin, xmax", names[1]: "ymin, ymax"}
+    return Boxes(_canonical(form, parts), recognised)
+
+
+def _number(find: Finder, name: str, target: str, dtype: pl.DataType, expr: pl.Expr) -> pl.Expr:
+    """A coordinate as Float64; a column that holds no numbers is recorded and becomes null."""
+    column = Column(target, "number", "")
+    wanted = dtypes.canonical_dtype(column, dtype)
+    if wanted is None:
+        find.problems.append(Problem(find.side, target, dtypes.wrong_type(column, name, dtype)))
+        return pl.lit(None, pl.Float64)
+    return dtypes.cast(expr, dtype, pl.Float64())
+
+
+def _canonical(form: str, parts: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
+    """Expressions of the canonical box columns from four (or six) numbers."""
+    a, b, c, d, *extents = parts
+    if form == "xyxy":
+        exprs = dict(zip(CORNER_NAMES, (a, b, c, d), strict=True))
+        return exprs | dict(zip(("box_width", "box_height"), extents, strict=False))
+    if form == "cxcywh":
+        a, b = a - c / 2, b - d / 2
+    return {
+        "xmin": a, "ymin": b, "xmax": a + c, "ymax": b + d, "box_width": c, "box_height": d
+    }  # fmt: skip
+
+
+def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
+    dtype = find.schema[bbox]
+    if isinstance(dtype, pl.Struct):
+        return _from_struct(find, bbox, dtype)
+    recognised = {bbox: ", ".join(CORNER_NAMES)}
+    if dtype == pl.Null:
+        nulls = {name: pl.lit(None, pl.Float64) for name in CORNER_NAMES}
+        return Boxes(nulls, recognised)
+    if not isinstance(dtype, (pl.List, pl.Array)) or not _numbers(dtype):
+        find.problems.append(
+            Problem(find.side, "bbox", dtypes.wrong_type(tables.BBOX, bbox, dtype))
+        )
+        return Boxes()
+    if isinstance(dtype, pl.Array) and dtype.shape != (4,):
+        find.problems.append(
+            Problem(find.side, "bbox", f"column {bbox!r} holds arrays of shape {dtype.shape}; a"
+                    " box is four numbers.")
+        )  # fmt: skip
+        return Boxes()
+    if box_format is None:
+        find.problems.append(Problem(find.side, "bbox", _ambiguous(bbox)))
+        return Boxes()
+    column = pl.col(bbox)
+    if isinstance(dtype, pl.List):
+        parts = [column.list.get(i, null_on_oob=True) for i in range(4)]
+    else:
+        parts = [column.arr.get(i) for i in range(4)]
+    inner = _instance(dtype.inner)
+    exprs = _canonical(box_format, [dtypes.cast(part, inner, pl.Float64()) for part in parts])
+    if isinstance(dtype, pl.List):
+        exprs[LENGTH] = column.list.len()
+    return Boxes(exprs, recognised)
+
+
+def _numbers(dtype: pl.List | pl.Array) -> bool:
+    inner = _instance(dtype.inner)
+    return inner.is_numeric() or inner == pl.Null
+
+
+def _ambiguous(bbox: str) -> str:
+    return (
+        f'column {bbox!r} holds four numbers without saying which: write box_format="xywh"'
+        ' (left, top, width, height, as in COCO), box_format="xyxy" (left, top, right, bottom)'
+        ' or box_format="cxcywh" (centre and extent, as in YOLO).'
+    )
+
+
+def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
+    """A struct whose fields say what they are needs no box_format."""
+    fields = dict(dtype.to_schema())
+    inner = Finder({name: _instance(kind) for name, kind in fields.items()}, find.side, {})
+    quadruple = _four(inner)
+    if quadruple is None:
+        names = ", ".join(fields)
+        find.problems.append(
+            Problem(
+                find.side,
+                "bbox",
+                f"column {bbox!r} is a struct of {names}; its fields must be xmin, ymin, xmax,"
+                " ymax or x, y, width, height.",
+            )
+        )
+        return Boxes()
+    form, names = quadruple
+    boxes = _from_four(inner, form, names, pl.col(bbox).struct.field)
+    find.problems += inner.problems
+    recognised = {f"{bbox}.{name}": target for name, target in boxes.recognised.items()}
+    return Boxes(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
+
+
+def _instance(dtype: pl.DataType | type[pl.DataType]) -> pl.DataType:
+    return dtype if isinstance(dtype, pl.DataType) else dtype()

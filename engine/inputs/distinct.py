@@ -1,0 +1,66 @@
+"""Distinct ids and labels, cheaply where they are small integers, as most are."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+_SPAN = 1 << 22
+
+
+def distinct(values: pl.Series) -> pl.Series:
+    """The distinct values, nulls left out, ascending (strings by bytes).
+
+    Integers that lie close together are marked in a table of flags, which reads the column once;
+    anything else goes through a hash table.
+    """
+    marks = _marks(values)
+    if marks is None:
+        # Neighbours are mostly equal where rows stand datum by datum: hash one row per run.
+        runs = values.filter((values != values.shift(1)).fill_null(value=True))
+        return runs.drop_nulls().unique().sort()
+    low, flags = marks
+    found = np.flatnonzero(flags)
+    return pl.Series(values.name, found + low if low else found, dtype=values.dtype)
+
+
+def has_repeats(values: pl.Series) -> bool:
+    """Whether any value but null stands more than once."""
+    marks = _marks(values)
+    if marks is not None:
+        return int(np.count_nonzero(marks[1])) < len(values)
+    known = values.drop_nulls()
+    return known.n_unique() < len(known)
+
+
+def _marks(values: pl.Series) -> tuple[int, NDArray[np.bool_]] | None:
+    """The lowest value and a flag per integer from there on; None where that would not pay."""
+    if not values.dtype.is_integer() or values.null_count() or len(values) == 0:
+        return None
+    low, high = values.min(), values.max()
+    if not isinstance(low, int) or not isinstance(high, int):
+        return None
+    if low >= 0 and high < _SPAN:
+        low = 0
+    span = high - low + 1
+    if span > max(_SPAN, 2 * len(values)):
+        return None
+    flags = np.zeros(span, dtype=np.bool_)
+    for chunk in values.get_chunks():
+        numbers = chunk.to_numpy()
+        flags[numbers - low if low else numbers] = True
+    return low, flags
+
+
+def only_in(first: pl.Series, second: pl.Series) -> pl.Series:
+    """Values of the first that the second lacks; both distinct, ascending, of one dtype."""
+    if first.dtype.is_integer() and second.dtype.is_integer():
+        a, b = first.to_numpy(), second.to_numpy()
+        return pl.Series(first.name, np.setdiff1d(a, b, assume_unique=True), dtype=first.dtype)
+    return first.filter(~first.is_in(second.implode()))
+
+
+def union(parts: list[pl.Series]) -> pl.Series:
+    """All values of several distinct series, distinct and ascending."""
+    return parts[0] if len(parts) == 1 else distinct(pl.concat(parts))

@@ -1,0 +1,99 @@
+"""Which dtypes a kind of column accepts, and how each becomes the canonical one."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from evalengine.schemas.tables import Column
+
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+TEXTS = (pl.String, pl.Categorical, pl.Enum)
+DEFAULTS: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "text": pl.String(),
+    "number": pl.Float64(),
+    "flag": pl.Boolean(),
+}
+_WORDS = {
+    "id": "integers or strings",
+    "text": "strings",
+    "number": "numbers",
+    "flag": "booleans, or 0 and 1",
+    "list": "lists of four numbers",
+}
+_WAY_OUT = {
+    "id": "Cast it, e.g. to Int64 or String, before scoring.",
+    "text": "Cast it to String before scoring.",
+    "number": "Cast it to Float64 before scoring.",
+    "flag": "Cast it to Boolean before scoring.",
+    "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
+}
+
+
+def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
+    """The dtype a column is brought to, or None if it cannot hold such values.
+
+    An all-null column (dtype Null) is accepted for every kind: whether nulls may stand there is
+    a question of values. Flags keep numbers until their values are checked.
+    """
+    if dtype == pl.Null:
+        return DEFAULTS[column.kind]
+    if column.kind == "id":
+        return _id(dtype)
+    if column.kind == "text":
+        return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+    if column.kind == "number":
+        if not dtype.is_numeric():
+            return None
+        return pl.Float32() if column.name == "score" and dtype == pl.Float32 else pl.Float64()
+    if column.kind == "flag":
+        return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
+    return None
+
+
+def _id(dtype: pl.DataType) -> pl.DataType | None:
+    if isinstance(dtype, TEXTS):
+        return pl.String()
+    if dtype == pl.UInt64:
+        return pl.UInt64()
+    return pl.Int64() if dtype in _INTEGERS else None
+
+
+def cast(expr: pl.Expr, dtype: pl.DataType, target: pl.DataType) -> pl.Expr:
+    """The expression, cast only where the dtype differs."""
+    return expr if dtype == target else expr.cast(target)
+
+
+def kind_of(dtype: pl.DataType) -> str:
+    """``integers`` or ``strings``, for sentences about ids and labels."""
+    return "strings" if dtype == pl.String else "integers"
+
+
+def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
+    """The sentence about a column whose dtype cannot serve."""
+    seen = f" (from {original!r})" if original != column.name else ""
+    advice = _WAY_OUT[column.kind]
+    if column.kind == "id" and dtype.is_float():
+        advice = (
+            "Ids and labels stay as they are, so that 1.0 never meets 1 by accident: cast it to"
+            " Int64 before scoring (in pandas a missing value turns integers into floats)."
+        )
+    return (
+        f"column {column.name!r}{seen} has dtype {dtype}; it must hold {_WORDS[column.kind]}."
+        f" {advice}"
+    )
+
+
+def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
+    """UInt64 ids that fit become Int64, so that both sides meet in one dtype."""
+    small = [
+        series.cast(pl.Int64)
+        for series in frame.iter_columns()
+        if series.dtype == pl.UInt64 and _fits(series)
+    ]
+    return frame.with_columns(small) if small else frame
+
+
+def _fits(series: pl.Series) -> bool:
+    top = series.max()
+    return top is None or (isinstance(top, int) and top < 2**63)

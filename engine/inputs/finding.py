@@ -1,0 +1,111 @@
+"""Finding a canonical column among a table's own: exact name, what the user said, aliases."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from evalengine.schemas.tables import Column
+
+from .problems import Problem, as_python
+
+
+class Finder:
+    """One table's columns, and who has claimed which.
+
+    Args:
+        schema: the table's own columns.
+        side: its role, for messages.
+        said: what the user said, own name to canonical name; only what this table has.
+    """
+
+    def __init__(
+        self, schema: Mapping[str, pl.DataType], side: str, said: Mapping[str, str]
+    ) -> None:
+        self.schema = schema
+        self.side = side
+        self.said: dict[str, str] = {}
+        self.used: set[str] = set()
+        self.problems: list[Problem] = []
+        for original, target in said.items():
+            if target in self.said:
+                self.problems.append(
+                    Problem(
+                        side,
+                        target,
+                        f"columns= names both {self.said[target]!r} and {original!r} for"
+                        f" {target!r}; keep one of them.",
+                    )
+                )
+            else:
+                self.said[target] = original
+                self.used.add(original)
+
+    def exact(self, name: str) -> str | None:
+        """What the user said for a canonical name, or the column of that very name."""
+        if name in self.said:
+            return self.said[name]
+        if name in self.schema and name not in self.used:
+            self.used.add(name)
+            return name
+        return None
+
+    def candidates(self, names: Iterable[str]) -> list[str]:
+        """Unclaimed columns that bear one of these names, whatever their case."""
+        folded = {name.casefold() for name in names}
+        return [
+            column
+            for column in self.schema
+            if column.casefold() in folded and column not in self.used
+        ]
+
+    def by_alias(self, column: Column) -> str | None:
+        """The one unclaimed column that bears an alias; two are a problem, not a guess."""
+        found = self.candidates((column.name, *column.aliases))
+        if len(found) > 1:
+            ways = " or ".join(f"columns={as_python({name: column.name})}" for name in found)
+            names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
+            self.problems.append(
+                Problem(
+                    self.side,
+                    column.name,
+                    f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                )
+            )
+        self.used.update(found)
+        return found[0] if found else None
+
+    def find(self, column: Column) -> str | None:
+        """A column by what the user said, exact name, then alias."""
+        return self.exact(column.name) or self.by_alias(column)
+
+    def missing(self, column: Column) -> None:
+        """Record that a required column is not there, with the nearest ones that are."""
+        self.problems.append(
+            Problem(self.side, column.name, f"column {column.name!r} is missing."
+                    f" {self.offer(column)}")
+        )  # fmt: skip
+
+    def offer(self, column: Column) -> str:
+        """What there is instead of a missing column, and how to name one for it."""
+        free = [name for name in self.schema if name not in self.used]
+        near = nearest((column.name, *column.aliases), free)
+        there = ", ".join(self.schema) or "none"
+        if len(there) > 400:
+            there = there[:400] + ", ..."
+        said = as_python({near[0]: column.name}) if near else as_python({"mine": column.name})
+        hint = f"If {near[0]!r} is it" if near else "If it has another name"
+        return f"Columns there: {there}. {hint}, write columns={said}."
+
+
+def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Names that resemble one of the words, best first, whatever their case."""
+    folded = {name.casefold(): name for name in names}
+    scored: dict[str, float] = {}
+    for word in words:
+        for near in difflib.get_close_matches(word.casefold(), folded, n=2, cutoff=0.7):
+            ratio = difflib.SequenceMatcher(None, word.casefold(), near).ratio()
+            scored[folded[near]] = max(ratio, scored.get(folded[near], 0.0))
+    return sorted(scored, key=lambda name: -scored[name])

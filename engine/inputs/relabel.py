@@ -1,0 +1,153 @@
+"""Label maps applied to the distinct labels of each side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from evalengine.schemas.errors import InputError, did_you_mean
+
+from . import dtypes
+from .problems import Note, count_of, listing
+
+
+def relabel(
+    mapping: pl.DataFrame, pairs: Mapping[str, pl.DataFrame]
+) -> tuple[dict[str, pl.DataFrame], list[Note]]:
+    """What every label of every table becomes.
+
+    Args:
+        mapping: from :func:`evalengine.inputs.label_map.read_label_map`.
+        pairs: side to its distinct (label_key, label_value).
+
+    Returns:
+        side to label_key, label_value, new_label_key, new_label_value, one row per label in the
+        order given (unmapped ones stay themselves); notes on mapped labels that no side has.
+
+    Raises:
+        InputError: mapped labels of another type than the tables', or new labels that leave
+            integers beside strings.
+    """
+    filled = {side: frame for side, frame in pairs.items() if frame.height}
+    mapping = _fitting(mapping, filled)
+    outcome = {side: apply_label_map(mapping, frame) for side, frame in filled.items()}
+    _check_kinds(outcome)
+    target = _widest(
+        [frame.schema["new_label_value"] for frame in outcome.values()] or [pl.Int64()]
+    )
+    for side, frame in pairs.items():
+        new = outcome[side] if side in outcome else apply_label_map(mapping.clear(), frame)
+        outcome[side] = new.with_columns(pl.col("new_label_value").cast(target, strict=False))
+    return outcome, _unused(mapping, list(filled.values()))
+
+
+def _fitting(mapping: pl.DataFrame, filled: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The map in the labels' own type; digits written as text become integers where labels are."""
+    kind = dtypes.kind_of(mapping.schema["label_value"])
+    kinds = {side: dtypes.kind_of(frame.schema["label_value"]) for side, frame in filled.items()}
+    if not kinds or kind in kinds.values():
+        return mapping
+    for name in ("label_value", "new_label_value"):
+        if mapping.schema[name] == pl.String and mapping[name].str.contains(r"^-?[0-9]+$").all():
+            mapping = mapping.with_columns(pl.col(name).cast(pl.Int64))
+    if mapping.schema["label_value"] != pl.String:
+        return mapping
+    side = next(iter(filled))
+    raise InputError(
+        f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but the"
+        f" tables hold {kinds[side]} ({listing(filled[side]['label_value'].to_list(), most=3)})."
+        " Write the labels in the tables' type."
+    )
+
+
+def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """What each of one table's labels becomes.
+
+    A label's own entry wins over one for any key; a label without an entry stays.
+
+    Args:
+        mapping: from :func:`evalengine.inputs.label_map.read_label_map`.
+        pairs: distinct (label_key, label_value).
+
+    Returns:
+        label_key, label_value, new_label_key, new_label_value, in the order given.
+
+    Raises:
+        InputError: a map between integers and strings that leaves labels out.
+    """
+    kind = pairs.schema["label_value"]
+    if dtypes.kind_of(kind) != dtypes.kind_of(mapping.schema["label_value"]):
+        mapping = mapping.clear()
+    mapping = mapping.with_columns(pl.col("label_value").cast(kind, strict=False))
+    exact = mapping.filter(pl.col("label_key").is_not_null())
+    loose = mapping.filter(pl.col("label_key").is_null()).drop("label_key")
+    joined = pairs.join(
+        exact.with_columns(pl.lit(value=True).alias("__hit")),
+        on=["label_key", "label_value"],
+        how="left",
+        maintain_order="left",
+    ).join(
+        loose.with_columns(pl.lit(value=True).alias("__loose")),
+        on="label_value",
+        how="left",
+        maintain_order="left",
+        suffix="_loose",
+    )
+    hit, loosely = pl.col("__hit").is_not_null(), pl.col("__loose").is_not_null()
+    key = pl.when(hit).then("new_label_key").when(loosely).then("new_label_key_loose")
+    value = pl.when(hit).then("new_label_value").when(loosely).then("new_label_value_loose")
+    new = mapping.schema["new_label_value"]
+    left = joined.filter(~(hit | loosely)).height
+    if dtypes.kind_of(new) == dtypes.kind_of(kind):
+        value = pl.coalesce(value.cast(_widest([new, kind])), pl.col("label_value"))
+    elif left == joined.height:
+        value = pl.col("label_value")
+    elif left:
+        lone = joined.filter(~(hit | loosely))["label_value"].to_list()
+        raise InputError(
+            f"label_map: it turns {dtypes.kind_of(kind)} into {dtypes.kind_of(new)}, but"
+            f" {count_of(left, 'label')} {'is' if left == 1 else 'are'} not mapped:"
+            f" {listing(lone)}. Map every label."
+        )
+    return joined.select(
+        "label_key",
+        "label_value",
+        pl.coalesce(key, "label_key").alias("new_label_key"),
+        value.alias("new_label_value"),
+    )
+
+
+def _widest(found: Sequence[pl.DataType]) -> pl.DataType:
+    if any(dtype == pl.String for dtype in found):
+        return pl.String()
+    return pl.UInt64() if any(dtype == pl.UInt64 for dtype in found) else pl.Int64()
+
+
+def _check_kinds(outcome: Mapping[str, pl.DataFrame]) -> None:
+    kinds = {
+        side: dtypes.kind_of(frame.schema["new_label_value"]) for side, frame in outcome.items()
+    }
+    if len(set(kinds.values())) > 1:
+        shown = "; ".join(
+            f"{side.replace('_', ' ')} {kind}"
+            f" ({listing(outcome[side]['new_label_value'].head(3).to_list())})"
+            for side, kind in kinds.items()
+        )
+        raise InputError(
+            f"label_value: after the label map {shown}: they can never be equal. Map both sides to"
+            " one type."
+        )
+
+
+def _unused(mapping: pl.DataFrame, pairs: list[pl.DataFrame]) -> list[Note]:
+    notes = []
+    values = {str(value) for frame in pairs for value in frame["label_value"].to_list()}
+    keyed = {(key, str(value)) for frame in pairs for key, value in frame.iter_rows()}
+    for key, value, _, _ in mapping.iter_rows():
+        if (key, str(value)) in keyed or (key is None and str(value) in values):
+            continue
+        name = repr(value) if key is None else repr((key, value))
+        hint = did_you_mean(str(value), values)
+        notes.append(Note("label_map_unused", f"label_map: no side has the label {name}.{hint}", 0))
+    return notes

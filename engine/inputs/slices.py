@@ -1,0 +1,163 @@
+"""Slices: groups of datums, from columns that are constant within a datum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import InputError, did_you_mean
+from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS
+
+from .distinct import union
+from .names import Naming
+from .problems import Note, count_of, listing
+
+_LOOKED_AT = (DATUMS, GROUND_TRUTHS, PREDICTIONS)
+
+
+class SlicePlan(msgspec.Struct):
+    """Where each slice column comes from.
+
+    Attributes:
+        by: the entries as given, in order, each once.
+        home: column name to the table it is read from.
+        extra: table to the expressions to read beside its canonical columns.
+    """
+
+    by: tuple[str, ...] = ()
+    home: dict[str, str] = msgspec.field(default_factory=dict)
+    extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The single columns, crossed entries taken apart."""
+        return tuple(self.home)
+
+    def without(self, role: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """A table without the columns that were read for slices alone."""
+        names = [expr.meta.output_name() for expr in self.extra.get(role, ())]
+        return frame.drop(names) if names else frame
+
+
+def split(entry: str) -> list[str]:
+    """``"weather*camera"`` to its two columns."""
+    return [piece.strip() for piece in entry.split("*")]
+
+
+def plan_slices(
+    by: tuple[str, ...], sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]]
+) -> SlicePlan:
+    """Find every slice column: in the datums, else the ground truths, else the predictions.
+
+    Raises:
+        InputError: a column no table has, with the nearest.
+    """
+    plan = SlicePlan(tuple(dict.fromkeys(by)))
+    for entry in plan.by:
+        for piece in split(entry):
+            if piece in plan.home:
+                continue
+            role = _home(piece, sides, entry)
+            plan.home[piece] = role
+            schema, naming = sides[role]
+            if piece not in naming.exprs:
+                _sliceable(piece, schema[piece], role)
+                plan.extra.setdefault(role, []).append(pl.col(piece))
+    return plan
+
+
+def _home(
+    piece: str, sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]], entry: str
+) -> str:
+    for role in _LOOKED_AT:
+        if role in sides and (piece in sides[role][0] or piece in sides[role][1].exprs):
+            return role
+    there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
+    within = f" (in {entry!r})" if entry != piece else ""
+    looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
+    raise InputError(
+        f"by: no slice column {piece!r}{within} in the {looked}.{did_you_mean(piece, there)}"
+        f" Columns there: {', '.join(sorted(there)) or 'none'}."
+    )
+
+
+def _sliceable(piece: str, dtype: pl.DataType, role: str) -> None:
+    if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
+        raise InputError(
+            f"by: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices need"
+            " plain values (strings, integers, booleans, dates)."
+        )
+
+
+def build_slices(
+    plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: Mapping[str, pl.Series]
+) -> tuple[pl.DataFrame | None, list[Note]]:
+    """One row per datum, one String column per entry of ``by``.
+
+    Args:
+        plan: where the columns are.
+        frames: side to its frame, slice columns included.
+        ids: side to its distinct datum ids.
+
+    Returns:
+        datum_id and the slice columns, by ascending datum_id, null where a datum has no value;
+        None without slices.
+
+    Raises:
+        InputError: a column that is not constant within a datum.
+    """
+    if not plan.by:
+        return None, []
+    slices = pl.DataFrame({"datum_id": union(list(ids.values()))})
+    for role in dict.fromkeys(plan.home.values()):
+        names = [name for name, home in plan.home.items() if home == role]
+        values = _per_datum(frames[role], names, role)
+        slices = slices.join(values, on="datum_id", how="left", maintain_order="left")
+    crossed = [
+        pl.concat_str([pl.col(f"__{piece}") for piece in split(entry)], separator="*").alias(entry)
+        for entry in plan.by
+    ]
+    slices = slices.select("datum_id", *crossed)
+    return slices, [note for entry in plan.by for note in _without_value(slices, entry)]
+
+
+def _per_datum(frame: pl.DataFrame, names: list[str], role: str) -> pl.DataFrame:
+    values = frame.select(
+        "datum_id", *(pl.col(name).cast(pl.String).alias(f"__{name}") for name in names)
+    )
+    if role == DATUMS:
+        return values
+    found = values.unique(maintain_order=True)
+    if found["datum_id"].is_duplicated().any():
+        _refuse_varying(values, names, role)
+    return found
+
+
+def _refuse_varying(values: pl.DataFrame, names: list[str], role: str) -> None:
+    for name in names:
+        several = (
+            values.group_by("datum_id", maintain_order=True)
+            .agg(pl.col(f"__{name}").unique(maintain_order=True))
+            .filter(pl.col(f"__{name}").list.len() > 1)
+        )
+        if several.height:
+            datum, found = several.row(0)
+            raise InputError(
+                f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
+                f" datum: {count_of(several.height, 'datum has', 'datums have')} several values,"
+                f" the first is {datum!r} with {listing(found, most=2)}. A slice is a group of"
+                " datums; give one value per datum, e.g. in datums=."
+            )
+
+
+def _without_value(slices: pl.DataFrame, entry: str) -> list[Note]:
+    lone = slices.filter(pl.col(entry).is_null())["datum_id"]
+    if not len(lone):
+        return []
+    some = listing(lone.head(5).to_list(), len(lone))
+    what = count_of(len(lone), "datum", "datums")
+    return [
+        Note("datums_without_slice", f"{what} without a value of {entry!r}: {some}.", len(lone))
+    ]

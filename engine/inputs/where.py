@@ -1,0 +1,198 @@
+"""``where``: SQL conditions on rows, held against whichever table has the columns they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
+from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, PREDICTIONS
+
+from .names import Naming
+
+SIDES = (PREDICTIONS, GROUND_TRUTHS)
+
+
+class Table(msgspec.Struct):
+    """What a condition needs to know of one table: its own columns and the canonical ones."""
+
+    schema: dict[str, pl.DataType]
+    naming: Naming
+
+    def has(self, names: list[str]) -> bool:
+        return all(name in self.schema or name in self.naming.exprs for name in names)
+
+    def extended(self, frame: pl.LazyFrame, names: list[str]) -> pl.LazyFrame:
+        """The table with the canonical columns named that it lacks under that name."""
+        extra = [
+            self.naming.exprs[name]
+            for name in names
+            if name not in self.schema and name in self.naming.exprs
+        ]
+        return frame.with_columns(extra) if extra else frame
+
+
+class Condition(msgspec.Struct):
+    """One condition on one table.
+
+    Attributes:
+        text: as written.
+        expr: parsed.
+        names: the columns it names.
+        whole_datums: whether a datum it removes is removed from every table.
+    """
+
+    text: str
+    expr: pl.Expr
+    names: list[str]
+    whole_datums: bool = False
+
+
+def plan_where(
+    where: str | Mapping[str, str] | None, tables: Mapping[str, Table], by: tuple[str, ...] = ()
+) -> dict[str, Condition]:
+    """Which table is held to which condition.
+
+    A bare string applies to the predictions, the ground truths or both, whichever have its
+    columns. Where the table of datums has them, or where they are slice columns that only one
+    side has, whole datums are kept or removed on every side.
+
+    Args:
+        where: one condition, or one per table.
+        tables: side to its columns.
+        by: slice columns, crossed ones in pieces.
+
+    Returns:
+        Side to its condition.
+
+    Raises:
+        InputError: SQL that cannot be parsed, columns no table has, a condition that is none.
+        OptionError: a table that does not exist.
+    """
+    if not where:
+        return {}
+    if isinstance(where, str):
+        plan = _one_for_all(_parse(where), tables, by)
+    else:
+        plan = _one_each(where, tables)
+    for side, condition in plan.items():
+        _try(condition, tables[side], side)
+    return plan
+
+
+def filtered(frame: pl.LazyFrame, table: Table, condition: Condition) -> pl.LazyFrame:
+    """The rows that meet the condition, in order."""
+    return table.extended(frame, condition.names).filter(condition.expr)
+
+
+def _parse(text: str) -> Condition:
+    try:
+        expr = pl.sql_expr(text)
+        names = list(dict.fromkeys(expr.meta.root_names()))
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise InputError(
+            f"where={text!r}: not an SQL condition: {_first_line(error)}. Write one such as"
+            " \"score > 0.1 AND weather = 'rain'\" (strings in single quotes)."
+        ) from None
+    if not names:
+        raise InputError(f"where={text!r}: names no column.")
+    return Condition(text, expr, names)
+
+
+def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str, Condition]:
+    plan = {}
+    for side, text in where.items():
+        if side not in (*SIDES, DATUMS):
+            raise OptionError(f"where: {unknown('table', side, (*SIDES, DATUMS))}")
+        if side not in tables:
+            raise InputError(f"where: a condition on {side}, but no {side}= were given.")
+        condition = _parse(text)
+        if not tables[side].has(condition.names):
+            raise InputError(_no_column(condition, {side: tables[side]}))
+        condition.whole_datums = side == DATUMS
+        plan[side] = condition
+    return plan
+
+
+def _one_for_all(
+    condition: Condition, tables: Mapping[str, Table], by: tuple[str, ...]
+) -> dict[str, Condition]:
+    names = condition.names
+    sides = [side for side in SIDES if tables[side].has(names)]
+    if DATUMS in tables and tables[DATUMS].has(names):
+        _conflict(condition, sides, tables)
+        condition.whole_datums = True
+        return {DATUMS: condition}
+    if len(sides) == 1 and set(names) <= set(by):
+        condition.whole_datums = True
+    if not sides:
+        raise InputError(_no_column(condition, tables))
+    return dict.fromkeys(sides, condition)
+
+
+def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Table]) -> None:
+    """A name that is one thing in the datums and another in a side (``width``) is no guess."""
+    for side in sides:
+        for name in condition.names:
+            if name in tables[side].naming.recognised and name in tables[DATUMS].naming.exprs:
+                raise InputError(
+                    f"where={condition.text!r}: {name!r} is a column of the {side} and, with"
+                    f' another meaning, of the datums. Say which: where={{"{side}": ...}} or'
+                    f' where={{"datums": ...}}.'
+                )
+
+
+def _no_column(condition: Condition, tables: Mapping[str, Table]) -> str:
+    everything = {
+        name for table in tables.values() for name in (*table.schema, *table.naming.exprs)
+    }
+    lost = [name for name in condition.names if name not in everything]
+    if lost:
+        hint = did_you_mean(lost[0], everything)
+        if not hint:
+            quotes = " (Strings stand in single quotes.)" if '"' in condition.text else ""
+            hint = f" Columns there: {', '.join(sorted(everything))}.{quotes}"
+        return f"where={condition.text!r}: no column {lost[0]!r} in {_names(tables)}.{hint}"
+    places = [
+        f"{name!r} in {_names([side for side, table in tables.items() if table.has([name])])}"
+        for name in condition.names
+    ]
+    return (
+        f"where={condition.text!r}: no single table has all its columns: {'; '.join(places)}."
+        ' Write one condition per table: where={"predictions": "...", "datums": "..."}.'
+    )
+
+
+def _names(sides: Mapping[str, Table] | list[str]) -> str:
+    return " or ".join(side.replace("_", " ") for side in sides)
+
+
+def _try(condition: Condition, table: Table, side: str) -> None:
+    """Types are tried on no rows at all, so that a wrong one is not found half way through."""
+    empty = table.extended(pl.DataFrame(schema=table.schema).lazy(), condition.names)
+    try:
+        dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
+    except pl.exceptions.PolarsError as error:
+        kinds = ", ".join(f"{name} is {_dtype(table, name)}" for name in condition.names)
+        raise InputError(
+            f"where={condition.text!r}: cannot be applied to the {side.replace('_', ' ')}:"
+            f" {_first_line(error)}; {kinds}."
+        ) from None
+    if dtype != pl.Boolean:
+        raise InputError(
+            f"where={condition.text!r}: not a condition but a value of type {dtype}. Compare it:"
+            f' "{condition.text} > 0", "{condition.text} = \'a\'".'
+        )
+
+
+def _dtype(table: Table, name: str) -> str:
+    if name in table.schema:
+        return str(table.schema[name])
+    frame = pl.DataFrame(schema=table.schema).lazy().select(table.naming.exprs[name])
+    return str(frame.collect_schema()[name])
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

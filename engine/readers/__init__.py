@@ -1,0 +1,1 @@
+"""Formats to tables: whatever a user has becomes a Polars LazyFrame."""

@@ -1,0 +1,103 @@
+"""Turning a failed read into a sentence: which file, which format, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .formats import NAMES
+from .source import Source
+
+_REPAIR = {
+    "parquet": "Write or copy it again.",
+    "ipc": "Write or copy it again.",
+    "ipc_stream": "Write or copy it again.",
+    "csv": "Check the rows around that place; every row needs as many fields as the header.",
+    "ndjson": "Every line must be one whole JSON object.",
+}
+
+
+def explain(source: Source, error: BaseException) -> ReadError:
+    """The error to raise for a source that could not be read.
+
+    Among several files each is tried alone, first its columns, then its rows, so that the
+    message names the broken one.
+    """
+    if len(source.files) > 1:
+        found = _mixed(source) or _broken(source)
+        if found is not None:
+            return found
+    name = source.files[0] if len(source.files) == 1 else source.description
+    return _unreadable(name, source.format, error)
+
+
+def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
+    kind = NAMES.get(format_, "table")
+    return ReadError(
+        f"{name}: cannot be read as {kind}: {reason(error)}. {_REPAIR.get(format_, '')}".rstrip()
+    )
+
+
+def reason(error: BaseException) -> str:
+    """The first sentence of an error, without a plan or a stop at its end."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".")
+
+
+def _alone(source: Source, file: str) -> pl.LazyFrame:
+    from .tables import scan
+
+    return scan([file], source.format)
+
+
+def _mixed(source: Source) -> ReadError | None:
+    """The first file whose columns differ from the first file's."""
+    first: Mapping[str, pl.DataType] | None = None
+    for file in source.files:
+        try:
+            schema = dict(_alone(source, file).collect_schema())
+        except (pl.exceptions.PolarsError, OSError) as error:
+            return _unreadable(file, source.format, error)
+        if first is None:
+            first = schema
+            continue
+        difference = _difference(first, schema, source.files[0], file)
+        if difference:
+            return ReadError(f"{source.description}: the files differ: {difference}")
+    return None
+
+
+def _difference(
+    first: Mapping[str, pl.DataType], other: Mapping[str, pl.DataType], one: str, two: str
+) -> str:
+    for name, dtype in first.items():
+        if name not in other:
+            return (
+                f"column {name!r} ({dtype}) of {one} is missing in {two}. Write the files with the"
+                " same columns."
+            )
+        if other[name] != dtype:
+            return (
+                f"column {name!r} is {dtype} in {one} but {other[name]} in {two}. Write the files"
+                " with the same dtypes."
+            )
+    for name, dtype in other.items():
+        if name not in first:
+            return (
+                f"column {name!r} ({dtype}) of {two} is missing in {one}. Write the files with the"
+                " same columns."
+            )
+    return ""
+
+
+def _broken(source: Source) -> ReadError | None:
+    """The first file whose rows cannot be read."""
+    for file in source.files:
+        try:
+            _alone(source, file).collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            return _unreadable(file, source.format, error)
+    return None

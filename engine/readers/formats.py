@@ -1,0 +1,121 @@
+"""Which format a file has, by extension or else by its first bytes, and whether it is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalengine.schemas.errors import ReadError
+
+EXTENSIONS = {
+    ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
+    ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc", ".arrows": "ipc_stream",
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
+    ".jsonl": "ndjson", ".ndjson": "ndjson", ".json": "json",
+}  # fmt: skip
+COMPRESSED = (".gz", ".zst", ".zip", ".bz2", ".xz")
+NAMES = {
+    "parquet": "Parquet",
+    "ipc": "Arrow IPC",
+    "ipc_stream": "Arrow IPC stream",
+    "csv": "CSV",
+    "ndjson": "JSON Lines",
+    "json": "JSON",
+}
+_KNOWN = "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines and JSON"
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "ipc",
+    b"\xff\xff\xff\xff": "ipc_stream",
+}
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
+
+
+def by_extension(path: str) -> str | None:
+    """The format an extension stands for; ``.csv.gz`` and ``.jsonl.zst`` count by the inner one."""
+    suffixes = [suffix.lower() for suffix in Path(path.split("?")[0]).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        inner = EXTENSIONS.get(suffixes[-2]) if len(suffixes) > 1 else None
+        return inner if inner in ("csv", "ndjson") else None
+    return EXTENSIONS.get(suffixes[-1]) if suffixes else None
+
+
+def detect(path: str) -> str:
+    """The format of a local file, and that it looks whole.
+
+    Raises:
+        ReadError: empty, truncated, compressed, or of no known format.
+    """
+    head, tail, size = _ends(path)
+    format_ = by_extension(path)
+    if size == 0:
+        of = f" {NAMES[format_]}" if format_ else ""
+        raise ReadError(f"{path}: the{of} file is empty (0 bytes). Write it again.")
+    magic = next((name for mark, name in _MAGIC.items() if head.startswith(mark)), None)
+    if format_ is None:
+        format_ = magic or _text_format(path, head)
+    if format_ == "ipc" and magic == "ipc_stream":
+        format_ = "ipc_stream"
+    if format_ in ("parquet", "ipc") and magic != format_:
+        raise ReadError(_not_what_it_says(path, format_, head, magic))
+    if format_ == "parquet" and (tail[-4:] != b"PAR1" or size < 12):
+        raise ReadError(_truncated(path, "Parquet", "its end mark 'PAR1' is missing"))
+    if format_ == "ipc" and tail[-6:] != b"ARROW1":
+        raise ReadError(_truncated(path, "Arrow IPC", "its end mark 'ARROW1' is missing"))
+    if format_ in ("csv", "ndjson", "json") and magic:
+        raise ReadError(_not_what_it_says(path, format_, head, magic))
+    return format_
+
+
+def _ends(path: str) -> tuple[bytes, bytes, int]:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4096)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - 8))
+            return head, file.read(8), size
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror or error}.") from None
+
+
+def _text_format(path: str, head: bytes) -> str:
+    packed = _packed(head)
+    if packed:
+        raise ReadError(f"{path}: the file is {packed}-compressed. Decompress it first.")
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start[:1] == b"[":
+        return "json"
+    if start[:1] == b"{":
+        first_line = start.split(b"\n", 1)[0].rstrip()
+        return "ndjson" if first_line.endswith(b"}") and len(first_line) < len(start) else "json"
+    line = head.split(b"\n", 1)[0]
+    if b"\x00" not in head and (b"," in line or b"\t" in line or b";" in line):
+        return "csv"
+    raise ReadError(
+        f"{path}: of no known format. Readable are {_KNOWN}; give the file the extension of its"
+        " format if it is one of these."
+    )
+
+
+def _packed(head: bytes) -> str | None:
+    return next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
+
+
+def _not_what_it_says(path: str, format_: str, head: bytes, magic: str | None) -> str:
+    packed = _packed(head)
+    if packed:
+        seen = f"it is {packed}-compressed; decompress it first"
+    elif magic:
+        seen = f"it holds {NAMES[magic]}; rename it"
+    else:
+        seen = f"it begins with {head[:8]!r}; write it again, or give it its format's extension"
+    return f"{path}: not a {NAMES[format_]} file though its name says so: {seen}."
+
+
+def _truncated(path: str, name: str, why: str) -> str:
+    return f"{path}: the {name} file is truncated ({why}). Write or copy it again."

@@ -1,0 +1,81 @@
+"""Tables in memory: Polars, pyarrow, pandas, plain dicts and lists, the Arrow stream interface."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from evalengine.schemas.errors import InputError, ReadError
+
+from .source import Source
+
+
+def open_object(thing: Any) -> Source:
+    """A table in memory as a source.
+
+    Raises:
+        InputError: no table, or one that cannot be converted.
+    """
+    if isinstance(thing, pl.LazyFrame):
+        return Source(thing, "polars.LazyFrame")
+    if isinstance(thing, pl.DataFrame):
+        return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
+    name = _name(thing)
+    try:
+        frame = _convert(thing)
+    except (ReadError, MemoryError):
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        raise InputError(
+            f"{name}: cannot be made a table: {type(error).__name__}: {reason}"
+        ) from error
+    return Source(frame.lazy(), f"{name} of {frame.height:,} rows")
+
+
+def _name(thing: Any) -> str:
+    kind = type(thing)
+    module = kind.__module__.split(".")[0]
+    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
+
+
+def _convert(thing: Any) -> pl.DataFrame:
+    if _is(thing, "pandas", "DataFrame"):
+        return pl.from_pandas(thing)
+    if _is(thing, "pyarrow", "Table") or _is(thing, "pyarrow", "RecordBatch"):
+        return _frame(pl.from_arrow(thing))
+    if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__arrow_c_array__"):
+        return pl.DataFrame(thing)
+    if isinstance(thing, Mapping):
+        return pl.DataFrame({name: _column(values) for name, values in thing.items()})
+    if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
+        if all(isinstance(row, Mapping) for row in thing):
+            return pl.DataFrame([dict(row) for row in thing], infer_schema_length=None)
+        raise ReadError(
+            "a list given as a table must hold rows as dicts, or paths; this one holds"
+            f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}."
+        )
+    raise ReadError(
+        f"a {_name(thing)} is no table. Give a path or glob, a Polars, pandas or pyarrow table, a"
+        " dict of columns, a list of dicts, or anything with the Arrow stream interface."
+    )
+
+
+def _column(values: Any) -> Any:
+    """A list of integers and floats as floats; everything else as it is."""
+    if isinstance(values, (list, tuple)) and {type(value) for value in values} >= {int, float}:
+        return pl.Series(values, dtype=pl.Float64)
+    return values
+
+
+def _is(thing: Any, module: str, name: str) -> bool:
+    """Whether an object is of a class of a module, without importing the module."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(thing, getattr(loaded, name))
+
+
+def _frame(converted: pl.DataFrame | pl.Series) -> pl.DataFrame:
+    return converted if isinstance(converted, pl.DataFrame) else converted.struct.unnest()

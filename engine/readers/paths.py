@@ -1,0 +1,70 @@
+"""Paths and globs to lists of files, with the nearest names where there is nothing."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import re
+
+from evalengine.schemas.errors import ReadError
+
+from .formats import by_extension
+
+_REMOTE = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_WILD = re.compile(r"[*?\[]")
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path names an object store or a server: ``s3://``, ``gs://``, ``az://``, ..."""
+    return bool(_REMOTE.match(path)) and not path.startswith("file://")
+
+
+def expand(path: str) -> list[str]:
+    """The local files a path, folder or glob stands for, in name order.
+
+    Raises:
+        ReadError: nothing there, or a folder without a readable file.
+    """
+    path = os.path.expanduser(path.removeprefix("file://"))
+    if os.path.isfile(path):
+        return [path]
+    if os.path.isdir(path):
+        return _in_folder(path)
+    if not _WILD.search(path):
+        raise ReadError(f"{path}: no such file.{_near(path)}")
+    found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+    if not found:
+        raise ReadError(f"{path}: no file matches.{_near(path)}")
+    return found
+
+
+def _in_folder(path: str) -> list[str]:
+    found = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+    readable = [name for name in found if by_extension(name)]
+    kinds = {by_extension(name) for name in readable}
+    if len(kinds) == 1:
+        return readable
+    if not readable:
+        raise ReadError(f"{path}: the folder holds no readable file.{_near(path + os.sep)}")
+    some = ", ".join(repr(os.path.basename(name)) for name in readable[:5])
+    raise ReadError(
+        f"{path}: the folder holds several formats ({some}); name the files, e.g."
+        f" {os.path.join(path, '*.parquet')!r}."
+    )
+
+
+def _near(path: str) -> str:
+    """A sentence on what does exist near a missing path."""
+    folder, name = os.path.split(path)
+    while _WILD.search(folder) or (folder and not os.path.exists(folder)):
+        folder, name = os.path.split(folder)
+    if not os.path.isdir(folder or "."):
+        return ""
+    there = sorted(os.listdir(folder or "."))
+    where = f"the folder {folder!r}" if folder else "the working folder"
+    if not there:
+        return f" {where[0].upper()}{where[1:]} is empty."
+    near = difflib.get_close_matches(name, there, n=3, cutoff=0.5) or there[:5]
+    more = ", ..." if len(there) > len(near) else ""
+    return f" In {where} there are: {', '.join(repr(entry) for entry in near)}{more}."

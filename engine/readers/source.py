@@ -1,0 +1,35 @@
+"""What a reader hands over: a lazy table, what it came from, and how to explain its failure."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+
+
+class Source(msgspec.Struct):
+    """One side's table before anything is known about its columns.
+
+    Attributes:
+        frame: the rows.
+        description: path or type, for people.
+        format: parquet, ipc, csv, ndjson, json, coco or memory.
+        files: local files behind it, in row order.
+        storage_options: as given for remote paths.
+        datums: datums that came along (COCO images).
+        labels: labels that came along (COCO categories).
+        notes: what the reader had to decide, as (kind, message, count).
+    """
+
+    frame: pl.LazyFrame
+    description: str
+    format: str = "memory"
+    files: tuple[str, ...] = ()
+    storage_options: dict[str, str] | None = None
+    datums: pl.DataFrame | None = None
+    labels: pl.DataFrame | None = None
+    notes: tuple[tuple[str, str, int | None], ...] = ()
+
+    @property
+    def text(self) -> bool:
+        """Whether ids come from text without a type of their own (CSV)."""
+        return self.format == "csv"

@@ -1,0 +1,144 @@
+"""Any source to a lazy table: files of every format, globs, remote paths, tables in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from . import formats
+from .explain import explain
+from .objects import open_object
+from .paths import expand, is_remote
+from .source import Source
+
+READ_FAILURES: tuple[type[BaseException], ...] = (pl.exceptions.PolarsError, OSError)
+
+
+def open_source(
+    thing: Any, *, storage_options: dict[str, str] | None = None, box_format: str | None = None
+) -> Source:
+    """A path, glob, list of paths or table as a source of rows; files are not read yet.
+
+    JSON files are read at once: they have no lazy form, and COCO files need a look inside.
+
+    Args:
+        thing: what the user gave for one side.
+        storage_options: credentials and the like for remote paths, as Polars takes them.
+        box_format: what lists of boxes hold, if said; COCO results are read as plain records
+            where it says anything but xywh.
+
+    Raises:
+        ReadError: missing, empty, truncated or unreadable files, mixed formats.
+        InputError: no table at all.
+    """
+    if isinstance(thing, Source):
+        return thing
+    if isinstance(thing, (str, os.PathLike)):
+        return _open_paths([os.fspath(thing)], storage_options, box_format)
+    if _paths(thing):
+        return _open_paths([os.fspath(item) for item in thing], storage_options, box_format)
+    return open_object(thing)
+
+
+def _paths(thing: Any) -> bool:
+    return (
+        isinstance(thing, Sequence)
+        and not isinstance(thing, (str, bytes))
+        and len(thing) > 0
+        and all(isinstance(item, (str, os.PathLike)) for item in thing)
+    )
+
+
+def _open_paths(
+    paths: list[str], storage_options: dict[str, str] | None, box_format: str | None
+) -> Source:
+    description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    if any(is_remote(path) for path in paths):
+        return _open_remote(paths, description, storage_options)
+    files = [file for path in paths for file in expand(path)]
+    kinds = {file: formats.detect(file) for file in files}
+    if len(set(kinds.values())) > 1:
+        first = files[0]
+        other = next(file for file in files if kinds[file] != kinds[first])
+        raise ReadError(
+            f"{description}: files of several formats: {first} is {formats.NAMES[kinds[first]]},"
+            f" {other} is {formats.NAMES[kinds[other]]}. Give files of one format."
+        )
+    format_ = kinds[files[0]]
+    if len(files) > 1 and len(paths) == 1:
+        description = f"{paths[0]}: {len(files):,} files"
+    if format_ == "json":
+        from .json import open_json
+
+        return open_json(files, description, box_format)
+    source = Source(pl.LazyFrame(), description, format_, tuple(files))
+    try:
+        source.frame = scan(files, format_)
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+    return source
+
+
+def _open_remote(
+    paths: list[str], description: str, storage_options: dict[str, str] | None
+) -> Source:
+    kinds = {formats.by_extension(path) for path in paths}
+    format_ = kinds.pop()
+    if kinds or format_ not in ("parquet", "ipc", "csv", "ndjson"):
+        raise ReadError(
+            f"{description}: a remote path must end in .parquet, .arrow, .csv or .jsonl, all paths"
+            " in the same; other formats are read from local files."
+        )
+    source = Source(pl.LazyFrame(), description, format_, storage_options=storage_options)
+    try:
+        source.frame = scan(paths, format_, storage_options, remote=True)
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+    return source
+
+
+def scan(
+    files: Sequence[str],
+    format_: str,
+    storage_options: dict[str, str] | None = None,
+    *,
+    remote: bool = False,
+) -> pl.LazyFrame:
+    """Files of one format as one lazy table, in the order given."""
+    paths = list(files)
+    if format_ == "parquet":
+        return pl.scan_parquet(paths, glob=remote, storage_options=storage_options)
+    if format_ == "ipc":
+        return pl.scan_ipc(paths, glob=remote, storage_options=storage_options)
+    if format_ == "ipc_stream":
+        return pl.concat([pl.read_ipc_stream(path).lazy() for path in paths])
+    if format_ == "csv":
+        from .csv import scan_csv
+
+        return scan_csv(paths, storage_options, remote=remote)
+    return pl.scan_ndjson(paths, infer_schema_length=None, storage_options=storage_options)
+
+
+def schema_of(source: Source) -> dict[str, pl.DataType]:
+    """The source's columns; reads no more than a footer or header where the format has one.
+
+    Raises:
+        ReadError: the file is broken.
+    """
+    try:
+        return dict(source.frame.collect_schema())
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+
+
+def local_path(thing: Any) -> Path | None:
+    """The thing as a local path, if it is one."""
+    if isinstance(thing, (str, os.PathLike)) and not is_remote(os.fspath(thing)):
+        return Path(os.fspath(thing)).expanduser()
+    return None
