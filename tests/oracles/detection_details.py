@@ -1,0 +1,115 @@
+"""Why predictions and ground truths failed: detailed curves, confusion, outcomes, from rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .detection_metrics import DetectionOracle
+from .detection_rows import Fate, Label, Prediction, Truth, box_iou
+
+
+def _may_confuse(p: Prediction, g: Truth, iou: float) -> bool:
+    """Whether they overlap, under one key, with different values."""
+    return (
+        p.datum == g.datum
+        and p.label[0] == g.label[0]
+        and p.label != g.label
+        and box_iou(p.box, g.box) >= iou
+    )
+
+
+def _why_false(oracle: DetectionOracle, p: Prediction, iou: float) -> str:
+    truths = [g for g in oracle.sides.truths if not g.crowd and g.datum == p.datum]
+    if any(_may_confuse(p, g, iou) for g in truths):
+        return "misclassifications"
+    own = any(g.label == p.label and box_iou(p.box, g.box) >= iou for g in truths)
+    return "duplicates" if own else "hallucinations"
+
+
+def _why_missed(oracle: DetectionOracle, g: Truth, iou: float, score: float) -> str:
+    confused = any(p.score >= score and _may_confuse(p, g, iou) for p in oracle.sides.predictions)
+    return "misclassifications" if confused else "no_predictions"
+
+
+def _hits(oracle: DetectionOracle, label: Label, iou: float, score: float) -> list[Fate]:
+    return [f for f in oracle.fates(label, iou) if f.prediction.score >= score]
+
+
+def _missed(oracle: DetectionOracle, fates: list[Fate], label: Label) -> list[Truth]:
+    found = {f.truth.row for f in fates if f.status == "tp" and f.truth is not None}
+    return [g for g in oracle.sides.of(label).truths if not g.crowd and g.row not in found]
+
+
+def detailed_cells(
+    oracle: DetectionOracle, iou: float, scores: tuple[float, ...]
+) -> Counter[tuple[Any, ...]]:
+    """(label key, label value, score, outcome, observation) to count."""
+    out: Counter[tuple[Any, ...]] = Counter()
+    for label in oracle.sides.labels:
+        for s in scores:
+            fates = _hits(oracle, label, iou, s)
+            for f in fates:
+                if f.status == "tp":
+                    out[*label, s, "tp", "all"] += 1
+                elif f.status == "fp":
+                    out[*label, s, "fp", _why_false(oracle, f.prediction, iou)] += 1
+            for g in _missed(oracle, fates, label):
+                out[*label, s, "fn", _why_missed(oracle, g, iou, s)] += 1
+    return out
+
+
+_OUTCOME = {
+    "misclassifications": "misclassified",
+    "hallucinations": "hallucination",
+    "duplicates": "duplicate",
+    "no_predictions": "missed",
+}
+
+
+def outcome_rows(oracle: DetectionOracle, iou: float, score: float) -> Counter[tuple[Any, ...]]:
+    """(datum, label key, label value, outcome, score, annotation id of a match) to count."""
+    out: Counter[tuple[Any, ...]] = Counter()
+    for label in oracle.sides.labels:
+        fates = _hits(oracle, label, iou, score)
+        for f in fates:
+            p = f.prediction
+            outcome = f.status
+            if outcome == "fp":
+                outcome = "fp_" + _OUTCOME[_why_false(oracle, p, iou)]
+            matched = f.truth.annotation_id if f.truth is not None and outcome == "tp" else None
+            out[p.datum, *label, outcome, p.score, matched] += 1
+        for g in _missed(oracle, fates, label):
+            outcome = "fn_" + _OUTCOME[_why_missed(oracle, g, iou, score)]
+            out[g.datum, *label, outcome, None, None] += 1
+    return out
+
+
+def confusion_cells(oracle: DetectionOracle, iou: float, score: float) -> Counter[tuple[Any, ...]]:
+    """(label key, actual or None, predicted or None) to count.
+
+    What matched within its label is the diagonal. The rest, by descending score (ties: datum id,
+    then row), take the leftover ground truth of another value of the key that they overlap most.
+    """
+    out: Counter[tuple[Any, ...]] = Counter()
+    free: list[Prediction] = []
+    missed: list[Truth] = []
+    for label in oracle.sides.labels:
+        fates = _hits(oracle, label, iou, score)
+        hits = sum(f.status == "tp" for f in fates)
+        if hits:
+            out[label[0], label[1], label[1]] = hits
+        free += [f.prediction for f in fates if f.status == "fp"]
+        missed += _missed(oracle, fates, label)
+    missed.sort(key=lambda g: g.row)
+    for p in sorted(free, key=lambda p: (-p.score, p.datum, p.row)):
+        near = [g for g in missed if _may_confuse(p, g, iou)]
+        if not near:
+            out[p.label[0], None, p.label[1]] += 1
+            continue
+        truth = max(near, key=lambda g: box_iou(p.box, g.box))
+        missed.remove(truth)
+        out[p.label[0], truth.label[1], p.label[1]] += 1
+    for g in missed:
+        out[g.label[0], g.label[1], None] += 1
+    return out
