@@ -1,10 +1,11 @@
 """Interpolated average precision and recall from ranked outcomes.
 
-Precision is sampled at R recall levels as the largest precision at that recall or beyond; the
-envelope only changes at true positives, so a first walk counts them and a second walk, from the
-worst score up, carries the envelope and fills each recall level when its true positive is
-reached: no curve is stored. Source: pycocotools ``COCOeval.accumulate``; with the integer grid,
-Valor's 101-point rule (level j of R - 1 is reached once (R - 1) * tp >= j * n).
+Precision is sampled at R recall levels as the largest precision at that recall or beyond. Only
+true positives move the envelope, so a first walk keeps the rows that hit something and how many
+plain misses came before each, and a second walk, from the worst of those rows up, carries the
+envelope and fills each recall level when its true positive is reached: no curve is stored.
+Source: pycocotools ``COCOeval.accumulate``; with the integer grid, Valor's 101-point rule (level
+j of R - 1 is reached once (R - 1) * tp >= j * n).
 """
 
 from __future__ import annotations
@@ -13,17 +14,34 @@ from typing import Any
 
 import numpy as np
 
-from .jit import frozen, kernel
+from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
 
 
-@kernel
-def _reaches(tp: int, positives: int, j: int, levels: Array, integer_grid: bool) -> bool:
-    """Whether ``tp`` true positives of ``positives`` reach recall level j."""
+@inner
+def area_pattern(missed: Any, lows: Any, of_area: Any) -> Any:
+    """The lowest bit of each area range missed at all of its thresholds; all ones if uneven.
+
+    A prediction that meets no ground truth is missed at every threshold of an area range or at
+    none, so one bit an area range says it all: spread again, it must give back ``missed``.
+    """
+    pattern = missed & lows
+    if pattern * of_area == missed:
+        return pattern
+    return ~np.uint64(0)
+
+
+@inner
+def _needed(level: int, positives: int, levels: Array, integer_grid: bool) -> int:
+    """The fewest true positives of ``positives`` that reach a recall level; at least 1."""
+    last = levels.size - 1
     if integer_grid:
-        return (levels.size - 1) * tp >= j * positives
-    return tp / positives >= levels[j]
+        return max(1, -((-level * positives) // last))
+    k = max(1, int(levels[level] * positives) - 1)
+    while k / positives < levels[level]:
+        k += 1
+    return k
 
 
 @kernel
@@ -44,6 +62,14 @@ def _sampled(
     levels: Array,
     integer_grid: bool,
     epsilon: float,
+    tp: Array,
+    fp: Array,
+    level: Array,
+    needed: Array,
+    envelope: Array,
+    plain: Array,
+    kept: Array,
+    before: Array,
     precision: Array,
     scores: Array,
     true_positives: Array,
@@ -53,105 +79,87 @@ def _sampled(
     one = np.uint64(1)
     every = ~np.uint64(0) if n_variants == 64 else (one << np.uint64(n_variants)) - one
     of_area = ~np.uint64(0) if n_thresholds == 64 else (one << np.uint64(n_thresholds)) - one
-    tp = np.zeros(n_variants, np.int64)
-    fp = np.zeros(n_variants, np.int64)
-    level = np.zeros(n_variants, np.int64)
-    envelope = np.zeros(n_variants, np.float64)
-    area_fp = np.zeros(n_areas, np.int64)
+    lows = np.uint64(0)
+    for a in range(n_areas):
+        lows |= one << np.uint64(a * n_thresholds)
+    uneven = ~np.uint64(0)
     last_cap = caps[caps.size - 1]
     for s in range(start.size - 1):
-        n_positive = 0
+        most = 0
         for v in range(n_variants):
-            n_positive = max(n_positive, positives[s, v])
-        if n_positive == 0:
+            tp[v] = 0
+            fp[v] = 0
+            most = max(most, positives[s, v])
+        if most == 0:
             continue
-        tp[:] = 0
-        fp[:] = 0
-        area_fp[:] = 0
+        for a in range(n_areas):
+            plain[a] = 0
+        n_kept = 0
+        top = -1
         for i in range(start[s], start[s + 1]):
-            r = order[i] if order.size else i
-            if rank[r] >= last_cap or (skipped.size and skipped[r]):
-                continue
-            w = weights[datum[r]] if weights.size else 1
-            missed = every & ~hit[r] & ~ignored[r]
-            if hit[r] == 0:
-                even = True
-                for a in range(n_areas):
-                    part = (missed >> np.uint64(a * n_thresholds)) & of_area
-                    if part != 0 and part != of_area:
-                        even = False
-                if even:
-                    for a in range(n_areas):
-                        area_fp[a] += w * np.int64((missed >> np.uint64(a * n_thresholds)) & one)
-                    continue
-            for v in range(n_variants):
-                fp[v] += w * np.int64((missed >> np.uint64(v)) & one)
-            if hit[r] != 0:
-                m = 0
-                while rank[r] >= caps[m]:
-                    m += 1
-                for v in range(n_variants):
-                    h = w * np.int64((hit[r] >> np.uint64(v)) & one)
-                    tp[v] += h
-                    true_positives[s, v, m] += h
-        for v in range(n_variants):
-            for m in range(1, caps.size):
-                true_positives[s, v, m] += true_positives[s, v, m - 1]
-        if precision.size == 0:
-            continue
-        for v in range(n_variants):
-            envelope[v] = 0.0
-            level[v] = levels.size - 1
-            if positives[s, v] > 0 and tp[v] > 0:
-                while not _reaches(tp[v], positives[s, v], level[v], levels, integer_grid):
-                    level[v] -= 1
-            else:
-                level[v] = -1
-        best = 0.0
-        for i in range(start[s + 1] - 1, start[s] - 1, -1):
             r = order[i] if order.size else i
             if rank[r] >= last_cap or (skipped.size and skipped[r]):
                 continue
             w = weights[datum[r]] if weights.size else 1
             if w == 0:
                 continue
-            best = score[r]
+            if top < 0:
+                top = r
             missed = every & ~hit[r] & ~ignored[r]
-            if hit[r] == 0:
-                even = True
+            pattern = area_pattern(missed, lows, of_area) if hit[r] == 0 else uneven
+            if pattern != uneven:
                 for a in range(n_areas):
-                    part = (missed >> np.uint64(a * n_thresholds)) & of_area
-                    if part != 0 and part != of_area:
-                        even = False
-                if even:
-                    for a in range(n_areas):
-                        area_fp[a] -= w * np.int64((missed >> np.uint64(a * n_thresholds)) & one)
-                    continue
-            else:
-                for v in range(n_variants):
-                    if (hit[r] >> np.uint64(v)) & one == 0 or positives[s, v] == 0:
-                        continue
-                    wrong = fp[v] + area_fp[v // n_thresholds]
-                    p = tp[v] / (tp[v] + wrong + epsilon)
-                    envelope[v] = max(envelope[v], p)
-                    tp[v] -= w
-                    j = level[v]
-                    while j >= 0 and (
-                        tp[v] == 0
-                        or not _reaches(tp[v], positives[s, v], j, levels, integer_grid)
-                    ):
-                        precision[s, v, j] = envelope[v]
-                        if scores.size:
-                            scores[s, v, j] = score[r]
-                        j -= 1
-                    level[v] = j
+                    plain[a] += w & -np.int64((pattern >> np.uint64(a * n_thresholds)) & one)
+                continue
+            kept[n_kept] = r
+            for a in range(n_areas):
+                before[n_kept, a] = plain[a]
+            n_kept += 1
+            m = 0
+            while rank[r] >= caps[m]:
+                m += 1
             for v in range(n_variants):
-                fp[v] -= w * np.int64((missed >> np.uint64(v)) & one)
-        if scores.size and levels[0] == 0.0:
+                h = w & -np.int64((hit[r] >> np.uint64(v)) & one)
+                fp[v] += w & -np.int64((missed >> np.uint64(v)) & one)
+                tp[v] += h
+                true_positives[s, m, v] += h
+        for m in range(1, caps.size):
+            for v in range(n_variants):
+                true_positives[s, m, v] += true_positives[s, m - 1, v]
+        if precision.size == 0:
+            continue
+        for v in range(n_variants):
+            envelope[v] = 0.0
+            level[v] = -1
+            if positives[s, v] > 0 and tp[v] > 0:
+                j = levels.size - 1
+                while _needed(j, positives[s, v], levels, integer_grid) > tp[v]:
+                    j -= 1
+                level[v] = j
+                needed[v] = _needed(j, positives[s, v], levels, integer_grid)
+        for i in range(n_kept - 1, -1, -1):
+            r = kept[i]
+            w = weights[datum[r]] if weights.size else 1
+            for v in range(n_variants):
+                if (hit[r] >> np.uint64(v)) & one and level[v] >= 0:
+                    wrong = fp[v] + before[i, v // n_thresholds]
+                    envelope[v] = max(envelope[v], tp[v] / (tp[v] + wrong + epsilon))
+                    tp[v] -= w
+                    while level[v] >= 0 and tp[v] < needed[v]:
+                        precision[s, v, level[v]] = envelope[v]
+                        if scores.size:
+                            scores[s, v, level[v]] = score[r]
+                        level[v] -= 1
+                        if level[v] >= 0:
+                            needed[v] = _needed(level[v], positives[s, v], levels, integer_grid)
+            missed = every & ~hit[r] & ~ignored[r]
+            for v in range(n_variants):
+                fp[v] -= w & -np.int64((missed >> np.uint64(v)) & one)
+        if scores.size and top >= 0 and levels[0] == 0.0:
             # recall 0 is reached before the first true positive: by the best score of all
             for v in range(n_variants):
                 if positives[s, v] > 0:
-                    scores[s, v, 0] = best
+                    scores[s, v, 0] = score[top]
 
 
 def sample_precision(
@@ -177,7 +185,7 @@ def sample_precision(
         order: int32 [n], rows of the outcomes by segment, or None if they already stand so.
         outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], skipped bool [n] or [0],
             score float64 [n], datum int32 [n].
-        weights: int32 [n_datums], how often each datum counts, or None for once.
+        weights: int64 [n_datums], how often each datum counts, or None for once.
         shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
         positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
         caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
@@ -189,14 +197,15 @@ def sample_precision(
 
     Returns:
         precision float64 [s, t * a, r], 0 at levels never reached; scores of the same shape (or
-        empty); true positives int64 [s, t * a, m].
+        empty); true positives int64 [s, m, t * a].
     """
     n_segments = start.size - 1
     n_variants = shape[0] * shape[1]
     full = (n_segments, n_variants, levels.size)
     precision = np.zeros(full if want_precision else (0, 0, 0))
     scores = np.zeros(full if want_scores and want_precision else (0, 0, 0))
-    true_positives = np.zeros((n_segments, n_variants, caps.size), np.int64)
+    true_positives = np.zeros((n_segments, caps.size, n_variants), np.int64)
+    longest = int(np.diff(start).max(initial=0))
     hit, ignored, rank, skipped, score, datum = outcomes
     _sampled(
         frozen(start, np.int64),
@@ -207,7 +216,7 @@ def sample_precision(
         frozen(skipped, np.bool_),
         frozen(score, np.float64),
         frozen(datum, np.int32),
-        frozen(np.empty(0, np.int32) if weights is None else weights, np.int32),
+        frozen(np.empty(0, np.int64) if weights is None else weights, np.int64),
         shape[0],
         shape[1],
         frozen(positives, np.int64),
@@ -215,6 +224,11 @@ def sample_precision(
         frozen(levels, np.float64),
         integer_grid,
         epsilon,
+        *(np.zeros(n_variants, np.int64) for _ in range(4)),
+        np.zeros(n_variants),
+        np.zeros(shape[1], np.int64),
+        np.empty(longest, np.int32),
+        np.empty((longest, shape[1]), np.int64),
         precision,
         scores,
         true_positives,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import frozen, kernel
+from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -95,26 +95,39 @@ def lay_out(
     return boxes, area, datum_out, row
 
 
-@kernel
-def box_iou(a: Array, area_a: float, b: Array, area_b: float, crowd: bool) -> float:
-    """IoU of two boxes, 0 where they do not overlap.
+@inner
+def box_iou(
+    xmin: float,
+    ymin: float,
+    xmax: float,
+    ymax: float,
+    area: float,
+    boxes: Array,
+    areas: Array,
+    j: int,
+    crowd: bool,
+) -> float:
+    """IoU of a detection and ground truth j, 0 where they do not overlap.
 
     Args:
-        a: float64 [4], the detection (xmin, ymin, xmax, ymax).
-        area_a: its area.
-        b: float64 [4], the ground truth.
-        area_b: its area.
-        crowd: whether ``b`` is a crowd region, whose union is the detection alone.
+        xmin: left edge of the detection; ymin, xmax and ymax its other edges, pixels.
+        ymin: top edge.
+        xmax: right edge.
+        ymax: bottom edge.
+        area: its area.
+        boxes: float64 [m, 4], ground truths (xmin, ymin, xmax, ymax).
+        areas: float64 [m], their areas.
+        j: which ground truth.
+        crowd: whether j is a crowd region, whose union is the detection alone.
     """
-    w = min(a[2], b[2]) - max(a[0], b[0])
+    w = min(xmax, boxes[j, 2]) - max(xmin, boxes[j, 0])
     if w <= 0.0:
         return 0.0
-    h = min(a[3], b[3]) - max(a[1], b[1])
+    h = min(ymax, boxes[j, 3]) - max(ymin, boxes[j, 1])
     if h <= 0.0:
         return 0.0
     overlap = w * h
-    union = area_a if crowd else area_a + area_b - overlap
-    return overlap / union
+    return overlap / (area if crowd else area + areas[j] - overlap)
 
 
 def paired_iou(boxes_a: Array, boxes_b: Array) -> Array:

@@ -19,35 +19,6 @@ Array = np.ndarray[Any, Any]
 
 
 @kernel
-def _reached(iou: float, thresholds: Array) -> int:
-    """How many of the ascending thresholds are at most ``iou``."""
-    n = 0
-    while n < thresholds.size and iou >= thresholds[n]:
-        n += 1
-    return n
-
-
-@kernel
-def _insert(iou: float, at: int, n: int, ious: Array, places: Array) -> None:
-    """Keep candidates by descending IoU; of equal ones the later ground truth comes first."""
-    j = n
-    while j > 0 and ious[j - 1] <= iou:
-        ious[j] = ious[j - 1]
-        places[j] = places[j - 1]
-        j -= 1
-    ious[j] = iou
-    places[j] = at
-
-
-@kernel
-def _record(bits: Any, n_thresholds: int, at: int, i: int, taker: Array) -> None:
-    """Note which detection took ground truth ``at``, at the thresholds among the first bits."""
-    for t in range(n_thresholds):
-        if (bits >> np.uint64(t)) & np.uint64(1):
-            taker[t, at] = i
-
-
-@kernel
 def greedy(
     first: int,
     last: int,
@@ -67,8 +38,13 @@ def greedy(
     prefix: Array,
     area_ranges: Array,
     area_bits: Array,
-    n_datums: int,
     max_rank: int,
+    where: Array,
+    seen: Array,
+    matched: Array,
+    ious: Array,
+    reach: Array,
+    places: Array,
     rank: Array,
     hit: Array,
     ignored: Array,
@@ -99,8 +75,13 @@ def greedy(
         prefix: uint64 [t + 1], variants whose threshold is among the first c thresholds.
         area_ranges: float64 [a, 2], both ends included.
         area_bits: uint64 [a], variants of that area range.
-        n_datums: number of datums.
         max_rank: predictions of rank >= this in their (datum, label) are ignored throughout.
+        where: int32 [n_datums], scratch, all -1, and so again afterwards.
+        seen: int32 [n_datums], scratch, all 0, and so again afterwards.
+        matched: uint64 [most ground truths of a label], scratch.
+        ious: float64, scratch of that size.
+        reach: uint64, scratch of that size.
+        places: int64, scratch of that size.
         rank: int32 [n], out: rank within (datum, label), from 0.
         hit: uint64 [n], out: variants in which the prediction hit a regular ground truth.
         ignored: uint64 [n], out: variants in which it counts as neither hit nor miss.
@@ -110,64 +91,69 @@ def greedy(
     """
     n_thresholds = thresholds.size
     every = prefix[n_thresholds]
-    lowest = thresholds[0]
-    where = np.full(n_datums, -1, np.int32)
-    seen = np.zeros(n_datums, np.int32)
-    longest = 1
-    for k in range(first, last):
-        longest = max(longest, g_start[k + 1] - g_start[k])
-    matched = np.zeros(longest, np.uint64)
-    ious = np.empty(longest, np.float64)
-    places = np.empty(longest, np.int32)
+    one = np.uint64(1)
+    none = np.uint64(0)
     wants_taker = taker.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         for j in range(g1 - 1, g0 - 1, -1):
             where[g_datum[j]] = j
-            matched[j - g0] = 0
+            matched[j - g0] = none
         for i in range(p_start[k], p_start[k + 1]):
             p = p_order[i]
             datum = p_datum[p]
             rank[i] = seen[datum]
             seen[datum] += 1
+            hit[i] = none
+            ignored[i] = every
             if rank[i] >= max_rank:
-                hit[i] = 0
-                ignored[i] = every
                 continue
+            xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
+            area = p_area[p]
+            # Candidates by descending IoU; of equal ones the later ground truth comes first.
             n = 0
-            j = where[datum]
-            if j >= 0:
-                while j < g1 and g_datum[j] == datum:
-                    iou = box_iou(p_boxes[p], p_area[p], g_boxes[j], g_area[j], g_crowd[j])
-                    if iou >= lowest:
-                        _insert(iou, j, n, ious, places)
-                        n += 1
-                    j += 1
+            j = np.int64(where[datum])
+            while 0 <= j < g1 and g_datum[j] == datum:
+                iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
+                if iou >= thresholds[0]:
+                    reached = 1
+                    while reached < n_thresholds and iou >= thresholds[reached]:
+                        reached += 1
+                    c = n
+                    while c > 0 and ious[c - 1] <= iou:
+                        ious[c] = ious[c - 1]
+                        places[c] = places[c - 1]
+                        reach[c] = reach[c - 1]
+                        c -= 1
+                    ious[c] = iou
+                    places[c] = j
+                    reach[c] = prefix[reached]
+                    n += 1
+                j += 1
             wanted = every
-            hits = np.uint64(0)
+            hits = none
             for c in range(n):
                 j = places[c]
-                free = g_regular[j] & ~matched[j - g0] & wanted
-                if free != 0:
-                    free &= prefix[_reached(ious[c], thresholds)]
+                free = g_regular[j] & ~matched[j - g0] & wanted & reach[c]
+                if free != none:
                     matched[j - g0] |= free
                     wanted &= ~free
                     hits |= free
                     if wants_taker:
-                        _record(free & area_bits[0], n_thresholds, j, i, taker)
-            beside = np.uint64(0)
+                        for t in range(n_thresholds):
+                            if (free >> np.uint64(t)) & one:
+                                taker[t, j] = i
+            beside = none
             for c in range(n):
                 j = places[c]
-                free = every & ~g_regular[j] & wanted
-                if free != 0:
-                    if not g_crowd[j]:
-                        free &= ~matched[j - g0]
-                    free &= prefix[_reached(ious[c], thresholds)]
-                    matched[j - g0] |= free
-                    wanted &= ~free
-                    beside |= free
+                free = ~g_regular[j] & wanted & reach[c]
+                if not g_crowd[j]:
+                    free &= ~matched[j - g0]
+                matched[j - g0] |= free
+                wanted &= ~free
+                beside |= free
             for a in range(area_bits.size):
-                if p_area[p] < area_ranges[a, 0] or p_area[p] > area_ranges[a, 1]:
+                if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
                     beside |= wanted & area_bits[a]
             hit[i] = hits
             ignored[i] = beside

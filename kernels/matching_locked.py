@@ -14,26 +14,18 @@ from typing import Any
 import numpy as np
 
 from .boxes import box_iou
-from .jit import kernel
-from .matching_greedy import _reached, _record
+from .jit import inner, kernel
 
 Array = np.ndarray[Any, Any]
 
 
-@kernel
-def _by_iou_within_ties(score: Array, lo: int, hi: int, order: Array, iou: Array) -> None:
-    """Within runs of equal score, put higher IoU first; equal ones keep their place."""
-    i = lo
-    while i < hi:
-        j = i + 1
-        while j < hi and score[order[j]] == score[order[i]]:
-            j += 1
-        if j - i > 1:
-            run = order[i:j].copy()
-            by_iou = np.argsort(-iou[run - lo], kind="mergesort")
-            for k in range(j - i):
-                order[i + k] = run[by_iou[k]]
-        i = j
+@inner
+def _prefix_of(iou: float, thresholds: Array, prefix: Array) -> Any:
+    """Variants whose threshold is at most ``iou``."""
+    reached = 0
+    while reached < thresholds.size and iou >= thresholds[reached]:
+        reached += 1
+    return prefix[reached]
 
 
 @kernel
@@ -56,8 +48,13 @@ def locked(
     prefix: Array,
     area_ranges: Array,
     area_bits: Array,
-    n_datums: int,
     max_rank: int,
+    where: Array,
+    seen: Array,
+    matched: Array,
+    ious: Array,
+    reach: Array,
+    places: Array,
     rank: Array,
     hit: Array,
     ignored: Array,
@@ -69,58 +66,67 @@ def locked(
     ``p_order`` is rewritten: runs of equal score come out by descending IoU.
     """
     every = prefix[thresholds.size]
-    where = np.full(n_datums, -1, np.int32)
-    seen = np.zeros(n_datums, np.int32)
-    longest = 1
+    one = np.uint64(1)
+    none = np.uint64(0)
     most = 1
     for k in range(first, last):
-        longest = max(longest, g_start[k + 1] - g_start[k])
         most = max(most, p_start[k + 1] - p_start[k])
-    best_before = np.zeros(longest, np.float64)
-    iou = np.zeros(most, np.float64)
-    tied = np.zeros(most, np.int32)
+    own = np.zeros(most, np.float64)
+    tied = np.zeros(most, np.int64)
     wants_taker = taker.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         p0, p1 = p_start[k], p_start[k + 1]
         for j in range(g1 - 1, g0 - 1, -1):
             where[g_datum[j]] = j
-            best_before[j - g0] = 0.0
+            ious[j - g0] = 0.0  # best IoU of the predictions before
         for p in range(p0, p1):
+            xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
+            area = p_area[p]
             datum = p_datum[p]
-            iou[p - p0] = 0.0
+            own[p - p0] = 0.0
             tied[p - p0] = -1
-            j = where[datum]
-            if j < 0:
-                continue
-            while j < g1 and g_datum[j] == datum:
-                o = box_iou(p_boxes[p], p_area[p], g_boxes[j], g_area[j], False)
-                if o > iou[p - p0]:
-                    iou[p - p0] = o
+            j = np.int64(where[datum])
+            while 0 <= j < g1 and g_datum[j] == datum:
+                iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
+                if iou > own[p - p0]:
+                    own[p - p0] = iou
                     tied[p - p0] = j
                 j += 1
-        _by_iou_within_ties(p_score, p0, p1, p_order, iou)
+        # Among equal scores the higher IoU goes first; equal ones keep their place.
+        i = p0
+        while i < p1:
+            c = i + 1
+            while c < p1 and p_score[p_order[c]] == p_score[p_order[i]]:
+                c += 1
+            if c - i > 1:
+                run = p_order[i:c].copy()
+                by_iou = np.argsort(-own[run - p0], kind="mergesort")
+                for d in range(c - i):
+                    p_order[i + d] = run[by_iou[d]]
+            i = c
         for i in range(p0, p1):
             p = p_order[i]
             rank[i] = seen[p_datum[p]]
             seen[p_datum[p]] += 1
-            hit[i] = 0
-            ignored[i] = 0
+            hit[i] = none
+            ignored[i] = every
             if rank[i] >= max_rank:
-                ignored[i] = every
                 continue
-            taken = np.uint64(0)
+            ignored[i] = none
+            taken = none
             j = tied[p - p0]
-            if j >= 0 and p_score[p] > 0.0 and iou[p - p0] > best_before[j - g0]:
-                taken = (
-                    prefix[_reached(iou[p - p0], thresholds)]
-                    & ~prefix[_reached(best_before[j - g0], thresholds)]
+            if j >= 0 and p_score[p] > 0.0 and own[p - p0] > ious[j - g0]:
+                taken = _prefix_of(own[p - p0], thresholds, prefix) & ~_prefix_of(
+                    ious[j - g0], thresholds, prefix
                 )
-                best_before[j - g0] = iou[p - p0]
+                ious[j - g0] = own[p - p0]
                 hit[i] = taken & g_regular[j]
                 ignored[i] = taken & ~g_regular[j]
                 if wants_taker:
-                    _record(hit[i] & area_bits[0], thresholds.size, j, i, taker)
+                    for t in range(thresholds.size):
+                        if (hit[i] >> np.uint64(t)) & one:
+                            taker[t, j] = i
             for a in range(area_bits.size):
                 if p_area[p] < area_ranges[a, 0] or p_area[p] > area_ranges[a, 1]:
                     ignored[i] |= area_bits[a] & ~taken

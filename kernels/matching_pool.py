@@ -15,7 +15,6 @@ import numpy as np
 
 from .boxes import box_iou
 from .jit import kernel
-from .matching_greedy import _reached, _record
 
 Array = np.ndarray[Any, Any]
 
@@ -40,8 +39,13 @@ def pool(
     prefix: Array,
     area_ranges: Array,
     area_bits: Array,
-    n_datums: int,
     max_rank: int,
+    where: Array,
+    seen: Array,
+    matched: Array,
+    ious: Array,
+    reach: Array,
+    places: Array,
     rank: Array,
     hit: Array,
     ignored: Array,
@@ -52,50 +56,54 @@ def pool(
 
     ``skipped`` is bool [n] here: True where the datum has no ground truth of the label.
     """
-    every = prefix[thresholds.size]
-    where = np.full(n_datums, -1, np.int32)
-    seen = np.zeros(n_datums, np.int32)
-    longest = 1
-    for k in range(first, last):
-        longest = max(longest, g_start[k + 1] - g_start[k])
-    gone = np.zeros(longest, np.bool_)
+    n_thresholds = thresholds.size
+    every = prefix[n_thresholds]
+    one = np.uint64(1)
+    none = np.uint64(0)
     wants_taker = taker.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         for j in range(g1 - 1, g0 - 1, -1):
             where[g_datum[j]] = j
-            gone[j - g0] = False
+            matched[j - g0] = none  # not none once it has left the pool
         for i in range(p_start[k], p_start[k + 1]):
             p = p_order[i]
             datum = p_datum[p]
             rank[i] = seen[datum]
             seen[datum] += 1
-            hit[i] = 0
-            ignored[i] = 0
-            j = where[datum]
+            hit[i] = none
+            ignored[i] = every
+            j = np.int64(where[datum])
             skipped[i] = j < 0
             if rank[i] >= max_rank:
-                ignored[i] = every
                 continue
+            xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
+            area = p_area[p]
             best = -1.0
-            pick = -1
+            pick = np.int64(-1)
             while 0 <= j < g1 and g_datum[j] == datum:
-                if not gone[j - g0]:
-                    iou = box_iou(p_boxes[p], p_area[p], g_boxes[j], g_area[j], False)
+                if matched[j - g0] == none:
+                    iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
                     if iou > best:
                         best = iou
                         pick = j
                 j += 1
-            taken = np.uint64(0)
+            taken = none
+            ignored[i] = none
             if pick >= 0:
-                gone[pick - g0] = True
-                taken = prefix[_reached(best, thresholds)]
+                matched[pick - g0] = one
+                reached = 0
+                while reached < n_thresholds and best >= thresholds[reached]:
+                    reached += 1
+                taken = prefix[reached]
                 hit[i] = taken & g_regular[pick]
                 ignored[i] = taken & ~g_regular[pick]
                 if wants_taker:
-                    _record(hit[i] & area_bits[0], thresholds.size, pick, i, taker)
+                    for t in range(n_thresholds):
+                        if (hit[i] >> np.uint64(t)) & one:
+                            taker[t, pick] = i
             for a in range(area_bits.size):
-                if p_area[p] < area_ranges[a, 0] or p_area[p] > area_ranges[a, 1]:
+                if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
                     ignored[i] |= area_bits[a] & ~taken
         for j in range(g0, g1):
             where[g_datum[j]] = -1

@@ -19,7 +19,9 @@ _INSERTION = 48  # below this many rows an insertion sort beats histograms
 
 
 @kernel
-def _positions(datum: Array, label: Array, n_datums: int, n_labels: int) -> Any:
+def _positions(
+    datum: Array, label: Array, start: Array, free: Array, by_datum: Array, row: Array, out: Array
+) -> None:
     """Where each row goes in (label, datum, row) order, and where each label starts."""
     n = datum.size
     in_order = True
@@ -27,32 +29,23 @@ def _positions(datum: Array, label: Array, n_datums: int, n_labels: int) -> Any:
         if datum[i] < datum[i - 1]:
             in_order = False
             break
-    start = np.zeros(n_labels + 1, np.int64)
     for i in range(n):
         start[label[i] + 1] += 1
-    for k in range(n_labels):
+    for k in range(free.size):
         start[k + 1] += start[k]
-    free = start[:-1].copy()
-    position = np.empty(n, np.int32)
-    if in_order:
+        free[k] = start[k]
+    if not in_order:
         for i in range(n):
-            position[i] = free[label[i]]
-            free[label[i]] += 1
-        return start, position
-    by_datum = np.zeros(n_datums + 1, np.int64)
-    for i in range(n):
-        by_datum[datum[i] + 1] += 1
-    for k in range(n_datums):
-        by_datum[k + 1] += by_datum[k]
-    row = np.empty(n, np.int32)
-    for i in range(n):
-        row[by_datum[datum[i]]] = i
-        by_datum[datum[i]] += 1
+            by_datum[datum[i] + 1] += 1
+        for k in range(by_datum.size - 1):
+            by_datum[k + 1] += by_datum[k]
+        for i in range(n):
+            row[by_datum[datum[i]]] = i
+            by_datum[datum[i]] += 1
     for j in range(n):
-        i = row[j]
-        position[i] = free[label[i]]
+        i = j if in_order else row[j]
+        out[i] = free[label[i]]
         free[label[i]] += 1
-    return start, position
 
 
 def group_by_label(datum: Array, label: Array, n_datums: int, n_labels: int) -> tuple[Array, Array]:
@@ -68,77 +61,81 @@ def group_by_label(datum: Array, label: Array, n_datums: int, n_labels: int) -> 
         ``start``, int64 [n_labels + 1], CSR offsets by label; ``position``, int32 [n], the place
         of each row in the new layout.
     """
-    start, position = _positions(
-        frozen(datum, np.int32), frozen(label, np.int32), n_datums, n_labels
+    start = np.zeros(n_labels + 1, np.int64)
+    position = np.empty(datum.size, np.int32)
+    _positions(
+        frozen(datum, np.int32),
+        frozen(label, np.int32),
+        start,
+        np.empty(n_labels, np.int64),
+        np.zeros(n_datums + 1, np.int64),
+        np.empty(datum.size, np.int32),
+        position,
     )
     return start, position
 
 
 @kernel
-def _sort_segment(score: Array, lo: int, hi: int, order: Array, keys: Array, spare: Array) -> None:
-    """Write into ``order[lo:hi]`` the places lo..hi-1 by descending score, ties as they stand."""
-    n = hi - lo
-    if n < _INSERTION:
-        for i in range(lo, hi):
-            s = score[i]
-            j = i
-            while j > lo and score[order[j - 1]] < s:
-                order[j] = order[j - 1]
-                j -= 1
-            order[j] = i
-        return
-    # Floats as unsigned integers whose ascending order is the floats' descending order.
-    bits = score[lo:hi].view(np.uint64)
+def _rank(
+    score: Array,
+    bits: Array,
+    start: Array,
+    first: int,
+    last: int,
+    order: Array,
+    keys: Array,
+    places: Array,
+    counts: Array,
+) -> None:
+    """Sort the places of every label of [first, last) into ``order``."""
     top = np.uint64(1) << np.uint64(63)
-    first = np.uint64(0)
-    differing = np.uint64(0)
-    for i in range(n):
-        b = bits[i]
-        if b == top:  # -0.0 ties with 0.0
-            b = np.uint64(0)
-        key = b if b & top else ~(b | top)
-        if i == 0:
-            first = key
-        differing |= key ^ first
-        keys[0, i] = key
-        spare[0, i] = lo + i
-    counts = np.empty(256, np.int64)
-    here = 0
-    for byte in range(8):
-        shift = np.uint64(8 * byte)
-        if (differing >> shift) & np.uint64(255) == 0:
+    none = np.uint64(0)
+    low = np.uint64(255)
+    for k in range(first, last):
+        lo, hi = start[k], start[k + 1]
+        n = hi - lo
+        if n < _INSERTION:
+            for i in range(lo, hi):
+                s = score[i]
+                j = i
+                while j > lo and score[order[j - 1]] < s:
+                    order[j] = order[j - 1]
+                    j -= 1
+                order[j] = i
             continue
-        counts[:] = 0
+        # Floats as unsigned integers whose ascending order is the floats' descending order.
+        differing = none
         for i in range(n):
-            counts[(keys[here, i] >> shift) & np.uint64(255)] += 1
-        total = 0
-        for b in range(256):
-            c = counts[b]
-            counts[b] = total
-            total += c
-        there = 1 - here
+            b = bits[lo + i]
+            if b == top:  # -0.0 ties with 0.0
+                b = none
+            key = b if b & top else ~(b | top)
+            keys[0, i] = key
+            places[0, i] = lo + i
+            differing |= key ^ keys[0, 0]
+        here = 0
+        for byte in range(8):
+            shift = np.uint64(8 * byte)
+            if (differing >> shift) & low == none:
+                continue
+            for c in range(256):
+                counts[c] = 0
+            for i in range(n):
+                counts[(keys[here, i] >> shift) & low] += 1
+            total = 0
+            for c in range(256):
+                total += counts[c]
+                counts[c] = total - counts[c]
+            there = 1 - here
+            for i in range(n):
+                c = (keys[here, i] >> shift) & low
+                at = counts[c]
+                counts[c] = at + 1
+                keys[there, at] = keys[here, i]
+                places[there, at] = places[here, i]
+            here = there
         for i in range(n):
-            key = keys[here, i]
-            b = (key >> shift) & np.uint64(255)
-            at = counts[b]
-            counts[b] = at + 1
-            keys[there, at] = key
-            spare[there, at] = spare[here, i]
-        here = there
-    for i in range(n):
-        order[lo + i] = spare[here, i]
-
-
-@kernel
-def _rank(score: Array, start: Array, first: int, last: int, order: Array) -> None:
-    """Sort every label of [first, last) into ``order``."""
-    longest = 0
-    for k in range(first, last):
-        longest = max(longest, start[k + 1] - start[k])
-    keys = np.empty((2, longest), np.uint64)
-    spare = np.empty((2, longest), np.int32)
-    for k in range(first, last):
-        _sort_segment(score, start[k], start[k + 1], order, keys, spare)
+            order[lo + i] = places[here, i]
 
 
 def rank_by_score(score: Array, start: Array, first: int, last: int, order: Array) -> None:
@@ -152,4 +149,16 @@ def rank_by_score(score: Array, start: Array, first: int, last: int, order: Arra
         order: int32 [n], written between ``start[first]`` and ``start[last]``: ``order[i]`` is
             the place of the i-th best row.
     """
-    _rank(frozen(score, np.float64), frozen(start, np.int64), first, last, order)
+    score = frozen(score, np.float64)
+    longest = int(np.diff(start[first : last + 1]).max(initial=0))
+    _rank(
+        score,
+        score.view(np.uint64),
+        frozen(start, np.int64),
+        first,
+        last,
+        order,
+        np.empty((2, longest), np.uint64),
+        np.empty((2, longest), np.int32),
+        np.empty(256, np.int64),
+    )

@@ -56,11 +56,13 @@ def _close(
     for d in range(first, last):
         for a in range(p_start[d], p_start[d + 1]):
             p = p_place[a]
+            xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
+            area = p_area[p]
             for b in range(g_start[d], g_start[d + 1]):
                 g = g_place[b]
                 if p_key[p] != g_key[g]:
                     continue
-                iou = box_iou(p_boxes[p], p_area[p], g_boxes[g], g_area[g], False)
+                iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, g, False)
                 if iou < lowest:
                     continue
                 if n == capacity:

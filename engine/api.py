@@ -1,0 +1,246 @@
+"""The public calls: score, check, explain and their small kin."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from . import dialects, metrics, planner, tasks
+from ._version import __version__
+from .executors import Threads
+from .exports import makers
+from .inputs.frames import Frames, load_frames
+from .schemas.options import Options, make_options
+from .scorecard import Scorecard
+
+Progress = Callable[[str], None]
+
+_DEFAULT_TASK = "detection"
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """What ``check`` found; tables that break their contract raise instead.
+
+    Attributes:
+        rows: rows of each table.
+        sources: where each table came from.
+        recognised: table -> own column name -> canonical name, where they differ.
+        notes: what is worth knowing.
+    """
+
+    rows: dict[str, int]
+    sources: dict[str, str]
+    recognised: dict[str, dict[str, str]]
+    notes: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Always true: a broken table raises before a report is made."""
+        return True
+
+
+def _load(
+    predictions: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+) -> tuple[str, Frames]:
+    task = options.task or _DEFAULT_TASK
+    tasks.get(task)
+    dialects.get(task, options.dialect)
+    if ground_truths is None:
+        from .schemas.errors import InputError
+
+        raise InputError(
+            "detection needs two tables: give the ground truths as the second one,"
+            " as in score(predictions, ground_truths)."
+        )
+    return task, load_frames(
+        predictions,
+        ground_truths,
+        datums=datums,
+        labels=labels,
+        options=options,
+        storage_options=storage_options,
+        task=task,
+    )
+
+
+def _rows(frames: Frames) -> dict[str, int]:
+    tables = {
+        "predictions": frames.predictions,
+        "ground_truths": frames.ground_truths,
+        "datums": frames.datums,
+        "labels": frames.labels,
+    }
+    return {name: table.height for name, table in tables.items() if table is not None}
+
+
+def _digest(source: Any) -> str | None:
+    """SHA-256 of a single local file, None for anything else."""
+    if not isinstance(source, (str, Path)) or not Path(source).is_file():
+        return None
+    with open(source, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def score(
+    predictions: Any,
+    ground_truths: Any = None,
+    *,
+    options: Options | None = None,
+    datums: Any = None,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **named: Any,
+) -> Scorecard:
+    """Score predictions against ground truths.
+
+    Args:
+        predictions: a path, glob or list of paths (Parquet, Arrow IPC, CSV, JSONL, COCO results
+            JSON), a Polars DataFrame or LazyFrame, a pyarrow Table, pandas, or anything with the
+            Arrow stream interface.
+        ground_truths: the same; a COCO ground-truth JSON also brings its images and categories.
+        options: options to start from; those named here win.
+        datums: table or list of all datum ids, with slice columns; datums without boxes count.
+        labels: table or list of declared classes.
+        storage_options: for remote paths, as Polars takes them.
+        executor: a thread-based ``concurrent.futures.Executor`` to run on instead of own threads.
+        progress: called with the name of each step as it starts.
+        **named: any field of :class:`evalengine.Options`.
+
+    Returns:
+        a :class:`evalengine.Scorecard`, whose frames are made when asked for.
+
+    Raises:
+        InputError: the tables break their contract; the message lists every problem.
+        ReadError: a file is missing or cannot be read.
+        OptionError: an option, metric, dialect or column that does not exist.
+
+    Example:
+        >>> import evalengine as ee
+        >>> card = ee.score("preds.parquet", "gts.parquet", by="weather")  # doctest: +SKIP
+        >>> card.value("mAP", iou_threshold=0.5)  # doctest: +SKIP
+        0.63
+    """
+    chosen = make_options(options, **named)
+    tell = progress or (lambda step: None)
+    begun = time.perf_counter()
+    tell("reading and checking")
+    plan = planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
+    _, frames = _load(predictions, ground_truths, chosen, datums, labels, storage_options)
+    loaded = time.perf_counter()
+    tell("matching")
+    threads = Threads(chosen.threads, executor)
+    tallies = planner.run(plan, frames, threads)
+    frame_makers, whole = planner.summarise(plan, tallies)
+    seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
+    paths = {"predictions": predictions, "ground_truths": ground_truths, "datums": datums}
+    rows = _rows(frames)
+    run: dict[str, Any] = {
+        "evalengine": __version__,
+        "python": platform.python_version(),
+        "polars": pl.__version__,
+        "fingerprint": plan.fingerprint,
+        "inputs": {
+            name: {"source": frames.sources.get(name), "rows": count}
+            for name, count in rows.items()
+        },
+        "datums": len(tallies.datums),
+        "recognised": frames.recognised,
+        "seconds": {step: round(value, 6) for step, value in seconds.items()},
+    }
+
+    def with_digests() -> dict[str, Any]:
+        for name, path in paths.items():
+            digest = _digest(path)
+            if digest is not None and name in run["inputs"]:
+                run["inputs"][name]["sha256"] = digest
+        return run
+
+    return Scorecard(
+        task=plan.task,
+        dialect=plan.dialect.name,
+        options=chosen,
+        frames=frame_makers,
+        labels=tallies.labels.frame,
+        run=run,
+        notes=tuple(note.message for note in frames.notes),
+        exports=makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        directions={metric.name: metric.better for metric in plan.metrics},
+    )
+
+
+def check(
+    predictions: Any,
+    ground_truths: Any = None,
+    *,
+    options: Options | None = None,
+    datums: Any = None,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    **named: Any,
+) -> CheckReport:
+    """Read and check the tables without scoring; arguments as :func:`score`.
+
+    Raises:
+        InputError: the tables break their contract; the message lists every problem.
+    """
+    chosen = make_options(options, **named)
+    _, frames = _load(predictions, ground_truths, chosen, datums, labels, storage_options)
+    return CheckReport(
+        rows=_rows(frames),
+        sources=frames.sources,
+        recognised=frames.recognised,
+        notes=[note.message for note in frames.notes],
+    )
+
+
+def explain(
+    predictions: Any = None,
+    ground_truths: Any = None,
+    *,
+    options: Options | None = None,
+    **named: Any,
+) -> str:
+    """What :func:`score` would do with these options, step by step; reads no rows."""
+    named.pop("datums", None), named.pop("labels", None), named.pop("storage_options", None)
+    chosen = make_options(options, **named)
+    plan = planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
+    return planner.explain(plan)
+
+
+def metrics_table() -> pl.DataFrame:
+    """Every metric with its definition, range, direction and source."""
+    return metrics.table()
+
+
+def warmup() -> None:
+    """Compile every kernel and keep the result, for image builds and first runs."""
+    box = {"xmin": [0.0, 0.0], "ymin": [0.0, 0.0], "xmax": [9.0, 9.0], "ymax": [9.0, 8.0]}
+    truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], **box})
+    predicted = truth.with_columns(score=pl.Series([0.9, 0.8]))
+    for dialect in dialects.names("detection"):
+        card = score(
+            predicted,
+            truth,
+            dialect=dialect,
+            metrics=metrics.names("detection"),
+            by="slice",
+            datums=pl.DataFrame({"datum_id": [1], "slice": ["one"]}),
+        )
+        card.metrics, card.curves, card.confusion, card.examples, card.outcomes  # noqa: B018
+        if dialect == "coco":
+            card.to_coco()["scores"]  # noqa: B018

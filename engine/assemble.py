@@ -1,0 +1,92 @@
+"""Cells to frames: codes become labels, groups become slice values, NaN becomes null."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .metrics.registry import Metric
+from .schemas.results import empty_frame, frame_schema
+from .tally.cells import Cells
+from .tally.datums import Labels
+
+Array = np.ndarray[Any, Any]
+
+_NAME_COLUMN = {"metrics": "metric", "curves": "curve"}
+
+
+def _spread(column: Any, n: int, dtype: pl.DataType) -> pl.Series:
+    """A column of n rows: an array as it stands (NaN to null), a constant repeated."""
+    if isinstance(column, np.ndarray):
+        series = pl.Series(column)
+        if series.dtype.is_float():
+            series = series.fill_nan(None)
+        return series.cast(dtype)
+    return pl.Series([column], dtype=dtype, strict=False).new_from_index(0, n)
+
+
+def _frame(
+    name: str,
+    metric: str,
+    cells: Cells,
+    labels: Labels,
+    slice_name: str | None,
+    groups: list[str],
+    schema: dict[str, pl.DataType],
+) -> pl.DataFrame:
+    """Rows of one array of cells in the frame's own columns."""
+    index, columns = cells.rows()
+    n = next(iter(index.values())).size
+    made: dict[str, Any] = {_NAME_COLUMN[name]: metric, "slice": slice_name, **columns}
+    series = {key: _spread(value, n, schema[key]) for key, value in made.items()}
+    for axis, at in index.items():
+        if axis == "group":
+            if slice_name is not None:
+                series["slice_value"] = pl.Series(groups, dtype=pl.String).gather(at)
+        elif axis == "label":
+            for column in ("label_key", "label_value"):
+                series[column] = labels.frame[column].gather(at)
+        elif axis == "key":
+            series["label_key"] = pl.Series(labels.key_names, dtype=pl.String).gather(at)
+        elif axis in cells.values:
+            values = pl.Series(list(cells.values[axis]), dtype=schema[axis])
+            series[axis] = values.gather(at)
+    if cells.reason is not None and "reason" in schema:
+        undefined = series["value"].is_null()
+        reason = pl.Series([cells.reason], dtype=pl.String).new_from_index(0, n)
+        series["reason"] = reason.set(~undefined, None)
+    blank = {
+        column: pl.Series([None], dtype=dtype).new_from_index(0, n)
+        for column, dtype in schema.items()
+        if column not in series
+    }
+    return pl.DataFrame({column: series.get(column, blank.get(column)) for column in schema})
+
+
+def frame_of(
+    name: str,
+    parts: Iterable[tuple[Metric, list[Cells], str | None, list[str]]],
+    labels: Labels,
+    datum: pl.DataType,
+) -> pl.DataFrame:
+    """The ``metrics`` or ``curves`` frame.
+
+    Args:
+        name: which of the two.
+        parts: metric, its cells, slice column (None for the whole set) and group names.
+        labels: what label codes stand for.
+        datum: dtype of datum ids.
+    """
+    schema = frame_schema(name, label=labels.dtype, datum=datum)
+    frames = [
+        _frame(name, metric.name, cells, labels, column, groups, schema)
+        for metric, made, column, groups in parts
+        for cells in made
+    ]
+    frames = [frame for frame in frames if frame.height]
+    if not frames:
+        return empty_frame(name, label=labels.dtype, datum=datum)
+    return pl.concat(frames)

@@ -1,0 +1,5 @@
+"""Dialects: named, frozen sets of rule choices. Data, not code paths."""
+
+from .registry import Dialect, get, names
+
+__all__ = ["Dialect", "get", "names"]

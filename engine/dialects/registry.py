@@ -1,0 +1,60 @@
+"""The dialects of every task, by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import msgspec
+
+from ..schemas.errors import OptionError, unknown
+
+_MODULES = {"detection": "detection"}
+"""Task name -> module of this package that holds its ``DIALECTS``."""
+
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True):
+    """One named choice of rules.
+
+    Attributes:
+        name: what users write.
+        task: the task it belongs to.
+        about: one sentence: whose numbers these are.
+        rules: the task's rules struct.
+        defaults: the task's defaults struct.
+        undefined: what exports in the reference's shape put for an undefined value.
+        export: name of the export that has the reference's shape.
+    """
+
+    name: str
+    task: str
+    about: str
+    rules: Any
+    defaults: Any
+    undefined: float | None
+    export: str
+
+
+def _of(task: str) -> dict[str, Dialect]:
+    if task not in _MODULES:
+        raise OptionError(unknown("task", task, _MODULES))
+    module = importlib.import_module(f"{__package__}.{_MODULES[task]}")
+    dialects: dict[str, Dialect] = module.DIALECTS
+    return dialects
+
+
+def names(task: str) -> list[str]:
+    """The dialects of a task, ``standard`` first."""
+    return list(_of(task))
+
+
+def get(task: str, name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises:
+        OptionError: no such dialect; names the nearest.
+    """
+    dialects = _of(task)
+    if name not in dialects:
+        raise OptionError(unknown(f"dialect of {task}", name, dialects))
+    return dialects[name]

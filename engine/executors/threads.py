@@ -1,0 +1,76 @@
+"""Threads: kernels release the GIL, so ranges of labels or datums run side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+
+R = TypeVar("R")
+
+_PIECES_PER_WORKER = 4  # more pieces than workers, so that an uneven one does not hold up the rest
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
+    """Ranges of consecutive groups holding about equally many rows.
+
+    Args:
+        offsets: int64 [n_groups + 1], CSR offsets of the groups' rows.
+        pieces: how many ranges at most.
+
+    Returns:
+        (first, last) group ranges that cover all groups in order, none empty.
+    """
+    n_groups = offsets.size - 1
+    if n_groups <= 0:
+        return []
+    targets = np.linspace(offsets[0], offsets[-1], pieces + 1)[1:-1]
+    cuts = np.unique(np.r_[0, np.searchsorted(offsets, targets), n_groups])
+    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+class Threads:
+    """An executor of threads, or any ``concurrent.futures.Executor`` that shares memory.
+
+    Args:
+        workers: number of threads; all cores unless given.
+        executor: a ready executor to use instead; it is not shut down here.
+    """
+
+    def __init__(self, workers: int | None = None, executor: Executor | None = None) -> None:
+        self.workers = workers or available_cores()
+        self._given = executor
+
+    def over(
+        self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]
+    ) -> list[R]:
+        """Call ``function(first, last)`` on ranges of groups and return the results in order.
+
+        Args:
+            offsets: int64 [n_groups + 1], CSR offsets that say how many rows each group has.
+            function: called once a range; must release the GIL to gain anything.
+        """
+        if self.workers == 1:
+            ranges = split(offsets, 1)
+        else:
+            ranges = split(offsets, self.workers * _PIECES_PER_WORKER)
+        return self.each([lambda a=a, b=b: function(a, b) for a, b in ranges])
+
+    def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        """Run the calls side by side and return their results in order."""
+        if len(calls) < 2 or (self.workers == 1 and self._given is None):
+            return [call() for call in calls]
+        if self._given is not None:
+            return [future.result() for future in [self._given.submit(call) for call in calls]]
+        with ThreadPoolExecutor(min(self.workers, len(calls))) as pool:
+            return [future.result() for future in [pool.submit(call) for call in calls]]

@@ -1,0 +1,77 @@
+"""Other tools' output shapes, by name, each in a module that is imported when it is called for.
+
+An exporter is a function of a scorecard. It reads the scorecard's frames, so that it works on a
+stored result as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Export(NamedTuple):
+    """One output shape.
+
+    Attributes:
+        target: ``module:function`` of this package; the function takes a scorecard.
+        tasks: the tasks it can show.
+        dialects: the dialects it can show; empty for all of them.
+        live: ``module:function`` of a view and settings, for what frames do not hold; used where
+            the run itself is at hand.
+    """
+
+    target: str
+    tasks: tuple[str, ...]
+    dialects: tuple[str, ...] = ()
+    live: str | None = None
+
+
+REGISTRY: dict[str, Export] = {
+    "coco": Export("coco:from_frames", ("detection",), live="coco:from_view"),
+    "valor": Export("valor:to_valor", ("detection",)),
+}
+"""Name of the shape (``to_<name>()``) -> what makes it."""
+
+
+def makers(
+    task: str, dialect: str, run: tuple[Any, Any] | None = None
+) -> dict[str, Callable[[Any], Any]]:
+    """The exporters that a task and dialect have, by name, none of them imported yet.
+
+    Args:
+        task: a task's name.
+        dialect: a dialect's name.
+        run: view of the whole set and settings, where the run itself is at hand.
+    """
+    return {
+        name: _later(export.target)
+        if run is None or export.live is None
+        else _live(export.live, run)
+        for name, export in REGISTRY.items()
+        if task in export.tasks and (not export.dialects or dialect in export.dialects)
+    }
+
+
+def who_has(name: str) -> str:
+    """Words for the tasks and dialects that have an export, e.g. ``task detection``."""
+    export = REGISTRY.get(name)
+    if export is None:
+        return "nothing yet"
+    said = f"task {' or '.join(export.tasks)}"
+    return said + (f" with dialect {' or '.join(export.dialects)}" if export.dialects else "")
+
+
+def _live(target: str, run: tuple[Any, Any]) -> Callable[[Any], Any]:
+    call = _later(target)
+    return lambda card: call(*run)
+
+
+def _later(target: str) -> Callable[[Any], Any]:
+    module, function = target.split(":")
+
+    def call(*args: Any) -> Any:
+        return getattr(import_module(f".{module}", __name__), function)(*args)
+
+    return call

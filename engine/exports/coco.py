@@ -1,0 +1,171 @@
+"""COCO's shape: the twelve numbers, and the precision, recall and score arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..schemas.errors import ResultError
+
+if TYPE_CHECKING:
+    from ..scorecard import Scorecard
+    from ..tally.view import RankedView
+    from ..tasks.detection.settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_SHORT = {0.5: "AP50", 0.75: "AP75"}
+
+
+class CocoResult(Mapping[str, Any]):
+    """A mapping whose arrays are made when they are looked up.
+
+    Args:
+        makers: key to a function that makes its value.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = dict(makers)
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._made:
+            self._made[key] = self._makers[key]()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __repr__(self) -> str:
+        return f"CocoResult({', '.join(self._makers)})"
+
+
+def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
+    """The numbers COCOeval.summarize prints, -1 where undefined, over all label keys together."""
+    areas = [name for name, _, _ in settings.areas]
+    caps = settings.max_detections
+    ious = np.asarray(settings.iou_thresholds)
+    at = [view.tally.variants.threshold_index(iou) for iou in ious]
+    positives = view.positives[0]
+
+    def precision(area: int, iou: float | None) -> float:
+        chosen = at if iou is None else [at[i] for i in np.flatnonzero(np.isclose(ious, iou))]
+        members = np.flatnonzero(positives[:, area] > 0)
+        cube = view.precision[0, members, area][:, chosen]
+        return _mean(cube.transpose(1, 2, 0))
+
+    def recall(cap: int, area: int) -> float:
+        members = np.flatnonzero(positives[:, area] > 0)
+        true = view.true_positives(None)[0, members, cap, area][:, at]
+        return _mean((true / positives[members, area][:, None]).T)
+
+    out = {"AP": precision(0, None)}
+    out.update({name: precision(0, iou) for iou, name in _SHORT.items()})
+    out.update({f"AP{name}": precision(a, None) for a, name in enumerate(areas) if a})
+    out.update({f"AR{cap}": recall(m, 0) for m, cap in enumerate(caps)})
+    if not caps:
+        out["AR"] = recall(0, 0)
+    last = max(0, len(caps) - 1)
+    out.update({f"AR{name}": recall(last, a) for a, name in enumerate(areas) if a})
+    return out
+
+
+def _mean(cube: Array) -> float:
+    """Mean in the order of the array's axes; -1 of nothing."""
+    flat = np.ascontiguousarray(cube).ravel()
+    return float(flat.mean()) if flat.size else -1.0
+
+
+def _arrays(view: RankedView, settings: Settings) -> dict[str, Array]:
+    """precision and scores [T, R, K, A, M] and recall [T, K, A, M]; -1 without ground truth."""
+    at = [view.tally.variants.threshold_index(iou) for iou in settings.iou_thresholds]
+    caps = [int(cap) for cap in view.caps]
+    undefined = view.positives[0] == 0  # label, area
+    precision, scores, recall = [], [], []
+    for cap in caps:
+        q, s, true = (array[0] for array in view.sampled_with_scores(cap))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = true[:, 0] / view.positives[0][..., None]
+        for array, target in ((q, precision), (s, scores), (r, recall)):
+            target.append(np.where(undefined.reshape(*undefined.shape, *[1] * (array.ndim - 2)), -1.0, array)[:, :, at])
+    return {
+        "precision": np.stack(precision, axis=-1).transpose(2, 3, 0, 1, 4),
+        "scores": np.stack(scores, axis=-1).transpose(2, 3, 0, 1, 4),
+        "recall": np.stack(recall, axis=-1).transpose(2, 0, 1, 3),
+    }
+
+
+def _params(view: RankedView, settings: Settings) -> dict[str, Any]:
+    return {
+        "iouThrs": np.asarray(settings.iou_thresholds),
+        "recThrs": view.levels,
+        "maxDets": list(settings.max_detections),
+        "areaRng": [[low, high] for _, low, high in settings.areas],
+        "areaRngLbl": [name or "all" for name, _, _ in settings.areas],
+        "catIds": view.labels.frame["label_value"].to_list(),
+        "labelKeys": view.labels.frame["label_key"].to_list(),
+    }
+
+
+def from_view(view: RankedView, settings: Settings) -> CocoResult:
+    """COCO's result from a run.
+
+    Args:
+        view: the whole set.
+        settings: the run's settings.
+
+    Returns:
+        names, stats (Python floats), precision float64 [T, R, K, A, M], recall [T, K, A, M],
+        scores [T, R, K, A, M] and params; K is the labels in ascending order. Undefined is -1.
+    """
+    arrays: dict[str, Array] = {}
+
+    def array(name: str) -> Array:
+        if not arrays:
+            arrays.update(_arrays(view, settings))
+        return arrays[name]
+
+    summary: dict[str, float] = {}
+
+    def numbers() -> dict[str, float]:
+        if not summary:
+            summary.update(_summary(view, settings))
+        return summary
+
+    return CocoResult(
+        {
+            "names": lambda: list(numbers()),
+            "stats": lambda: list(numbers().values()),
+            "precision": lambda: array("precision"),
+            "recall": lambda: array("recall"),
+            "scores": lambda: array("scores"),
+            "params": lambda: _params(view, settings),
+        }
+    )
+
+
+def from_frames(card: Scorecard) -> CocoResult:
+    """COCO's result from a stored scorecard: names and stats alone.
+
+    Raises:
+        ResultError: on looking up an array, which is not stored.
+    """
+    from ..display import coco_numbers
+
+    def missing() -> Any:
+        raise ResultError(
+            "A stored scorecard holds frames, not COCO's arrays: score again to have them."
+        )
+
+    return CocoResult(
+        {
+            "names": lambda: [name for name, _ in coco_numbers(card)],
+            "stats": lambda: [-1.0 if v is None else v for _, v in coco_numbers(card)],
+            **dict.fromkeys(("precision", "recall", "scores", "params"), missing),
+        }
+    )

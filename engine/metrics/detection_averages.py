@@ -1,0 +1,357 @@
+"""Average precision and average recall of detection, per label and per label key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tally.cells import Cells
+from ..tally.view import RankedView
+from .registry import Metric
+
+if TYPE_CHECKING:
+    from ..tasks.detection.settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+NO_TRUTH = "no ground truth"
+NO_LABEL = "no label with ground truth"
+_COCO = "pycocotools COCOeval.accumulate and summarize"
+_VALOR = "Valor metrics document, Average Precision / Average Recall"
+
+
+def present(view: RankedView) -> Array:
+    """Labels with a prediction or a ground truth, bool [group, label]."""
+    return (view.n_predictions + view.n_ground_truths) > 0
+
+
+def present_keys(view: RankedView) -> Array:
+    """Label keys with a label present, bool [group, key]."""
+    here = present(view)
+    return np.stack(
+        [here[:, members].any(axis=1) for members in key_members(view)], axis=1
+    ) if len(view.labels) else np.zeros((view.n_groups, 0), bool)
+
+
+def key_members(view: RankedView) -> list[Array]:
+    """Label codes of each key."""
+    labels = view.labels
+    return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
+
+
+def _at_ious(settings: Settings, view: RankedView, ious: tuple[float, ...]) -> list[int]:
+    return [view.tally.variants.threshold_index(iou) for iou in ious]
+
+
+def _fill(settings: Settings) -> float:
+    """What an unannotated label scores: 0, or NaN where it is undefined."""
+    return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
+
+
+def _members(view: RankedView, settings: Settings, group: int, area: int, key: Array) -> Array:
+    """Labels of a key that enter its means."""
+    if settings.rules.unannotated_labels_are_zero:
+        return key[present(view)[group, key]]
+    return key[view.positives[group, key, area] > 0]
+
+
+def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
+    """AP per label, [group, label, area, iou]; NaN without ground truth."""
+    ap = view.precision[:, :, :, _at_ious(settings, view, ious)].mean(axis=-1)
+    return np.where(view.positives[..., None] > 0, ap, _fill(settings))
+
+
+def mean_precision(
+    view: RankedView, settings: Settings, ious: tuple[float, ...]
+) -> Array:
+    """Mean over labels, recall levels and the given IoU thresholds, [group, key, area]."""
+    at = _at_ious(settings, view, ious)
+    keys = key_members(view)
+    out = np.full((view.n_groups, len(keys), len(settings.areas)), np.nan)
+    for g, k, a in np.ndindex(*out.shape):
+        members = _members(view, settings, g, a, keys[k])
+        if members.size:
+            cube = view.precision[g, members, a][:, at]  # label, threshold, level
+            if settings.rules.mean_over_cells:
+                # pycocotools takes one mean over [threshold, level, label] laid out so
+                out[g, k, a] = np.ascontiguousarray(cube.transpose(1, 2, 0)).ravel().mean()
+            else:
+                out[g, k, a] = cube.mean(axis=-1).mean(axis=1).mean()
+    return out
+
+
+def recalls(view: RankedView, settings: Settings) -> Array:
+    """Recall at the averaged IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
+    at = _at_ious(settings, view, settings.iou_thresholds)
+    true = view.true_positives(settings.recall_score_threshold)[..., at]
+    positives = view.positives[:, :, None, :, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = true / positives
+    return np.where(positives > 0, recall, _fill(settings))
+
+
+def mean_recall(view: RankedView, settings: Settings) -> Array:
+    """Mean recall over labels and IoU thresholds, [group, key, cap, area]."""
+    recall = recalls(view, settings)
+    keys = key_members(view)
+    shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
+    out = np.full(shape, np.nan)
+    for g, k, m, a in np.ndindex(*shape):
+        members = _members(view, settings, g, a, keys[k])
+        if members.size:
+            cube = recall[g, members, m, a]  # label, threshold
+            if settings.rules.mean_over_cells:
+                out[g, k, m, a] = np.ascontiguousarray(cube.T).ravel().mean()
+            else:
+                out[g, k, m, a] = cube.mean(axis=1).mean()
+    return out
+
+
+def _key_positives(view: RankedView) -> Array:
+    """Ground truths of each key, [group, key, area]."""
+    keys = key_members(view)
+    return np.stack([view.positives[:, members].sum(axis=1) for members in keys], axis=1)
+
+
+def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, Sequence[Any]]:
+    """What the axes of detection cells stand for; IoU thresholds as round decimals."""
+    return {
+        "area": [name for name, _, _ in settings.areas],
+        "iou_threshold": [round(iou, 10) for iou in ious],
+        "score_threshold": settings.score_thresholds,
+        "max_detections": settings.max_detections or (None,),
+    }
+
+
+def _ap(view: RankedView, settings: Settings) -> list[Cells]:
+    value = label_precision(view, settings, settings.iou_thresholds_to_return)
+    return [
+        Cells(
+            axes=("group", "label", "area", "iou_threshold"),
+            values=axis_values(settings, settings.iou_thresholds_to_return),
+            shape=value.shape,
+            keep=present(view)[:, :, None, None],
+            columns={
+                "value": value,
+                "support": view.positives[..., None],
+                "max_detections": settings.cap,
+            },
+            reason=NO_TRUTH,
+        )
+    ]
+
+
+def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
+    value = label_precision(view, settings, settings.iou_thresholds).mean(axis=-1)
+    return [
+        Cells(
+            axes=("group", "label", "area"),
+            values=axis_values(settings),
+            shape=value.shape,
+            keep=present(view)[:, :, None],
+            columns={
+                "value": value,
+                "support": view.positives,
+                "max_detections": settings.cap,
+                "parameters": parameters(iou_thresholds=settings.iou_thresholds),
+            },
+            reason=NO_TRUTH,
+        )
+    ]
+
+
+def _map(view: RankedView, settings: Settings) -> list[Cells]:
+    ious = settings.iou_thresholds_to_return
+    value = np.stack([mean_precision(view, settings, (iou,)) for iou in ious], axis=-1)
+    return [
+        Cells(
+            axes=("group", "key", "area", "iou_threshold"),
+            values=axis_values(settings, ious),
+            shape=value.shape,
+            keep=present_keys(view)[:, :, None, None],
+            columns={
+                "value": value,
+                "support": _key_positives(view)[..., None],
+                "max_detections": settings.cap,
+            },
+            reason=NO_LABEL,
+        )
+    ]
+
+
+def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
+    value = mean_precision(view, settings, settings.iou_thresholds)
+    return [
+        Cells(
+            axes=("group", "key", "area"),
+            values=axis_values(settings),
+            shape=value.shape,
+            keep=present_keys(view)[:, :, None],
+            columns={
+                "value": value,
+                "support": _key_positives(view),
+                "max_detections": settings.cap,
+                "parameters": parameters(iou_thresholds=settings.iou_thresholds),
+            },
+            reason=NO_LABEL,
+        )
+    ]
+
+
+def _recall_parameters(settings: Settings) -> str:
+    return parameters(
+        iou_thresholds=settings.iou_thresholds,
+        recall_score_threshold=settings.recall_score_threshold or 0.0,
+    )
+
+
+def _ar(view: RankedView, settings: Settings) -> list[Cells]:
+    value = recalls(view, settings).mean(axis=-1)
+    return [
+        Cells(
+            axes=("group", "label", "max_detections", "area"),
+            values=axis_values(settings),
+            shape=value.shape,
+            keep=present(view)[:, :, None, None],
+            columns={
+                "value": value,
+                "support": view.positives[:, :, None, :],
+                "parameters": _recall_parameters(settings),
+            },
+            reason=NO_TRUTH,
+        )
+    ]
+
+
+def _mar(view: RankedView, settings: Settings) -> list[Cells]:
+    value = mean_recall(view, settings)
+    return [
+        Cells(
+            axes=("group", "key", "max_detections", "area"),
+            values=axis_values(settings),
+            shape=value.shape,
+            keep=present_keys(view)[:, :, None, None],
+            columns={
+                "value": value,
+                "support": _key_positives(view)[:, :, None, :],
+                "parameters": _recall_parameters(settings),
+            },
+            reason=NO_LABEL,
+        )
+    ]
+
+
+def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
+    cap = np.iinfo(np.int32).max if settings.cap is None else settings.cap
+    at = _at_ious(settings, view, settings.iou_thresholds)
+    precision, scores, _ = view.sampled_with_scores(cap)
+    precision, scores = precision[:, :, :, at], scores[:, :, :, at]
+    annotated = view.positives[..., None, None] > 0
+    reached = precision > 0
+    return [
+        Cells(
+            axes=("group", "label", "area", "iou_threshold", "level"),
+            values=axis_values(settings, settings.iou_thresholds),
+            shape=precision.shape,
+            keep=annotated,
+            columns={
+                "precision": precision,
+                "recall": view.levels,
+                "score_threshold": np.where(reached, scores, np.nan),
+                "max_detections": settings.cap,
+            },
+        )
+    ]
+
+
+def parameters(**values: Any) -> str:
+    """The ``parameters`` column: JSON for what has no column of its own."""
+    import json
+
+    tidy = {
+        name: [round(v, 10) for v in value] if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
+    return json.dumps(tidy)
+
+
+_IOUS = ("iou_thresholds", "max_detections", "area_ranges")
+
+METRICS = (
+    Metric(
+        name="AP",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=(*_IOUS, "iou_thresholds_to_return"),
+        definition="Mean of 101 interpolated precisions p(r) = max precision at recall >= r,"
+        " r = 0, 0.01, ..., 1, of one label at one IoU threshold.",
+        source=f"{_COCO}; {_VALOR}",
+        compute=_ap,
+    ),
+    Metric(
+        name="APAveragedOverIOUs",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=_IOUS,
+        definition="Mean of a label's AP over iou_thresholds.",
+        source=_VALOR,
+        compute=_ap_averaged,
+    ),
+    Metric(
+        name="mAP",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=(*_IOUS, "iou_thresholds_to_return"),
+        definition="Mean of AP over the labels of a key that have ground truth.",
+        source=f"{_COCO}; {_VALOR}",
+        compute=_map,
+    ),
+    Metric(
+        name="mAPAveragedOverIOUs",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=_IOUS,
+        definition="Mean of mAP over iou_thresholds: COCO's AP.",
+        source=f"{_COCO}; {_VALOR}",
+        compute=_map_averaged,
+    ),
+    Metric(
+        name="AR",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=(*_IOUS, "recall_score_threshold"),
+        definition="Mean over iou_thresholds of a label's recall tp / ground truths, counting"
+        " matches with score >= recall_score_threshold.",
+        source=_VALOR,
+        compute=_ar,
+    ),
+    Metric(
+        name="mAR",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=(*_IOUS, "recall_score_threshold"),
+        definition="Mean of AR over the labels of a key that have ground truth: COCO's AR.",
+        source=f"{_COCO}; {_VALOR}",
+        compute=_mar,
+    ),
+    Metric(
+        name="InterpolatedPrecisionRecallCurve",
+        task="detection",
+        frame="curves",
+        needs=("iou_thresholds",),
+        params=_IOUS,
+        better="neither",
+        definition="The 101 points behind AP: interpolated precision at each recall, and the"
+        " score at which that recall is reached.",
+        source=_COCO,
+        compute=_interpolated,
+    ),
+)

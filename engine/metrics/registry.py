@@ -1,0 +1,102 @@
+"""The registry: every metric, declared once with its definition, source and needs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..schemas.errors import OptionError, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MODULES = {"detection": ("detection_averages", "detection_counts", "detection_frames")}
+"""Task name -> modules of this package that hold its ``METRICS``."""
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric.
+
+    Attributes:
+        name: what users write and frames say.
+        task: the task it belongs to.
+        frame: the output frame it fills.
+        needs: what must be tallied for it, in the task's own terms.
+        params: options that change it.
+        averages: values of the ``average`` column beside per-label rows.
+        range: smallest and largest value.
+        better: ``higher``, ``lower`` or ``neither``.
+        definition: one sentence with the formula.
+        source: whose definition it is.
+        compute: from a view and the task's settings to cells; None where the tally stage makes
+            the frame itself.
+    """
+
+    name: str
+    task: str
+    frame: str
+    needs: tuple[str, ...]
+    params: tuple[str, ...] = ()
+    averages: tuple[str, ...] = ()
+    range: tuple[float, float] = (0.0, 1.0)
+    better: str = "higher"
+    definition: str
+    source: str
+    compute: Callable[[Any, Any], list[Any]] | None = None
+
+
+def all_metrics(task: str) -> dict[str, Metric]:
+    """Every metric of a task by name."""
+    if task not in _MODULES:
+        raise OptionError(unknown("task", task, _MODULES))
+    found: dict[str, Metric] = {}
+    for name in _MODULES[task]:
+        module = importlib.import_module(f"{__package__}.{name}")
+        found.update({metric.name: metric for metric in module.METRICS})
+    return found
+
+
+def names(task: str) -> list[str]:
+    """Names of a task's metrics."""
+    return list(all_metrics(task))
+
+
+def get(task: str, name: str) -> Metric:
+    """The metric of that name.
+
+    Raises:
+        OptionError: no such metric; names the nearest.
+    """
+    metrics = all_metrics(task)
+    if name not in metrics:
+        raise OptionError(unknown(f"{task} metric", name, metrics))
+    return metrics[name]
+
+
+def table() -> pl.DataFrame:
+    """All metrics of all tasks as a table.
+
+    Returns:
+        columns name, task, frame, averages, range, better, definition, source, options.
+    """
+    import polars as pl
+
+    rows = [
+        {
+            "name": metric.name,
+            "task": task,
+            "frame": metric.frame,
+            "averages": ", ".join(metric.averages) or None,
+            "range": f"{metric.range[0]:g} to {metric.range[1]:g}",
+            "better": metric.better,
+            "definition": metric.definition,
+            "source": metric.source,
+            "options": ", ".join(metric.params) or None,
+        }
+        for task in _MODULES
+        for metric in all_metrics(task).values()
+    ]
+    return pl.DataFrame(rows)

@@ -1,0 +1,167 @@
+"""The planner: from the metrics asked for to the least work, and from tallies to frames."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from . import dialects, metrics, tasks
+from ._version import __version__
+from .assemble import frame_of
+from .executors import Threads
+from .inputs.frames import Frames
+from .metrics import Metric
+from .schemas.options import Options
+from .schemas.results import FRAMES
+
+_CELL_FRAMES = ("metrics", "curves")
+_GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What will be done.
+
+    Attributes:
+        task: task name.
+        dialect: the rule set.
+        options: what the user asked for.
+        settings: the same with every default filled in.
+        metrics: the metrics, in the order asked for.
+        needs: what must be tallied for them.
+        fingerprint: same for runs whose tallies may be merged.
+    """
+
+    task: str
+    dialect: dialects.Dialect
+    options: Options
+    settings: Any
+    metrics: tuple[Metric, ...]
+    needs: frozenset[str]
+    fingerprint: str
+
+    @property
+    def module(self) -> ModuleType:
+        """The task's own code."""
+        return tasks.get(self.task)
+
+
+def make_plan(options: Options, task: str) -> Plan:
+    """Plan a run.
+
+    Args:
+        options: what the user asked for.
+        task: the task, already known.
+
+    Raises:
+        OptionError: an unknown dialect or metric, or a value out of range.
+    """
+    dialect = dialects.get(task, options.dialect)
+    settings = tasks.get(task).resolve(options, dialect)
+    wanted = dialect.defaults.metrics if options.metrics is None else options.metrics
+    chosen = tuple(metrics.get(task, name) for name in dict.fromkeys(wanted))
+    needs = frozenset(need for metric in chosen for need in metric.needs)
+    key = msgspec.json.encode(
+        [__version__, task, dialect.name, sorted(needs), settings], enc_hook=repr
+    )
+    return Plan(
+        task, dialect, options, settings, chosen, needs, hashlib.sha256(key).hexdigest()[:16]
+    )
+
+
+def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
+    """Encode, match and tally; returns the task's tallies."""
+    return plan.module.tally(frames, plan.settings, plan.needs, threads)
+
+
+class _Views:
+    """Views of a tally: the whole set, then every slice column, each computed once."""
+
+    def __init__(self, plan: Plan, tallies: Any, weights: Any) -> None:
+        self._plan = plan
+        self._tallies = tallies
+        self._weights = weights
+        self._made: dict[str | None, list[tuple[list[str], Any]]] = {}
+
+    def _make(self, column: str | None) -> list[tuple[list[str], Any]]:
+        plan, tallies = self._plan, self._tallies
+        make = partial(plan.module.view, tallies, plan.settings, weights=self._weights)
+        if column is None:
+            return [([], make())]
+        group, names = tallies.datums.groups(column)
+        if not names:
+            return []
+        each = max(1, _GROUP_CELLS // max(1, plan.module.cells_per_group(tallies, plan.settings)))
+        chunks = []
+        for first in range(0, len(names), each):
+            last = min(first + each, len(names))
+            inside = (group >= first) & (group < last)
+            codes = np.where(inside, group - first, -1).astype(np.int32)
+            chunks.append((names[first:last], make(codes, last - first)))
+        return chunks
+
+    def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
+        for column in (None, *self._tallies.datums.slices.columns):
+            if column not in self._made:
+                self._made[column] = self._make(column)
+            for names, view in self._made[column]:
+                yield column, names, view
+
+
+def summarise(
+    plan: Plan, tallies: Any, weights: Any = None
+) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
+    """Frames from tallies, made when they are asked for.
+
+    Args:
+        plan: the plan that made the tallies.
+        tallies: the task's tallies.
+        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+
+    Returns:
+        a maker for every frame the metrics fill; the view of the whole set.
+    """
+    views = _Views(plan, tallies, weights)
+
+    def cells_frame(name: str) -> pl.DataFrame:
+        wanted = [metric for metric in plan.metrics if metric.frame == name]
+        made = [
+            (metric, metric.compute(view, plan.settings), column, names)
+            for column, names, view in views
+            for metric in wanted
+            if metric.compute is not None
+        ]
+        return frame_of(name, made, tallies.labels, tallies.datums.id.dtype)
+
+    def own_frame(name: str) -> pl.DataFrame:
+        frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, list(views))
+        return frame
+
+    filled = {metric.frame for metric in plan.metrics}
+    makers = {
+        name: partial(cells_frame if name in _CELL_FRAMES else own_frame, name)
+        for name in FRAMES
+        if name in filled or name in _CELL_FRAMES
+    }
+    whole = next(iter(views))[2]
+    return makers, whole
+
+
+def explain(plan: Plan) -> str:
+    """The plan in words, one line a step."""
+    return "\n".join(
+        [
+            f"task      {plan.task}",
+            f"dialect   {plan.dialect.name}: {plan.dialect.about}",
+            f"metrics   {', '.join(metric.name for metric in plan.metrics)}",
+            *plan.module.explain(plan.settings, plan.needs),
+            f"slices    {', '.join(plan.options.by) or 'none'}",
+            f"key       {plan.fingerprint} (tallies under one key can be merged)",
+        ]
+    )

@@ -1,0 +1,19 @@
+"""The kinds of tally: what matching leaves behind and metrics are computed from."""
+
+from .cells import Cells
+from .counts import Counts
+from .datums import Datums, Labels
+from .ranked import Ranked, Variants, Word
+from .view import RankedView, View
+
+__all__ = [
+    "Cells",
+    "Counts",
+    "Datums",
+    "Labels",
+    "Ranked",
+    "RankedView",
+    "Variants",
+    "View",
+    "Word",
+]

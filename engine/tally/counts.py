@@ -1,0 +1,30 @@
+"""Counts: sparse integer counts by key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Predictions met by a ground truth of another label, for the confusion matrix.
+
+    One entry is one meeting at one IoU threshold, at all the score thresholds of ``scores``.
+
+    Attributes:
+        actual: int32 [n], label code of the ground truth.
+        predicted: int32 [n], label code of the prediction.
+        threshold: int32 [n], index of the IoU threshold.
+        scores: uint64 [words, n], one bit per score threshold, 64 to a word.
+        datum: int32 [n], datum code.
+    """
+
+    actual: Array
+    predicted: Array
+    threshold: Array
+    scores: Array
+    datum: Array

@@ -1,0 +1,102 @@
+"""Ranked: rows in score order per label, each with what it hit at every variant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+BITS = 64
+
+
+class Word(msgspec.Struct, frozen=True):
+    """Which variants one 64-bit word holds: ``n_areas`` times ``n_thresholds`` from the first.
+
+    Bit v of the word is area ``first_area + v // n_thresholds`` at threshold
+    ``first_threshold + v % n_thresholds``.
+    """
+
+    first_threshold: int
+    n_thresholds: int
+    first_area: int
+    n_areas: int
+
+
+class Variants(msgspec.Struct, frozen=True):
+    """Every combination of IoU threshold and area range that rows are matched at.
+
+    Attributes:
+        thresholds: ascending IoU thresholds.
+        areas: (name, low, high) each, name None where there is no range at all.
+    """
+
+    thresholds: tuple[float, ...]
+    areas: tuple[tuple[str | None, float, float], ...]
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words that hold them all, no area range split unless it must be."""
+        t, a = len(self.thresholds), len(self.areas)
+        if t > BITS:
+            return tuple(
+                Word(at, min(BITS, t - at), area, 1) for area in range(a) for at in range(0, t, BITS)
+            )
+        each = BITS // t
+        return tuple(Word(0, t, at, min(each, a - at)) for at in range(0, a, each))
+
+    def threshold_index(self, iou: float) -> int:
+        """Index of a threshold by value."""
+        return int(np.argmin(np.abs(np.asarray(self.thresholds) - iou)))
+
+    def bit(self, threshold: int) -> tuple[int, int]:
+        """Word and bit of a threshold in the first area range."""
+        for w, word in enumerate(self.words):
+            at = threshold - word.first_threshold
+            if word.first_area == 0 and 0 <= at < word.n_thresholds:
+                return w, at
+        raise IndexError(threshold)
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """Predictions of one partition, ranked by descending score within each label.
+
+    Ties stand by datum, then row (Valor's dialects: by IoU first).
+
+    Attributes:
+        variants: what each bit of ``hit`` and ``ignored`` means.
+        start: int64 [labels + 1], offsets of each label's rows.
+        score: float64 [n].
+        datum: int32 [n].
+        row: int64 [n], row of the prediction in its table.
+        rank: int32 [n], within (datum, label), from 0.
+        hit: uint64 [words, n], true positive there.
+        ignored: uint64 [words, n], neither true nor false positive there.
+        skipped: bool [n] or [0], left out of average precision, though counted elsewhere.
+        gt_start: int64 [labels + 1], offsets of each label's ground truths.
+        gt_datum: int32 [m].
+        gt_row: int64 [m], row of the ground truth in its table.
+        gt_counted: uint64 [words, m], not ignored there.
+        cap: rows of that rank or beyond are ignored everywhere; None for no cap.
+    """
+
+    variants: Variants
+    start: Array
+    score: Array
+    datum: Array
+    row: Array
+    rank: Array
+    hit: Array
+    ignored: Array
+    skipped: Array
+    gt_start: Array
+    gt_datum: Array
+    gt_row: Array
+    gt_counted: Array
+    cap: int | None
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.start.size - 1)

@@ -1,0 +1,252 @@
+"""Views: a tally seen by groups of datums, with what several metrics share computed once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..kernels.average_precision import sample_precision
+from ..kernels.order import group_by_label
+from ..kernels.threshold_counts import count_by_threshold
+from .counts import Counts
+from .datums import Labels
+from .ranked import Ranked, Word
+
+Array = np.ndarray[Any, Any]
+
+
+class View:
+    """What every metric is computed from: a tally, groups of its datums, weights.
+
+    Args:
+        labels: what label codes stand for.
+        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
+        n_groups: number of groups.
+        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        group: Array | None = None,
+        n_groups: int = 1,
+        weights: Array | None = None,
+    ) -> None:
+        self.labels = labels
+        self.group = group
+        self.n_groups = n_groups
+        self.weights = weights
+
+
+def _by_segment(
+    start: Array, datum: Array, group: Array | None, n_groups: int
+) -> tuple[Array, Array | None]:
+    """Rows by (group, label): offsets int64 [groups * labels + 1] and their order."""
+    if group is None:
+        return start, None
+    n_labels = start.size - 1
+    of_row = group[datum]
+    label = np.repeat(np.arange(n_labels, dtype=np.int32), np.diff(start))
+    n_segments = n_groups * n_labels
+    segment = np.where(of_row < 0, n_segments, of_row * n_labels + label).astype(np.int32)
+    offsets, position = group_by_label(
+        np.zeros(segment.size, np.int32), segment, 1, n_segments + 1
+    )
+    order = np.empty(segment.size, np.int32)
+    order[position] = np.arange(segment.size, dtype=np.int32)
+    return offsets[:-1], order
+
+
+class RankedView(View):
+    """A ranked tally by groups; arrays have leading axes [group, label].
+
+    Undefined cells (no ground truth) are NaN; frames turn them into null with a reason.
+
+    Args:
+        tally: the ranked outcomes.
+        levels: ascending recall levels.
+        caps: ascending caps on rank for recall, the last of them for everything else.
+        integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
+        epsilon: see there.
+        crossed: confusion events, where they were asked for.
+        **grouping: see :class:`View`.
+    """
+
+    def __init__(
+        self,
+        tally: Ranked,
+        labels: Labels,
+        *,
+        levels: Array,
+        caps: Array,
+        integer_grid: bool,
+        epsilon: float,
+        crossed: Counts | None = None,
+        **grouping: Any,
+    ) -> None:
+        super().__init__(labels, **grouping)
+        self.tally = tally
+        self.levels = levels
+        self.caps = caps
+        self.integer_grid = integer_grid
+        self.epsilon = epsilon
+        self.crossed = crossed
+        self._counts: dict[tuple[float, ...], tuple[Array, Array]] = {}
+
+    @property
+    def _shape(self) -> tuple[int, int, int, int]:
+        """Groups, labels, area ranges, IoU thresholds."""
+        variants = self.tally.variants
+        return self.n_groups, len(self.labels), len(variants.areas), len(variants.thresholds)
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array | None]:
+        return _by_segment(self.tally.start, self.tally.datum, self.group, self.n_groups)
+
+    @cached_property
+    def _gt_rows(self) -> tuple[Array, Array | None]:
+        return _by_segment(self.tally.gt_start, self.tally.gt_datum, self.group, self.n_groups)
+
+    @cached_property
+    def n_predictions(self) -> Array:
+        """Predictions, int64 [group, label]."""
+        return np.diff(self._rows[0]).reshape(self._shape[:2])
+
+    @cached_property
+    def n_ground_truths(self) -> Array:
+        """Ground truths, ignored ones too, int64 [group, label]."""
+        return np.diff(self._gt_rows[0]).reshape(self._shape[:2])
+
+    @cached_property
+    def positives(self) -> Array:
+        """Ground truths that are not ignored, (weighted) int64 [group, label, area]."""
+        tally = self.tally
+        start, order = self._gt_rows
+        n_segments = start.size - 1
+        segment = np.repeat(np.arange(n_segments), np.diff(start))
+        rows = slice(None) if order is None else order[: start[-1]]
+        weights = None if self.weights is None else self.weights[tally.gt_datum[rows]]
+        out = np.zeros((n_segments, self._shape[2]), np.int64)
+        for w, word in enumerate(tally.variants.words):
+            counted = tally.gt_counted[w][rows]
+            for a in range(word.n_areas):
+                here = (counted >> np.uint64(a * word.n_thresholds)) & np.uint64(1) != 0
+                out[:, word.first_area + a] = np.bincount(
+                    segment[here],
+                    None if weights is None else weights[here],
+                    minlength=n_segments,
+                )
+        return out.reshape(self._shape[:3])
+
+    def _run(self, *, skipped: Array, caps: Array, precision: bool, scores: bool) -> Any:
+        """The average-precision kernel over all words, put together by area and threshold."""
+        tally = self.tally
+        groups, n_labels, n_areas, n_thresholds = self._shape
+        start, order = self._rows
+        levels = self.levels
+        sampled = np.zeros((start.size - 1, n_areas, n_thresholds, levels.size if precision else 0))
+        reached = np.zeros_like(sampled) if scores else np.zeros((0, 0, 0, 0))
+        true = np.zeros((start.size - 1, caps.size, n_areas, n_thresholds), np.int64)
+        for w, word in enumerate(tally.variants.words):
+            areas, thresholds = _slices(word)
+            shape = (word.n_thresholds, word.n_areas)
+            positives = self.positives.reshape(-1, n_areas)[:, areas]
+            q, s, tp = sample_precision(
+                start,
+                order,
+                (tally.hit[w], tally.ignored[w], tally.rank, skipped, tally.score, tally.datum),
+                self.weights,
+                shape,
+                np.repeat(positives, word.n_thresholds, axis=1),
+                caps,
+                levels,
+                integer_grid=self.integer_grid,
+                epsilon=self.epsilon,
+                want_precision=precision,
+                want_scores=scores,
+            )
+            block = (-1, word.n_areas, word.n_thresholds)
+            if precision:
+                sampled[:, areas, thresholds] = q.reshape(*block, levels.size)
+            if scores and precision:
+                reached[:, areas, thresholds] = s.reshape(*block, levels.size)
+            true[:, :, areas, thresholds] = tp.reshape(-1, caps.size, *block[1:])
+        lead = (groups, n_labels)
+        return tuple(
+            array.reshape(*lead, *array.shape[1:]) if array.size else array
+            for array in (sampled, reached, true)
+        )
+
+    @cached_property
+    def _sampled(self) -> Any:
+        return self._run(skipped=self.tally.skipped, caps=self.caps, precision=True, scores=False)
+
+    @property
+    def precision(self) -> Array:
+        """Interpolated precision, [group, label, area, threshold, level]; the last cap's."""
+        sampled: Array = self._sampled[0]
+        return sampled
+
+    def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
+        """Precision, scores at which levels are reached, and true positives under one cap."""
+        run: tuple[Array, Array, Array] = self._run(
+            skipped=self.tally.skipped, caps=np.array([cap]), precision=True, scores=True
+        )
+        return run
+
+    def true_positives(self, lowest_score: float | None) -> Array:
+        """True positives by cap, int64 [group, label, cap, area, threshold].
+
+        Args:
+            lowest_score: those below do not count; None for all.
+        """
+        if lowest_score is None:
+            everything: Array = self._sampled[2]
+            return everything
+        skipped = self.tally.score < lowest_score
+        if self.tally.skipped.size:
+            skipped = skipped | self.tally.skipped
+        kept: Array = self._run(skipped=skipped, caps=self.caps, precision=False, scores=False)[2]
+        return kept
+
+    def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
+        """True and false positives, int64 [group, label, area, threshold, score] each.
+
+        Args:
+            score_thresholds: ascending; a prediction counts at those its score reaches.
+        """
+        if score_thresholds not in self._counts:
+            self._counts[score_thresholds] = self._count(np.asarray(score_thresholds))
+        return self._counts[score_thresholds]
+
+    def _count(self, score_thresholds: Array) -> tuple[Array, Array]:
+        tally = self.tally
+        _, _, n_areas, n_thresholds = self._shape
+        start, order = self._rows
+        shape = (start.size - 1, n_areas, n_thresholds, score_thresholds.size)
+        out = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for w, word in enumerate(tally.variants.words):
+            areas, thresholds = _slices(word)
+            counted = count_by_threshold(
+                start,
+                order,
+                (tally.hit[w], tally.ignored[w], tally.score, tally.datum),
+                self.weights,
+                (word.n_thresholds, word.n_areas),
+                score_thresholds,
+            )
+            for target, source in zip(out, counted, strict=True):
+                block = source.reshape(-1, score_thresholds.size, word.n_areas, word.n_thresholds)
+                target[:, areas, thresholds] = block.transpose(0, 2, 3, 1)
+        tp, fp = (array.reshape(*self._shape[:2], *shape[1:]) for array in out)
+        return tp, fp
+
+
+def _slices(word: Word) -> tuple[slice, slice]:
+    """The area ranges and thresholds of a word."""
+    return (
+        slice(word.first_area, word.first_area + word.n_areas),
+        slice(word.first_threshold, word.first_threshold + word.n_thresholds),
+    )

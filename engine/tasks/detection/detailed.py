@@ -1,0 +1,226 @@
+"""Detailed curve: why each prediction is wrong and each ground truth missed, with examples.
+
+At one IoU threshold and score threshold s: a true positive is a match with score >= s. A false
+positive is a misclassification where it overlaps a ground truth of another label of the key, else
+a duplicate where it overlaps one of its own label, else a hallucination. A false negative is a
+misclassification where a prediction of another label with score >= s overlaps it, else
+no_predictions. So tp + fp are the predictions with score >= s and tp + fn the ground truths.
+Source: Valor's metrics document, "DetailedPrecisionRecallCurve".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.results import empty_frame, frame_schema
+from .encode import Batch
+from .matching import LaidOut, Matched
+from .overlaps import Facts, Pairs
+
+Array = np.ndarray[Any, Any]
+
+CELLS = (
+    ("tp", "all"),
+    ("fp", "misclassifications"),
+    ("fp", "hallucinations"),
+    ("fp", "duplicates"),
+    ("fn", "misclassifications"),
+    ("fn", "no_predictions"),
+)
+_NONE = -1
+
+
+def _from_top(label: Array, reached: Array, n_labels: int, n_scores: int) -> Array:
+    """Rows per label that reach each score threshold, int64 [labels, scores]."""
+    flat = label.astype(np.int64) * (n_scores + 1) + reached
+    histogram = np.bincount(flat, minlength=n_labels * (n_scores + 1)).reshape(n_labels, -1)
+    counted: Array = histogram[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+    return counted
+
+
+def _first_by_label(label: Array, rows: Array, n_labels: int, n: int) -> Array:
+    """The first n of ``rows`` (ascending in label) of each label, -1 where there are fewer."""
+    out = np.full((n_labels, n), _NONE, np.int64)
+    if rows.size and n:
+        of_row = label[rows]
+        start = np.searchsorted(of_row, np.arange(n_labels))
+        within = np.arange(rows.size) - start[of_row]
+        few = within < n
+        out[of_row[few], within[few]] = rows[few]
+    return out
+
+
+def _examples(
+    facts: Facts, pairs: Pairs, kinds: dict[str, Array], reached: dict[str, Array], shape: Any
+) -> Array:
+    """Rows shown as examples, int64 [cells, labels, scores, n]; of ground truths for tp and fn."""
+    n_labels, n_scores, n = shape
+    out = np.full((len(CELLS), n_labels, n_scores, n), _NONE, np.int64)
+    if n == 0:
+        return out
+    levels = np.arange(n_scores)[None, :, None]
+    hits = np.flatnonzero(facts.gt_regular & (reached["taken"] > 0))
+    hits = hits[np.lexsort((facts.gt_taker[hits], pairs.g_label[hits]))]
+    best = {0: (_first_by_label(pairs.g_label, hits, n_labels, n), reached["taken"])}
+    for cell in (1, 2, 3):
+        rows = np.flatnonzero(kinds[CELLS[cell][1]])
+        best[cell] = (_first_by_label(pairs.p_label, rows, n_labels, n), reached["score"])
+    for cell, (rows, at) in best.items():
+        if at.size:
+            shown = (rows >= 0) & (at[np.maximum(rows, 0)] > 0)
+            rows = np.where(shown, rows, _NONE)
+            enough = at[np.maximum(rows, 0)][:, None, :] > levels
+            out[cell] = np.where(enough & (rows >= 0)[:, None, :], rows[:, None, :], _NONE)
+    for k in range(n_scores):
+        missed = facts.gt_regular & (reached["taken"] <= k)
+        other = reached["other"] > k
+        for cell, rows in ((4, missed & other), (5, missed & ~other)):
+            out[cell, :, k] = _first_by_label(
+                pairs.g_label, np.flatnonzero(rows), n_labels, n
+            )
+    return out
+
+
+def geojson(boxes: Array) -> pl.Series:
+    """Boxes as GeoJSON polygons.
+
+    Args:
+        boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
+    """
+    frame = pl.DataFrame(boxes, schema=["x0", "y0", "x1", "y1"], orient="row")
+    x0, y0, x1, y1 = (pl.col(c).cast(pl.String) for c in frame.columns)
+    corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
+    ring: list[Any] = []
+    for x, y in corners:
+        ring += [pl.lit(",[" if ring else "["), x, pl.lit(","), y, pl.lit("]")]
+    text = pl.concat_str(
+        pl.lit('{"type":"Polygon","coordinates":[['), *ring, pl.lit("]]}")
+    )
+    return frame.select(text.alias("geometry"))["geometry"]
+
+
+def _boxes_of(laid: LaidOut, places: Array, exact: Batch, side: str) -> Array:
+    """Boxes as the table has them, float64 [n, 4]."""
+    rows = laid.row[places]
+    corners = getattr(exact, side).corners
+    return np.stack([column[rows] for column in corners], axis=1)
+
+
+def detailed_frame(
+    batch: Batch,
+    matched: Matched,
+    pairs: Pairs,
+    facts: Facts,
+    *,
+    iou: float,
+    score_thresholds: tuple[float, ...],
+    max_examples: int,
+) -> pl.DataFrame:
+    """The ``examples`` frame at one IoU threshold.
+
+    Args:
+        batch: encoded tables.
+        matched: the match.
+        pairs: overlaps, for the labels of rows.
+        facts: what each row is at ``iou``.
+        iou: IoU threshold.
+        score_thresholds: ascending, as given (they are rounded to the scores' dtype here).
+        max_examples: examples per cell.
+    """
+    labels, ranked = batch.labels, matched.ranked
+    n_labels, n_scores = len(labels), len(score_thresholds)
+    if n_labels == 0:
+        return empty_frame("examples", label=labels.dtype, datum=batch.datums.id.dtype)
+    grid = np.asarray(batch.rounded(score_thresholds))
+    reached = {
+        name: np.searchsorted(grid, scores, side="right")
+        for name, scores in (
+            ("score", ranked.score), ("taken", facts.gt_taken), ("other", facts.gt_other)
+        )
+    }  # fmt: skip
+    wrong = ~facts.hit & ~facts.ignored
+    near, own = facts.near_other, facts.near_own
+    kinds = {
+        "misclassifications": wrong & near,
+        "duplicates": wrong & ~near & own,
+        "hallucinations": wrong & ~near & ~own,
+    }
+    regular = facts.gt_regular
+    size = (n_labels, n_scores)
+
+    def count(label: Array, mask: Array, at: Array) -> Array:
+        return _from_top(label[mask], at[mask], *size)
+
+    tp = count(pairs.g_label, regular, reached["taken"])
+    total = np.bincount(pairs.g_label[regular], minlength=n_labels)[:, None]
+    crossed = regular & (reached["other"] > reached["taken"])
+    confused = count(pairs.g_label, crossed, reached["other"]) - count(
+        pairs.g_label, crossed, reached["taken"]
+    )
+    counts = np.stack(
+        [tp]
+        + [count(pairs.p_label, kinds[name], reached["score"]) for _, name in CELLS[1:4]]
+        + [confused, total - tp - confused]
+    )
+    shown = _examples(facts, pairs, kinds, reached, (*size, max_examples))
+    present = (total[:, 0] > 0) | (np.diff(ranked.start) > 0)
+    return _frame(batch, matched, counts, shown, present, iou, score_thresholds)
+
+
+def _frame(
+    batch: Batch,
+    matched: Matched,
+    counts: Array,
+    shown: Array,
+    present: Array,
+    iou: float,
+    score_thresholds: tuple[float, ...],
+) -> pl.DataFrame:
+    """One row per example, and one for each cell without any."""
+    n_examples = shown.shape[-1]
+    first = np.ones((*counts.shape, 1), bool)
+    if n_examples:
+        filled = shown >= 0
+        first = np.concatenate([filled, ~filled.any(axis=-1, keepdims=True)], axis=-1)
+    cell, label, score, slot = np.nonzero(first & present[None, :, None, None])
+    row = np.full(cell.size, _NONE, np.int64)
+    if n_examples:
+        has = slot < n_examples
+        row[has] = shown[cell[has], label[has], score[has], slot[has]]
+    of_prediction = np.isin(cell, (1, 2, 3)) & (row >= 0)
+    of_truth = ~np.isin(cell, (1, 2, 3)) & (row >= 0)
+    boxes = np.zeros((cell.size, 4))
+    datum = np.full(cell.size, _NONE, np.int64)
+    ranked = matched.ranked
+    datum[of_prediction] = ranked.datum[row[of_prediction]]
+    datum[of_truth] = ranked.gt_datum[row[of_truth]]
+    boxes[of_prediction] = _boxes_of(
+        matched.predictions, matched.order[row[of_prediction]], batch, "predictions"
+    )
+    boxes[of_truth] = _boxes_of(matched.ground_truths, row[of_truth], batch, "ground_truths")
+    some = row >= 0
+    index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
+    outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))
+    dataset = batch.datums.dataset
+    table = batch.labels.frame
+    frame = pl.DataFrame(
+        {
+            "dataset": None if dataset is None else dataset.gather(index),
+            "label_key": table["label_key"].gather(label),
+            "label_value": table["label_value"].gather(label),
+            "iou_threshold": np.full(cell.size, iou),
+            "score_threshold": np.asarray(score_thresholds)[score],
+            "outcome": outcome,
+            "observation": observation,
+            "count": counts[cell, label, score],
+            "datum_id": batch.datums.id.gather(index),
+            "geometry": geojson(boxes).set(pl.Series(~some), None),
+        }
+    )
+    schema = frame_schema("examples", label=batch.labels.dtype, datum=batch.datums.id.dtype)
+    return frame.cast(schema).sort(  # type: ignore[arg-type]
+        "label_key", "label_value", "score_threshold", maintain_order=True
+    )

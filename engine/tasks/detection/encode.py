@@ -1,0 +1,210 @@
+"""Encode: checked detection tables become arrays; names, ids and labels become codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs.codes import encode
+from ...inputs.frames import Frames
+from ...schemas.tables import DEFAULT_LABEL_KEY
+from ...tally.datums import Datums, Labels
+
+Array = np.ndarray[Any, Any]
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side's rows as arrays, in the order of its table.
+
+    Attributes:
+        datum: int32 [n], datum codes.
+        label: int32 [n], label codes.
+        corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
+        extent: width and height as annotated, float64 [n] each, or None.
+        frame: the checked table, for columns only some outputs need.
+    """
+
+    datum: Array
+    label: Array
+    corners: tuple[Array, Array, Array, Array]
+    extent: tuple[Array, Array] | None
+    frame: pl.DataFrame
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Everything detection works on, as arrays.
+
+    Attributes:
+        datums: the datums, codes ascending by id.
+        labels: the labels, codes ascending by key and value.
+        predictions: rows of the predictions.
+        ground_truths: rows of the ground truths.
+        score: float64 [n], widened from the score column's own dtype.
+        score_dtype: that dtype; thresholds are rounded to it before they are compared.
+        crowd: bool [m].
+        area: float64 [m], annotated area, or None to use the box's.
+    """
+
+    datums: Datums
+    labels: Labels
+    predictions: Side
+    ground_truths: Side
+    score: Array
+    score_dtype: type[np.floating[Any]]
+    crowd: Array
+    area: Array | None
+
+    def rounded(self, thresholds: tuple[float, ...]) -> tuple[float, ...]:
+        """Score thresholds as the scores' own dtype can express them, widened again."""
+        return tuple(float(self.score_dtype(t)) for t in thresholds)
+
+
+def _floats(frame: pl.DataFrame, name: str) -> Array:
+    return frame[name].cast(pl.Float64).to_numpy()
+
+
+def _encode_labels(frames: Frames) -> tuple[Labels, Array, Array]:
+    """Labels over both sides, mapped, with the codes of both sides' rows."""
+    sides = [frames.predictions, frames.ground_truths]
+    values, codes = encode([side["label_value"] for side in sides])
+    if not any("label_key" in side.columns for side in sides):
+        pairs = pl.DataFrame(
+            {"label_key": [DEFAULT_LABEL_KEY] * len(values), "label_value": values},
+            schema={"label_key": pl.String, "label_value": values.dtype},
+        )
+        pair_codes = codes
+    else:
+        keys, key_codes = encode(
+            [
+                side["label_key"]
+                if "label_key" in side.columns
+                else pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String).new_from_index(
+                    0, side.height
+                )
+                for side in sides
+            ]
+        )
+        joint = [k.astype(np.int64) * len(values) + v for k, v in zip(key_codes, codes, strict=True)]
+        distinct, pair_codes = encode([pl.Series("pair", array) for array in joint])
+        at = distinct.to_numpy()
+        width = max(1, len(values))
+        pairs = pl.DataFrame(
+            {"label_key": keys.gather(at // width), "label_value": values.gather(at % width)}
+        )
+    mapped = _mapped(pairs, frames.label_map)
+    declared = _declared(frames.labels, mapped)
+    table = (
+        pl.concat([mapped.select("label_key", "label_value"), declared.select("label_key", "label_value")])
+        .unique()
+        .sort("label_key", "label_value")
+    )
+    code_of = table.with_row_index("code")
+    new = (
+        mapped.join(code_of, on=["label_key", "label_value"], how="left", maintain_order="left")["code"]
+        .cast(pl.Int32)
+        .to_numpy()
+    )
+    named = table.join(
+        declared, on=["label_key", "label_value"], how="left", maintain_order="left"
+    )
+    identity = new.size == 0 or bool((new == np.arange(new.size)).all())
+    p, g = (codes if identity else new.take(codes) for codes in pair_codes)
+    return Labels.of(named), p, g
+
+
+def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.DataFrame:
+    """Labels as the label map renames them, row by row."""
+    if not maps:
+        return pairs
+    key = ["label_key", "label_value"]
+    table = pl.concat(list(maps.values()), how="vertical_relaxed").unique(key)
+    return pairs.join(table, on=key, how="left", maintain_order="left").select(
+        pl.coalesce("new_label_key", "label_key").alias("label_key"),
+        pl.coalesce("new_label_value", "label_value").alias("label_value"),
+    )
+
+
+def _declared(labels: pl.DataFrame | None, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Declared labels as label_key, label_value, label_name."""
+    dtype = pairs.schema["label_value"]
+    schema = {"label_key": pl.String, "label_value": dtype, "label_name": pl.String}
+    if labels is None or labels.is_empty():
+        return pl.DataFrame(schema=schema)
+    key = pl.col("label_key") if "label_key" in labels.columns else pl.lit(DEFAULT_LABEL_KEY)
+    name = (
+        pl.col("label_name").cast(pl.String)
+        if "label_name" in labels.columns
+        else pl.lit(None, dtype=pl.String)
+    )
+    return labels.select(
+        key.alias("label_key"), pl.col("label_value").cast(dtype), name.alias("label_name")
+    ).unique(["label_key", "label_value"], keep="first", maintain_order=True)
+
+
+def _encode_datums(frames: Frames) -> tuple[Datums, Array, Array]:
+    """Datums over both sides and the datum table, with the codes of both sides' rows."""
+    columns = [frames.predictions["datum_id"], frames.ground_truths["datum_id"]]
+    if frames.datums is not None:
+        columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
+    ids, codes = encode(columns)
+    ids = ids.alias("datum_id")
+    slices = frames.slices
+    if slices is None:
+        aligned = pl.DataFrame({"datum_id": ids}).select()
+    else:
+        aligned = (
+            ids.to_frame()
+            .join(slices, on="datum_id", how="left", maintain_order="left")
+            .drop("datum_id")
+        )
+    return Datums(ids, aligned, _dataset(frames, ids)), codes[0], codes[1]
+
+
+def _dataset(frames: Frames, ids: pl.Series) -> pl.Series | None:
+    """The dataset of each datum, from the first table that tells."""
+    for table in (frames.datums, frames.ground_truths, frames.predictions):
+        if table is not None and "dataset" in table.columns:
+            first = table.group_by("datum_id").agg(pl.col("dataset").first().cast(pl.String))
+            return ids.to_frame().join(first, on="datum_id", how="left", maintain_order="left")[
+                "dataset"
+            ]
+    return None
+
+
+def _side(frame: pl.DataFrame, datum: Array, label: Array) -> Side:
+    corners = tuple(_floats(frame, name) for name in ("xmin", "ymin", "xmax", "ymax"))
+    extent = None
+    if "box_width" in frame.columns and "box_height" in frame.columns:
+        extent = (_floats(frame, "box_width"), _floats(frame, "box_height"))
+    return Side(datum, label, corners, extent, frame)  # type: ignore[arg-type]
+
+
+def encode_batch(frames: Frames) -> Batch:
+    """Arrays from checked tables.
+
+    Args:
+        frames: both sides, checked; their label map is applied here.
+    """
+    labels, p_label, g_label = _encode_labels(frames)
+    datums, p_datum, g_datum = _encode_datums(frames)
+    ground_truths = frames.ground_truths
+    score = frames.predictions["score"]
+    single = score.dtype == pl.Float32
+    crowd = (
+        ground_truths["iscrowd"].cast(pl.Boolean).to_numpy()
+        if "iscrowd" in ground_truths.columns
+        else np.zeros(ground_truths.height, bool)
+    )
+    return Batch(
+        datums=datums,
+        labels=labels,
+        predictions=_side(frames.predictions, p_datum, p_label),
+        ground_truths=_side(ground_truths, g_datum, g_label),
+        score=score.cast(pl.Float64).to_numpy(),
+        score_dtype=np.float32 if single else np.float64,
+        crowd=crowd,
+        area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
+    )

@@ -1,0 +1,39 @@
+"""The detection part of a plan, in words."""
+
+from __future__ import annotations
+
+from .settings import Settings
+from .tallies import variants
+
+_MATCHING = {
+    "greedy": "per threshold, by descending score, the best ground truth still free (COCO)",
+    "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
+    "pool": "pairs leave the pool whatever the threshold (Valor's document)",
+}
+_OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "outcomes": "outcomes"}
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: what the metrics need.
+    """
+    grid = variants(settings, needs)
+    ious = ", ".join(f"{iou:g}" for iou in grid.thresholds)
+    areas = ", ".join(name or "any size" for name, _, _ in settings.areas)
+    passes = len(grid.words)
+    lines = [
+        "encode    ids and labels to codes; rows by label, then datum",
+        f"match     {_MATCHING[settings.rules.matching]}",
+        f"          IoU {ious} x area {areas} in {passes} pass{'es' if passes > 1 else ''}",
+    ]
+    if settings.cap is not None:
+        lines.append(f"          at most {settings.cap} predictions per datum and label")
+    used = [name for need, name in _OVERLAPS.items() if need in needs]
+    if used:
+        lines.append(f"overlaps  across labels, for {', '.join(used)}")
+    scores = settings.score_thresholds
+    lines.append(f"tally     ranked outcomes; counts at {len(scores)} score thresholds on demand")
+    return lines

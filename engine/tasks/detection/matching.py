@@ -1,0 +1,200 @@
+"""Match: predictions and ground truths of one datum and label meet, at all variants at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...executors import Threads
+from ...kernels.boxes import lay_out
+from ...kernels.jit import frozen
+from ...kernels.matching_greedy import greedy
+from ...kernels.matching_locked import locked
+from ...kernels.matching_pool import pool
+from ...kernels.order import group_by_label, rank_by_score
+from ...tally.ranked import Ranked, Variants, Word
+from .encode import Batch, Side
+
+Array = np.ndarray[Any, Any]
+
+MATCHERS: dict[str, Any] = {"greedy": greedy, "locked": locked, "pool": pool}
+
+
+class LaidOut(msgspec.Struct, frozen=True):
+    """One side's rows by label, then datum, then row.
+
+    Attributes:
+        start: int64 [labels + 1].
+        position: int32 [n], place of each row of the table.
+        boxes: float64 [n, 4].
+        area: float64 [n], width * height.
+        datum: int32 [n].
+        row: int32 [n], row of the table.
+    """
+
+    start: Array
+    position: Array
+    boxes: Array
+    area: Array
+    datum: Array
+    row: Array
+
+    def laid(self, column: Array) -> Array:
+        """A column of the table in this layout."""
+        out = np.empty_like(column)
+        out[self.position] = column
+        return out
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """The ranked tally, and what it was made from, for outputs that need geometry again.
+
+    Attributes:
+        ranked: the outcomes.
+        predictions: predictions by label, datum, row.
+        order: int32 [n], place in that layout of each ranked prediction.
+        ground_truths: ground truths by label, datum, row, as ``ranked`` has them.
+        taker: int32 [thresholds, m], the ranked prediction that hit each ground truth in the
+            first area range, -1 for none; or [0, 0] where it was not asked for.
+    """
+
+    ranked: Ranked
+    predictions: LaidOut
+    order: Array
+    ground_truths: LaidOut
+    taker: Array
+
+
+def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> LaidOut:
+    start, position = group_by_label(side.datum, side.label, n_datums, n_labels)
+    laid = lay_out(position, side.datum, side.corners, side.extent, from_extent=from_extent)
+    return LaidOut(start, position, *laid)
+
+
+def _counted(word: Word, variants: Variants, area: Array, crowd: Array) -> Array:
+    """Variants of a word in which each ground truth is not ignored, uint64 [m]."""
+    bits = np.zeros(area.size, np.uint64)
+    for a in range(word.n_areas):
+        _, low, high = variants.areas[word.first_area + a]
+        inside = ~crowd & (area >= low) & (area <= high)
+        bits[inside] |= _area_bits(word, a)
+    return bits
+
+
+def _area_bits(word: Word, area: int) -> np.uint64:
+    return np.uint64(((1 << word.n_thresholds) - 1) << (area * word.n_thresholds))
+
+
+def _prefix(word: Word) -> Array:
+    """Variants of a word whose threshold is among the first c, uint64 [thresholds + 1]."""
+    rows = [
+        sum(((1 << c) - 1) << (a * word.n_thresholds) for a in range(word.n_areas))
+        for c in range(word.n_thresholds + 1)
+    ]
+    return np.array(rows, np.uint64)
+
+
+def match(
+    batch: Batch, rules: Any, variants: Variants, cap: int | None, threads: Threads, *, taker: bool
+) -> Matched:
+    """Match all labels at all variants.
+
+    Args:
+        batch: encoded tables.
+        rules: the dialect's rules.
+        variants: IoU thresholds and area ranges.
+        cap: predictions of that rank or beyond within (datum, label) are ignored.
+        threads: where the work runs.
+        taker: whether to note which prediction hit each ground truth.
+    """
+    n_datums, n_labels = len(batch.datums), len(batch.labels)
+    predictions, ground_truths = threads.each(
+        [
+            lambda side=side: _lay_out(side, n_datums, n_labels, from_extent=rules.from_extent)  # type: ignore[misc]
+            for side in (batch.predictions, batch.ground_truths)
+        ]
+    )
+    n, m = batch.score.size, batch.crowd.size
+    score = predictions.laid(batch.score)
+    order = np.empty(n, np.int32)
+    threads.over(
+        predictions.start,
+        lambda first, last: rank_by_score(score, predictions.start, first, last, order),
+    )
+    crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
+    annotated = ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
+    words = variants.words
+    n_words = len(words)
+    rank = np.empty(n, np.int32)
+    hit = np.empty((n_words, n), np.uint64)
+    ignored = np.empty((n_words, n), np.uint64)
+    skipped = np.zeros(n if rules.matching == "pool" else 0, bool)
+    counted = np.empty((n_words, m), np.uint64)
+    takers = np.full((len(variants.thresholds), m) if taker else (0, 0), -1, np.int32)
+    ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
+    most = int(np.diff(ground_truths.start).max(initial=0)) + 1
+    for w, word in enumerate(words):
+        counted[w] = _counted(word, variants, annotated, crowd)
+        block = slice(word.first_threshold, word.first_threshold + word.n_thresholds)
+        inputs = (
+            frozen(predictions.start, np.int64),
+            order,
+            frozen(score, np.float64),
+            frozen(predictions.boxes, np.float64),
+            frozen(predictions.area, np.float64),
+            frozen(predictions.datum, np.int32),
+            frozen(ground_truths.start, np.int64),
+            frozen(ground_truths.boxes, np.float64),
+            frozen(ground_truths.area, np.float64),
+            frozen(ground_truths.datum, np.int32),
+            frozen(crowd, np.bool_),
+            frozen(counted[w], np.uint64),
+            frozen(ceiling[block], np.float64),
+            frozen(_prefix(word), np.uint64),
+            frozen([a[1:] for a in variants.areas[word.first_area :][: word.n_areas]], np.float64),
+            frozen([_area_bits(word, a) for a in range(word.n_areas)], np.uint64),
+            n + 1 if cap is None else cap,
+        )
+        outputs = (
+            rank,
+            hit[w],
+            ignored[w],
+            skipped,
+            takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
+        )
+        kernel = MATCHERS[rules.matching]
+
+        def run(first: int, last: int, inputs: Any = inputs, outputs: Any = outputs) -> None:
+            kernel(
+                first,
+                last,
+                *inputs,
+                np.full(n_datums, -1, np.int32),
+                np.zeros(n_datums, np.int32),
+                np.empty(most, np.uint64),
+                np.empty(most, np.float64),
+                np.empty(most, np.uint64),
+                np.empty(most, np.int64),
+                *outputs,
+            )
+
+        threads.over(predictions.start, run)
+    ranked = Ranked(
+        variants=variants,
+        start=predictions.start,
+        score=score[order],
+        datum=predictions.datum[order],
+        row=predictions.row[order].astype(np.int64),
+        rank=rank,
+        hit=hit,
+        ignored=ignored,
+        skipped=skipped,
+        gt_start=ground_truths.start,
+        gt_datum=ground_truths.datum,
+        gt_row=ground_truths.row.astype(np.int64),
+        gt_counted=counted,
+        cap=cap,
+    )
+    return Matched(ranked, predictions, order, ground_truths, takers)

@@ -1,0 +1,242 @@
+"""What overlaps what, across labels: the basis of detailed curves, confusion and outcomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...executors import Threads
+from ...kernels.cross_matching import match_across_labels
+from ...kernels.pairs import close_pairs, rows_by_datum
+from ...tally.counts import Counts
+from ...tally.datums import Labels
+from .matching import Matched
+
+Array = np.ndarray[Any, Any]
+
+_BITS = 64
+
+
+class Pairs(msgspec.Struct, frozen=True):
+    """Predictions and regular ground truths of one datum and key that overlap enough.
+
+    Attributes:
+        prediction: int32 [k], ranked prediction.
+        ground_truth: int32 [k].
+        iou: float64 [k].
+        p_label: int32 [n], label of each ranked prediction.
+        g_label: int32 [m], label of each ground truth.
+    """
+
+    prediction: Array
+    ground_truth: Array
+    iou: Array
+    p_label: Array
+    g_label: Array
+
+    @property
+    def same_label(self) -> Array:
+        """Whether both carry the same label, bool [k]."""
+        same: Array = self.p_label[self.prediction] == self.g_label[self.ground_truth]
+        return same
+
+
+def regular_ground_truths(matched: Matched) -> Array:
+    """Ground truths not ignored in the first area range, bool [m]."""
+    word, bit = matched.ranked.variants.bit(0)
+    counted = matched.ranked.gt_counted[word]
+    regular: Array = (counted >> np.uint64(bit)) & np.uint64(1) != 0
+    return regular
+
+
+def find_pairs(
+    matched: Matched, labels: Labels, n_datums: int, lowest: float, threads: Threads
+) -> Pairs:
+    """Every overlap of at least ``lowest`` with a ground truth that is not ignored.
+
+    Args:
+        matched: the match.
+        labels: what label codes stand for.
+        n_datums: number of datums.
+        lowest: smallest IoU kept.
+        threads: where the work runs.
+    """
+    ranked = matched.ranked
+    codes = np.arange(ranked.n_labels, dtype=np.int32)
+    p_label = np.repeat(codes, np.diff(ranked.start))
+    g_label = np.repeat(codes, np.diff(ranked.gt_start))
+    boxes = matched.predictions.boxes[matched.order]
+    area = matched.predictions.area[matched.order]
+    p_start, p_place = rows_by_datum(ranked.datum, n_datums)
+    g_start, g_place = rows_by_datum(ranked.gt_datum, n_datums)
+    truths = matched.ground_truths
+    found = threads.over(
+        p_start,
+        lambda first, last: close_pairs(
+            first,
+            last,
+            (p_start, p_place, boxes, area, labels.key[p_label]),
+            (g_start, g_place, truths.boxes, truths.area, labels.key[g_label]),
+            lowest,
+        ),
+    )
+    empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
+    p, g, iou = (
+        np.concatenate(parts) for parts in zip(empty, *found, strict=True)
+    )
+    keep = regular_ground_truths(matched)[g]
+    if not keep.all():
+        p, g, iou = p[keep], g[keep], iou[keep]
+    return Pairs(p, g, iou, p_label, g_label)
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the detailed curve needs to know of each row at one IoU threshold.
+
+    Attributes:
+        hit: bool [n], true positive.
+        ignored: bool [n], neither true nor false positive.
+        near_other: bool [n], overlaps a ground truth of another label.
+        near_own: bool [n], overlaps a ground truth of its own label.
+        gt_regular: bool [m], counted.
+        gt_taken: float64 [m], score of its true positive, -inf for none.
+        gt_taker: int32 [m], that prediction, -1 for none.
+        gt_other: float64 [m], best score of an overlapping prediction of another label, -inf.
+    """
+
+    hit: Array
+    ignored: Array
+    near_other: Array
+    near_own: Array
+    gt_regular: Array
+    gt_taken: Array
+    gt_taker: Array
+    gt_other: Array
+
+
+def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
+    """Facts at one of the match's IoU thresholds.
+
+    Args:
+        matched: the match, with takers.
+        pairs: overlaps of at least that IoU.
+        iou: the threshold.
+    """
+    ranked = matched.ranked
+    threshold = ranked.variants.threshold_index(iou)
+    word, bit = ranked.variants.bit(threshold)
+    one = np.uint64(1 << bit)
+    near = pairs.iou >= iou
+    same = pairs.same_label
+    near_other = np.zeros(ranked.score.size, bool)
+    near_own = np.zeros(ranked.score.size, bool)
+    near_other[pairs.prediction[near & ~same]] = True
+    near_own[pairs.prediction[near & same]] = True
+    other = np.full(ranked.gt_datum.size, -np.inf)
+    crossing = near & ~same
+    np.maximum.at(other, pairs.ground_truth[crossing], ranked.score[pairs.prediction[crossing]])
+    taker = matched.taker[threshold]
+    taken = np.where(taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf)
+    return Facts(
+        hit=(ranked.hit[word] & one) != 0,
+        ignored=(ranked.ignored[word] & one) != 0,
+        near_other=near_other,
+        near_own=near_own,
+        gt_regular=regular_ground_truths(matched),
+        gt_taken=taken,
+        gt_taker=taker,
+        gt_other=other,
+    )
+
+
+def _score_bits(score: Array, thresholds: Array) -> Array:
+    """Bits of the ascending thresholds (at most 64) that each score reaches, uint64."""
+    table = np.array([(1 << c) - 1 for c in range(thresholds.size + 1)], np.uint64)
+    bits: Array = table[np.searchsorted(thresholds, score, side="right")]
+    return bits
+
+
+def cross_match(
+    matched: Matched,
+    pairs: Pairs,
+    ious: tuple[float, ...],
+    score_thresholds: tuple[float, ...],
+    threads: Threads,
+) -> Counts:
+    """Leftovers matched across labels, at every IoU and score threshold.
+
+    Args:
+        matched: the match, with takers.
+        pairs: overlaps of at least the lowest of ``ious``.
+        ious: IoU thresholds, among the match's.
+        score_thresholds: ascending.
+        threads: where the work runs, one call an IoU threshold.
+    """
+    ranked = matched.ranked
+    crossing = ~pairs.same_label
+    p, g, iou = pairs.prediction[crossing], pairs.ground_truth[crossing], pairs.iou[crossing]
+    datum = ranked.datum[p]
+    # Ranked position orders ties by datum and row only within a label: use the table's row.
+    order = np.lexsort((matched.ground_truths.row[g], -iou, ranked.row[p], -ranked.score[p], datum))
+    p, g, iou, datum = p[order], g[order], iou[order], datum[order]
+    starts = np.flatnonzero(np.r_[True, datum[1:] != datum[:-1]]) if datum.size else np.empty(0)
+    start = np.r_[starts, datum.size].astype(np.int64)
+    words = [
+        np.asarray(score_thresholds[at : at + _BITS])
+        for at in range(0, len(score_thresholds), _BITS)
+    ]
+
+    def at_iou(index: int, threshold: float) -> Counts:
+        found = ranked.variants.threshold_index(threshold)
+        word, bit = ranked.variants.bit(found)
+        taker = matched.taker[found]
+        regular = regular_ground_truths(matched)
+        taken = np.where(
+            taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
+        )
+        parts = []
+        for w, thresholds in enumerate(words):
+            all_bits = np.uint64((1 << thresholds.size) - 1)
+            free = np.where(regular, all_bits & ~_score_bits(taken, thresholds), np.uint64(0))
+            p_met, g_met, bits = match_across_labels(
+                (start, p, g, iou),
+                threshold,
+                bit,
+                (
+                    ranked.hit[word],
+                    ranked.ignored[word],
+                    _score_bits(ranked.score, thresholds),
+                    pairs.p_label,
+                ),
+                pairs.g_label,
+                free,
+            )
+            scores = np.zeros((len(words), bits.size), np.uint64)
+            scores[w] = bits
+            parts.append(
+                Counts(
+                    actual=pairs.g_label[g_met],
+                    predicted=pairs.p_label[p_met],
+                    threshold=np.full(bits.size, index, np.int32),
+                    scores=scores,
+                    datum=ranked.datum[p_met],
+                )
+            )
+        return _joined(parts)
+
+    return _joined(
+        threads.each([lambda i=i, t=t: at_iou(i, t) for i, t in enumerate(ious)])  # type: ignore[misc]
+    )
+
+
+def _joined(parts: list[Counts]) -> Counts:
+    """Entries one after the other."""
+    return Counts(
+        actual=np.concatenate([part.actual for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        scores=np.concatenate([part.scores for part in parts], axis=1),
+        datum=np.concatenate([part.datum for part in parts]),
+    )

@@ -1,0 +1,136 @@
+"""Settings: the options of a detection run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ...dialects import Dialect
+from ...dialects.detection import DetectionDefaults, DetectionRules
+from ...schemas.errors import OptionError
+from ...schemas.options import Options
+
+Range = tuple[str | None, float, float]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a detection run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        iou_thresholds: ascending IoU thresholds of averages and counts.
+        iou_thresholds_to_return: those with AP and mAP rows of their own.
+        score_thresholds: ascending thresholds of curves and counts.
+        recall_score_threshold: lowest score of a true positive in AR; None for no limit.
+        pr_curve_iou_threshold: IoU threshold of the score-threshold curves.
+        pr_curve_max_examples: examples per cell of the detailed curves.
+        max_detections: ascending caps per datum and label; empty for none.
+        areas: (name, low, high); one nameless unbounded range where none was asked for.
+        spot_ious: thresholds of the confusion matrix and outcomes: ``iou_thresholds`` where they
+            were given, else ``pr_curve_iou_threshold``.
+        outcome_scores: score thresholds of outcomes: ``score_thresholds`` where they were given,
+            else -inf for every prediction.
+    """
+
+    rules: DetectionRules
+    iou_thresholds: tuple[float, ...]
+    iou_thresholds_to_return: tuple[float, ...]
+    score_thresholds: tuple[float, ...]
+    recall_score_threshold: float | None
+    pr_curve_iou_threshold: float
+    pr_curve_max_examples: int
+    max_detections: tuple[int, ...]
+    areas: tuple[Range, ...]
+    spot_ious: tuple[float, ...]
+    outcome_scores: tuple[float, ...]
+
+    @property
+    def cap(self) -> int | None:
+        """The largest cap, which matching itself obeys."""
+        return self.max_detections[-1] if self.max_detections else None
+
+
+def _distinct(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
+    if not values:
+        raise OptionError(f"{name} is empty: give at least one value.")
+    return tuple(sorted(set(values)))
+
+
+def _check_ious(name: str, values: tuple[float, ...]) -> None:
+    wrong = [v for v in values if not 0 < v <= 1]
+    if wrong:
+        raise OptionError(f"{name}={wrong[0]}: an IoU threshold lies above 0 and at most at 1.")
+
+
+def _to_return(
+    options: Options, thresholds: tuple[float, ...], defaults: DetectionDefaults
+) -> tuple[float, ...]:
+    given = options.iou_thresholds_to_return
+    if given is None:
+        return thresholds if options.iou_thresholds is not None else _snapped(
+            defaults.iou_thresholds_to_return, thresholds
+        )
+    missing = [t for t in given if not any(math.isclose(t, c, abs_tol=1e-9) for c in thresholds)]
+    if missing:
+        raise OptionError(
+            f"iou_thresholds_to_return={missing[0]} is not among iou_thresholds"
+            f" {[round(t, 10) for t in thresholds]}: add it there."
+        )
+    return _snapped(_distinct("iou_thresholds_to_return", given), thresholds)
+
+
+def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float, ...]:
+    """The grid's own values nearest to the wanted ones (0.9 may stand there as 0.8999...9)."""
+    return tuple(c for c in grid if any(math.isclose(c, w, abs_tol=1e-9) for w in wanted))
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a threshold out of range, an empty list, a range upside down.
+    """
+    defaults: DetectionDefaults = dialect.defaults
+    thresholds = _distinct(
+        "iou_thresholds",
+        defaults.iou_thresholds if options.iou_thresholds is None else options.iou_thresholds,
+    )
+    _check_ious("iou_thresholds", thresholds)
+    scores = (
+        defaults.score_thresholds if options.score_thresholds is None else options.score_thresholds
+    )
+    scores = _distinct("score_thresholds", scores)
+    if any(math.isnan(s) for s in scores):
+        raise OptionError("score_thresholds holds NaN.")
+    at = defaults.pr_curve_iou_threshold
+    if options.pr_curve_iou_threshold is not None:
+        at = options.pr_curve_iou_threshold
+    _check_ious("pr_curve_iou_threshold", (at,))
+    at = (_snapped((at,), thresholds) or (at,))[0]
+    examples = defaults.pr_curve_max_examples
+    if options.pr_curve_max_examples is not None:
+        examples = options.pr_curve_max_examples
+    if examples < 0:
+        raise OptionError(f"pr_curve_max_examples={examples}: write 0 or more.")
+    caps = defaults.max_detections if options.max_detections is None else options.max_detections
+    if any(cap < 1 for cap in caps):
+        raise OptionError(f"max_detections={list(caps)}: a cap is 1 or more.")
+    ranges = defaults.area_ranges if options.area_ranges is None else options.area_ranges
+    for name, (low, high) in ranges.items():
+        if not low <= high:
+            raise OptionError(f"area_ranges: {name!r} runs from {low} to {high}; low comes first.")
+    return Settings(
+        rules=dialect.rules,
+        iou_thresholds=thresholds,
+        iou_thresholds_to_return=_to_return(options, thresholds, defaults),
+        score_thresholds=scores,
+        recall_score_threshold=options.recall_score_threshold,
+        pr_curve_iou_threshold=at,
+        pr_curve_max_examples=examples,
+        max_detections=tuple(sorted(set(caps))),
+        areas=tuple((name, low, high) for name, (low, high) in ranges.items())
+        or ((None, -math.inf, math.inf),),
+        spot_ious=thresholds if options.iou_thresholds is not None else (at,),
+        outcome_scores=scores if options.score_thresholds is not None else (-math.inf,),
+    )

@@ -1,0 +1,114 @@
+"""Tally: one match shared by everything that was asked for, and nothing that was not."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+import polars as pl
+
+from ...executors import Threads
+from ...inputs.frames import Frames
+from ...tally.counts import Counts
+from ...tally.datums import Datums, Labels
+from ...tally.ranked import Ranked, Variants
+from .detailed import detailed_frame
+from .encode import encode_batch
+from .matching import match
+from .outcomes import outcomes_frame
+from .overlaps import cross_match, find_facts, find_pairs
+from .settings import Settings
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a detection run leaves behind.
+
+    Attributes:
+        datums: the datums and their slices.
+        labels: the labels.
+        ranked: ranked outcomes.
+        crossed: meetings across labels, for the confusion matrix.
+        examples: the examples frame, or None.
+        outcomes: the outcomes frame, or None.
+        seconds: wall time by step.
+    """
+
+    datums: Datums
+    labels: Labels
+    ranked: Ranked
+    crossed: Counts | None
+    examples: pl.DataFrame | None
+    outcomes: pl.DataFrame | None
+    seconds: dict[str, float]
+
+
+def variants(settings: Settings, needs: frozenset[str]) -> Variants:
+    """IoU thresholds and area ranges that the needs name."""
+    sources = {
+        "iou_thresholds": settings.iou_thresholds,
+        "pr_curve_iou_threshold": (settings.pr_curve_iou_threshold,),
+        "spot_ious": settings.spot_ious,
+    }
+    wanted = {iou for need, ious in sources.items() if need in needs for iou in ious}
+    return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
+
+
+def tally(
+    frames: Frames, settings: Settings, needs: frozenset[str], threads: Threads
+) -> Tallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: both sides, checked.
+        settings: the run's options with every default filled in.
+        needs: what the metrics need.
+        threads: where the work runs.
+    """
+    clock = [time.perf_counter()]
+    seconds: dict[str, float] = {}
+
+    def lap(step: str) -> None:
+        clock.append(time.perf_counter())
+        seconds[step] = clock[-1] - clock[-2]
+
+    batch = encode_batch(frames)
+    lap("encode")
+    overlapping = needs & {"detailed", "confusion", "outcomes"}
+    matched = match(
+        batch,
+        settings.rules,
+        variants(settings, needs),
+        settings.cap,
+        threads,
+        taker=bool(overlapping),
+    )
+    lap("match")
+    crossed = examples = outcomes = None
+    if overlapping:
+        at = settings.pr_curve_iou_threshold
+        lowest = min(
+            (*(settings.spot_ious if needs & {"confusion", "outcomes"} else ()),
+             *((at,) if "detailed" in needs else ()))
+        )  # fmt: skip
+        pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads)
+        if "confusion" in needs:
+            grid = batch.rounded(settings.score_thresholds)
+            crossed = cross_match(matched, pairs, settings.spot_ious, grid, threads)
+        if "detailed" in needs:
+            examples = detailed_frame(
+                batch,
+                matched,
+                pairs,
+                find_facts(matched, pairs, at),
+                iou=at,
+                score_thresholds=settings.score_thresholds,
+                max_examples=settings.pr_curve_max_examples,
+            )
+        if "outcomes" in needs:
+            outcomes = outcomes_frame(
+                batch, matched, pairs, settings.spot_ious, settings.outcome_scores
+            )
+        lap("overlaps")
+    return Tallies(
+        batch.datums, batch.labels, matched.ranked, crossed, examples, outcomes, seconds
+    )

@@ -1,0 +1,81 @@
+"""Views of a detection tally, and the frames that are not made of cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.results import empty_frame
+from ...tally.view import RankedView
+from .confusion import confusion_frame
+from .settings import Settings
+from .tallies import Tallies
+
+Array = np.ndarray[Any, Any]
+
+LEVELS = np.linspace(0.0, 1.0, 101)
+"""Recall levels of the interpolated curve, as pycocotools has them."""
+
+_NO_CAP = int(np.iinfo(np.int32).max)
+
+
+def view(
+    tallies: Tallies,
+    settings: Settings,
+    group: Array | None = None,
+    n_groups: int = 1,
+    weights: Array | None = None,
+) -> RankedView:
+    """The tally by groups of datums.
+
+    Args:
+        tallies: what the run left behind.
+        settings: the run's settings.
+        group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
+        n_groups: number of groups.
+        weights: int64 [n_datums], how often each datum counts, or None.
+    """
+    return RankedView(
+        tallies.ranked,
+        tallies.labels,
+        levels=LEVELS,
+        caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
+        integer_grid=settings.rules.integer_grid,
+        epsilon=settings.rules.epsilon,
+        crossed=tallies.crossed,
+        group=group,
+        n_groups=n_groups,
+        weights=weights,
+    )
+
+
+def own_frames(
+    frame: str,
+    tallies: Tallies,
+    settings: Settings,
+    views: list[tuple[str | None, list[str], RankedView]],
+) -> pl.DataFrame:
+    """A frame that is not made of cells: examples, confusion or outcomes.
+
+    Args:
+        frame: its name.
+        tallies: what the run left behind.
+        settings: the run's settings.
+        views: slice column (None for the whole set), group names and view of each.
+    """
+    made = {"examples": tallies.examples, "outcomes": tallies.outcomes}.get(frame)
+    if made is not None:
+        return made
+    if frame == "confusion" and tallies.crossed is not None:
+        return pl.concat(
+            [confusion_frame(v, settings, column, names) for column, names, v in views]
+        )
+    return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+
+
+def cells_per_group(tallies: Tallies, settings: Settings) -> int:
+    """Sampled precisions of one group of datums, which bound how many are held at once."""
+    variants = tallies.ranked.variants
+    return len(tallies.labels) * len(variants.areas) * len(variants.thresholds) * LEVELS.size
