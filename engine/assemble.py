@@ -56,8 +56,9 @@ def _frame(
             series[axis] = values.gather(at)
     if cells.reason is not None and "reason" in schema:
         undefined = series["value"].is_null()
-        reason = pl.Series([cells.reason], dtype=pl.String).new_from_index(0, n)
-        series["reason"] = reason.set(~undefined, None)
+        if undefined.any():
+            reasons = pl.Series([None, cells.reason], dtype=pl.String)
+            series["reason"] = reasons.gather(undefined.cast(pl.UInt32))
     blank = {
         column: pl.Series([None], dtype=dtype).new_from_index(0, n)
         for column, dtype in schema.items()

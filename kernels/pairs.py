@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .boxes import box_iou
 from .jit import frozen, kernel
 
 Array = np.ndarray[Any, Any]
@@ -47,31 +46,35 @@ def _close(
     g_key: Array,
     lowest: float,
 ) -> Any:
-    """Pairs of the datums [first, last), in growing arrays."""
+    """Pairs of the datums [first, last), in growing arrays; boxes stand by datum."""
     capacity = 1024
     p_out = np.empty(capacity, np.int32)
     g_out = np.empty(capacity, np.int32)
     iou_out = np.empty(capacity, np.float64)
     n = 0
     for d in range(first, last):
+        b0, b1 = g_start[d], g_start[d + 1]
+        if b0 == b1:
+            continue
         for a in range(p_start[d], p_start[d + 1]):
-            p = p_place[a]
-            xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
-            area = p_area[p]
-            for b in range(g_start[d], g_start[d + 1]):
-                g = g_place[b]
-                if p_key[p] != g_key[g]:
+            xmin, ymin, xmax, ymax = p_boxes[a, 0], p_boxes[a, 1], p_boxes[a, 2], p_boxes[a, 3]
+            area = p_area[a]
+            for b in range(b0, b1):
+                w = min(xmax, g_boxes[b, 2]) - max(xmin, g_boxes[b, 0])
+                h = min(ymax, g_boxes[b, 3]) - max(ymin, g_boxes[b, 1])
+                # Most pairs end here, without a division: overlap can be at most the smaller area.
+                if w <= 0.0 or h <= 0.0 or w * h < lowest * 0.999 * max(area, g_area[b]):
                     continue
-                iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, g, False)
-                if iou < lowest:
+                iou = w * h / (area + g_area[b] - w * h)
+                if iou < lowest or p_key[a] != g_key[b]:
                     continue
                 if n == capacity:
                     capacity *= 2
                     p_out = np.concatenate((p_out, np.empty(n, np.int32)))
                     g_out = np.concatenate((g_out, np.empty(n, np.int32)))
                     iou_out = np.concatenate((iou_out, np.empty(n, np.float64)))
-                p_out[n] = p
-                g_out[n] = g
+                p_out[n] = p_place[a]
+                g_out[n] = g_place[b]
                 iou_out[n] = iou
                 n += 1
     return p_out[:n], g_out[:n], iou_out[:n]
@@ -89,30 +92,48 @@ def rows_by_datum(datum: Array, n_datums: int) -> tuple[Array, Array]:
 
 
 def close_pairs(
-    first: int,
-    last: int,
-    predictions: tuple[Array, Array, Array, Array, Array],
-    ground_truths: tuple[Array, Array, Array, Array, Array],
+    first: int, last: int, predictions: tuple[Array, ...], ground_truths: tuple[Array, ...],
     lowest: float,
 ) -> tuple[Array, Array, Array]:
     """Pairs with IoU >= ``lowest`` and the same label key, datum by datum.
 
+    IoU is that of :func:`evalengine.kernels.boxes.box_iou`, no ground truth being a crowd.
+
     Args:
         first: first datum.
         last: one past the last datum.
-        predictions: start int64 [n_datums + 1] and place int32 [n] as :func:`rows_by_datum`
-            gives them, boxes float64 [n, 4], area float64 [n], key code int32 [n].
-        ground_truths: the same of the ground truths.
-        lowest: smallest IoU kept.
+        predictions: as :func:`by_datum` gives them.
+        ground_truths: likewise.
+        lowest: smallest IoU kept, above 0.
 
     Returns:
         prediction int32, ground truth int32 and IoU float64, one entry per pair; by datum, then
         prediction place, then ground truth place.
     """
-
-    def prepared(side: tuple[Array, Array, Array, Array, Array]) -> tuple[Array, ...]:
-        dtypes = (np.int64, np.int32, np.float64, np.float64, np.int32)
-        return tuple(frozen(a, t) for a, t in zip(side, dtypes, strict=True))
-
-    p, g, iou = _close(first, last, *prepared(predictions), *prepared(ground_truths), lowest)
+    p, g, iou = _close(first, last, *predictions, *ground_truths, lowest)
     return p, g, iou
+
+
+def by_datum(
+    datum: Array, n_datums: int, boxes: Array, area: Array, key: Array
+) -> tuple[Array, ...]:
+    """One side's rows laid out by datum, as :func:`close_pairs` wants them.
+
+    Args:
+        datum: int32 [n], datum codes.
+        n_datums: number of datums.
+        boxes: float64 [n, 4].
+        area: float64 [n].
+        key: int32 [n], label key codes.
+
+    Returns:
+        start int64 [n_datums + 1]; place int32 [n]; boxes, area and key in that order.
+    """
+    start, place = rows_by_datum(datum, n_datums)
+    return (
+        frozen(start, np.int64),
+        frozen(place, np.int32),
+        frozen(boxes[place], np.float64),
+        frozen(area[place], np.float64),
+        frozen(key[place], np.int32),
+    )

@@ -1,9 +1,10 @@
-"""Confusion matrix: true positives on the diagonal, leftovers matched across labels, the rest null."""
+"""Confusion matrix: true positives on the diagonal, leftovers matched across labels, rest null."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -15,53 +16,65 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 _BITS = 64
-_KEYS = ("group", "iou", "score", "actual", "predicted")
 
 
-def _crossed(crossed: Counts, group: Array | None, n_scores: int) -> pl.DataFrame:
-    """Meetings across labels, counted by group, thresholds and labels."""
+class _Cells(msgspec.Struct, frozen=True):
+    """Cells of the matrices as one integer each, in the order the frame stands in.
+
+    Axes are group, IoU threshold, actual, predicted, score threshold; the label one past the last
+    stands for null, so unmatched cells come after matched ones.
+    """
+
+    n_groups: int
+    n_ious: int
+    n_labels: int
+    n_scores: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        beside = self.n_labels + 1
+        return self.n_groups, self.n_ious, beside, beside, self.n_scores
+
+    def key(self, group: Any, iou: Any, actual: Any, predicted: Any, score: Any) -> Array:
+        """One int64 of the five codes."""
+        parts = [np.asarray(part, np.int64) for part in (group, iou, actual, predicted, score)]
+        key = parts[0]
+        for part, length in zip(parts[1:], self.shape[1:], strict=True):
+            key = key * length + part
+        return key
+
+    def codes(self, key: Array) -> list[Array]:
+        """The five codes of each key."""
+        found = []
+        for length in self.shape[:0:-1]:
+            key, code = np.divmod(key, length)
+            found.append(code)
+        return [key, *found[::-1]]
+
+
+def _crossed(crossed: Counts, group: Array | None, cells: _Cells) -> tuple[Array, Array]:
+    """Meetings across labels: keys of their cells, and how many there are of each."""
     groups = np.zeros(crossed.datum.size, np.int32) if group is None else group[crossed.datum]
-    base = {
-        "group": groups,
-        "iou": crossed.threshold,
-        "actual": crossed.actual,
-        "predicted": crossed.predicted,
-    }
+    key = cells.key(groups, crossed.threshold, crossed.actual, crossed.predicted, 0)
     parts = []
     for w in range(crossed.scores.shape[0]):
         # Few distinct bit patterns: count those first, then spread each over its thresholds.
         patterns = (
-            pl.DataFrame({**base, "bits": crossed.scores[w]})
-            .filter(pl.col("bits") != 0, pl.col("group") >= 0)
-            .group_by(*base, "bits")
+            pl.DataFrame({"key": key, "bits": crossed.scores[w], "in": groups >= 0})
+            .filter("in", pl.col("bits") != 0)
+            .group_by("key", "bits")
             .len("count")
         )
         bits = patterns["bits"].to_numpy()
-        for k in range(w * _BITS, min((w + 1) * _BITS, n_scores)):
-            here = (bits >> np.uint64(k - w * _BITS)) & np.uint64(1) != 0
+        for k in range(min(_BITS, cells.n_scores - w * _BITS)):
+            here = (bits >> np.uint64(k)) & np.uint64(1) != 0
             parts.append(
                 patterns.filter(pl.Series(here)).select(
-                    *base, pl.lit(k, pl.Int64).alias("score"), pl.col("count").cast(pl.Int64)
+                    pl.col("key") + (w * _BITS + k), pl.col("count").cast(pl.Int64)
                 )
             )
-    return pl.concat(parts).group_by(_KEYS).agg(pl.col("count").sum()).select(*_KEYS, "count")
-
-
-def _dense(counts: Array, actual: bool, predicted: bool) -> pl.DataFrame:
-    """Counts [group, label, iou, score] as rows; the label stands as actual, predicted or both."""
-    g, label, iou, score = np.nonzero(counts)
-    codes = pl.Series(label.astype(np.int32))
-    none = pl.Series([None], dtype=pl.Int32).new_from_index(0, len(codes))
-    return pl.DataFrame(
-        {
-            "group": g.astype(np.int32),
-            "iou": iou.astype(np.int32),
-            "score": score.astype(np.int64),
-            "actual": codes if actual else none,
-            "predicted": codes if predicted else none,
-            "count": counts[g, label, iou, score].astype(np.int64),
-        }
-    ).select(*_KEYS, "count")
+    summed = pl.concat(parts).group_by("key").agg(pl.col("count").sum())
+    return summed["key"].to_numpy(), summed["count"].to_numpy()
 
 
 def confusion_frame(
@@ -81,33 +94,35 @@ def confusion_frame(
     at = [view.tally.variants.threshold_index(iou) for iou in settings.spot_ious]
     tp, fp = (counts[:, :, 0, at] for counts in view.counts(settings.score_thresholds))
     fn = view.positives[:, :, 0, None, None] - tp
-    crossed = _crossed(view.crossed, view.group, len(settings.score_thresholds))
-    rows = [column.to_numpy() for column in crossed.select(_KEYS)]
-    n = crossed["count"].to_numpy()
-    np.subtract.at(fp := fp.copy(), (rows[0], rows[4], rows[1], rows[2]), n)
-    np.subtract.at(fn, (rows[0], rows[3], rows[1], rows[2]), n)
-    counted = pl.concat(
-        [
-            _dense(tp, actual=True, predicted=True),
-            crossed.cast({"actual": pl.Int32, "predicted": pl.Int32, "group": pl.Int32}),
-            _dense(fp, actual=False, predicted=True),
-            _dense(fn, actual=True, predicted=False),
-        ]
-    ).sort(_KEYS, nulls_last=True)
-    table = labels.frame
-    some = counted.select(pl.coalesce("actual", "predicted"))["actual"]
-    ious = pl.Series([round(iou, 10) for iou in settings.spot_ious], dtype=pl.Float64)
-    groups = pl.Series(group_names or [None], dtype=pl.String)
-    frame = pl.DataFrame(
-        {
-            "label_key": table["label_key"].gather(some),
-            "actual": table["label_value"].gather(counted["actual"]),
-            "predicted": table["label_value"].gather(counted["predicted"]),
-            "iou_threshold": ious.gather(counted["iou"]),
-            "score_threshold": pl.Series(settings.score_thresholds).gather(counted["score"]),
-            "slice": pl.Series([slice_name], dtype=pl.String).new_from_index(0, counted.height),
-            "slice_value": groups.gather(counted["group"]),
-            "count": counted["count"],
-        }
-    )
-    return frame.cast(frame_schema("confusion", label=labels.dtype))  # type: ignore[arg-type]
+    none = len(labels)
+    cells = _Cells(view.n_groups, len(at), none, len(settings.score_thresholds))
+    crossed_key, crossed_count = _crossed(view.crossed, view.group, cells)
+    group, iou, actual, predicted, score = cells.codes(crossed_key)
+    np.subtract.at(fp, (group, predicted, iou, score), crossed_count)
+    np.subtract.at(fn, (group, actual, iou, score), crossed_count)
+    keys, counts = [crossed_key], [crossed_count]
+    for table, is_actual, is_predicted in ((tp, True, True), (fp, False, True), (fn, True, False)):
+        where = np.nonzero(table)
+        g, label, t, s = where
+        keys.append(
+            cells.key(g, t, label if is_actual else none, label if is_predicted else none, s)
+        )
+        counts.append(table[where])
+    key, count = np.concatenate(keys), np.concatenate(counts)
+    order = np.argsort(key)
+    group, iou, actual, predicted, score = cells.codes(key[order])
+    frame = labels.frame
+    blank = pl.Series([None], dtype=labels.dtype)
+    values = pl.concat([frame["label_value"], blank.alias("label_value")])
+    schema = frame_schema("confusion", label=labels.dtype)
+    made = {
+        "label_key": frame["label_key"].gather(np.where(actual == none, predicted, actual)),
+        "actual": values.gather(actual),
+        "predicted": values.gather(predicted),
+        "iou_threshold": np.round(settings.spot_ious, 10)[iou],
+        "score_threshold": np.asarray(settings.score_thresholds)[score],
+        "slice": pl.Series([slice_name], dtype=pl.String).new_from_index(0, key.size),
+        "slice_value": pl.Series(group_names or [None], dtype=pl.String).gather(group),
+        "count": count[order],
+    }
+    return pl.DataFrame(made, schema_overrides=schema).cast(schema)  # type: ignore[arg-type]

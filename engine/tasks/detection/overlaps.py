@@ -9,7 +9,7 @@ import numpy as np
 
 from ...executors import Threads
 from ...kernels.cross_matching import match_across_labels
-from ...kernels.pairs import close_pairs, rows_by_datum
+from ...kernels.pairs import by_datum, close_pairs
 from ...tally.counts import Counts
 from ...tally.datums import Labels
 from .matching import Matched
@@ -67,25 +67,27 @@ def find_pairs(
     codes = np.arange(ranked.n_labels, dtype=np.int32)
     p_label = np.repeat(codes, np.diff(ranked.start))
     g_label = np.repeat(codes, np.diff(ranked.gt_start))
-    boxes = matched.predictions.boxes[matched.order]
-    area = matched.predictions.area[matched.order]
-    p_start, p_place = rows_by_datum(ranked.datum, n_datums)
-    g_start, g_place = rows_by_datum(ranked.gt_datum, n_datums)
-    truths = matched.ground_truths
+    laid, truths = matched.predictions, matched.ground_truths
+    place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
+    place[matched.order] = np.arange(place.size, dtype=np.int32)
+    sides = threads.each(
+        [
+            lambda: by_datum(
+                laid.datum, n_datums, laid.boxes, laid.area, labels.key[p_label]
+            ),
+            lambda: by_datum(
+                truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label]
+            ),
+        ]
+    )
     found = threads.over(
-        p_start,
-        lambda first, last: close_pairs(
-            first,
-            last,
-            (p_start, p_place, boxes, area, labels.key[p_label]),
-            (g_start, g_place, truths.boxes, truths.area, labels.key[g_label]),
-            lowest,
-        ),
+        sides[0][0], lambda first, last: close_pairs(first, last, *sides, lowest)
     )
     empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
     p, g, iou = (
         np.concatenate(parts) for parts in zip(empty, *found, strict=True)
     )
+    p = place[p]
     keep = regular_ground_truths(matched)[g]
     if not keep.all():
         p, g, iou = p[keep], g[keep], iou[keep]
