@@ -45,12 +45,14 @@ class Table(msgspec.Struct, frozen=True):
         side: one of the four table roles.
         required: columns that must be there.
         optional: columns used when they are there.
+        key: columns that, as far as they are there, together may stand in one row only.
     """
 
     task: str
     side: str
     required: tuple[Column, ...]
     optional: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -164,7 +166,13 @@ FREQUENCY = Column(
 )
 
 DATUM_TABLE = Table("all", DATUMS, (DATUM_ROW,), (DATASET, FILE_NAME, WIDTH, HEIGHT))
-LABEL_TABLE = Table("all", LABELS, (LABEL_ROW,), (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY))
+LABEL_TABLE = Table(
+    "all",
+    LABELS,
+    (LABEL_ROW,),
+    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY),
+    ("label_key", "label_value"),
+)
 
 TABLES: tuple[Table, ...] = (
     DETECTION_PREDICTIONS,

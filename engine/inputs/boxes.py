@@ -7,6 +7,7 @@ keeps them as ``box_width, box_height``, since ``xmax - xmin`` may round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -280,12 +281,13 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
             )
         )
         return Boxes()
-    form, names = quadruple
-    boxes = _from_four(inner, form, names, pl.col(bbox).struct.field)
+    form, own = quadruple
+    boxes = _from_four(inner, form, own, pl.col(bbox).struct.field)
     find.problems += inner.problems
     recognised = {f"{bbox}.{name}": target for name, target in boxes.recognised.items()}
     return Boxes(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
 
 
-def _instance(dtype: pl.DataType | type[pl.DataType]) -> pl.DataType:
-    return dtype if isinstance(dtype, pl.DataType) else dtype()
+def _instance(dtype: Any) -> pl.DataType:
+    made: pl.DataType = dtype if isinstance(dtype, pl.DataType) else dtype()
+    return made

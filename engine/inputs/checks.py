@@ -42,6 +42,7 @@ class _Check:
     def __init__(self, frame: pl.DataFrame, table: Table, recognised: Mapping[str, str]) -> None:
         self.frame = frame
         self.side = table.side
+        self.key = table.key
         self.columns = [column for column in table.columns if column.name in frame.columns]
         self.origins: dict[str, list[str]] = {}
         for mine, canonical in recognised.items():
@@ -190,18 +191,23 @@ class _Check:
     def _repeated(self) -> None:
         for column in self.columns:
             if column.unique and has_repeats(self.frame[column.name]):
-                where = pl.col(column.name).is_duplicated() & pl.col(column.name).is_not_null()
-                n = self._count(where)
-                if n == 0:
-                    continue
-                what = self.frame.filter(where)[column.name].n_unique()
-                self._add(
-                    column.name, n,
-                    f"{self._named([column.name])}: {count_of(what, 'value')} standing in more"
-                    f" than one row ({count_of(n, 'row')}),"
-                    f" {self._rows(where, [column.name])}. Each may stand once; was a file read"
-                    " twice?",
-                )  # fmt: skip
+                known = pl.col(column.name).is_not_null()
+                self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
+        key = [column.name for column in self.columns if column.name in self.key]
+        if key and self.frame.select(key).is_duplicated().any():
+            self._repeats(key, pl.struct(key).is_duplicated())
+
+    def _repeats(self, names: list[str], where: pl.Expr) -> None:
+        n = self._count(where)
+        if n == 0:
+            return
+        values = self.frame.filter(where).select(names).n_unique()
+        self._add(
+            names[-1], n,
+            f"{self._named(names)}: {count_of(values, 'value')} standing in more than one row"
+            f" ({count_of(n, 'row')}), {self._rows(where, names)}. Each may stand once; was a file"
+            " read twice?",
+        )  # fmt: skip
 
     def _grouped(self, names: list[str]) -> list[list[str]]:
         """Box columns are spoken of together, others one by one."""

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.readers.explain import explain
 from evalengine.readers.source import Source
-from evalengine.readers.tables import READ_FAILURES, explain, open_source, schema_of
+from evalengine.readers.tables import READ_FAILURES, open_source, schema_of
 from evalengine.schemas import tables
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, Table

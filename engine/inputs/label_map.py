@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import polars as pl
 
-from evalengine.readers.tables import READ_FAILURES, explain, open_source
-from evalengine.schemas.errors import InputError, OptionError, did_you_mean
+from evalengine.readers.explain import explain
+from evalengine.readers.tables import READ_FAILURES, local_path, open_source
+from evalengine.schemas.errors import InputError, OptionError, ReadError, did_you_mean
 
 from . import dtypes
 from .problems import count_of, listing
@@ -39,7 +40,7 @@ def read_label_map(label_map: Any) -> pl.DataFrame:
     Raises:
         InputError: a form that cannot be understood, or one label mapped to two.
     """
-    entries = _entries(label_map)
+    entries = _entries(_loaded(label_map))
     if entries is None:
         frame = _from_table(label_map)
     else:
@@ -49,6 +50,19 @@ def read_label_map(label_map: Any) -> pl.DataFrame:
         text = {"label_key": pl.String, "new_label_key": pl.String}
         frame = pl.DataFrame(data, schema_overrides=text)
     return _without_contradiction(frame)
+
+
+def _loaded(label_map: Any) -> Any:
+    """What a JSON file holds, unless that is a table of records; anything else as it is."""
+    path = local_path(label_map)
+    if path is None or path.suffix.lower() != ".json" or not path.is_file():
+        return label_map
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReadError(f"label_map ({path}): not JSON: {error}.") from None
+    records = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+    return label_map if records else found
 
 
 def _entries(label_map: Any) -> list[Entry] | None:
@@ -107,16 +121,11 @@ def _one_type(values: list[Any], which: str) -> None:
 
 
 def _from_table(thing: Any) -> pl.DataFrame:
-    path = isinstance(thing, (str, os.PathLike))
     source = open_source(thing)
     try:
         frame = source.frame.collect()
     except READ_FAILURES as error:
         raise explain(source, error) from error
-    if path and not {"label_value", "new_label_value"} <= set(frame.columns):
-        described = _described(frame)
-        if described is not None:
-            return described
     missing = [name for name in ("label_value", "new_label_value") if name not in frame.columns]
     if missing:
         raise InputError(
@@ -147,14 +156,6 @@ def _from_table(thing: Any) -> pl.DataFrame:
             " label_value or new_label_value. Fill or remove them."
         )
     return found
-
-
-def _described(frame: pl.DataFrame) -> pl.DataFrame | None:
-    """A JSON file that holds one object, ``{"van": "car"}``: one row, a column per label."""
-    if frame.height != 1 or not all(isinstance(kind, dtypes.TEXTS) for kind in frame.dtypes):
-        return None
-    row = frame.row(0, named=True)
-    return read_label_map(row)
 
 
 def _without_contradiction(frame: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
@@ -106,12 +106,13 @@ def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
     """Say so if the ids would meet without folders, extensions or letter case."""
     if ours.dtype != pl.String:
         return ""
-    pattern = r"^.*[/\\]|\.[A-Za-z0-9]{1,5}$"
-    for name, change in {
+    path = r"^.*[/\\]|\.[A-Za-z0-9]{1,5}$"
+    changes: dict[str, Callable[[pl.Series], pl.Series]] = {
         "letter case": lambda ids: ids.str.to_lowercase(),
         "surrounding spaces": lambda ids: ids.str.strip_chars(),
-        "folder or file extension": lambda ids: ids.str.replace_all(pattern, ""),
-    }.items():
+        "folder or file extension": lambda ids: ids.str.replace_all(path, ""),
+    }
+    for name, change in changes.items():
         if change(ours).is_in(change(theirs).implode()).any():
             return f" They differ in {name} only."
     return ""

@@ -96,7 +96,9 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     )
     hit, loosely = pl.col("__hit").is_not_null(), pl.col("__loose").is_not_null()
     key = pl.when(hit).then("new_label_key").when(loosely).then("new_label_key_loose")
-    value = pl.when(hit).then("new_label_value").when(loosely).then("new_label_value_loose")
+    value: pl.Expr = (
+        pl.when(hit).then("new_label_value").when(loosely).then("new_label_value_loose")
+    )
     new = mapping.schema["new_label_value"]
     left = joined.filter(~(hit | loosely)).height
     if dtypes.kind_of(new) == dtypes.kind_of(kind):

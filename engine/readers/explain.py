@@ -64,15 +64,16 @@ def _mixed(source: Source) -> ReadError | None:
         if first is None:
             first = schema
             continue
-        difference = _difference(first, schema, source.files[0], file)
-        if difference:
-            return ReadError(f"{source.description}: the files differ: {difference}")
+        found = difference(first, schema, source.files[0], file)
+        if found:
+            return ReadError(f"{source.description}: the files differ: {found}")
     return None
 
 
-def _difference(
+def difference(
     first: Mapping[str, pl.DataType], other: Mapping[str, pl.DataType], one: str, two: str
 ) -> str:
+    """The first column in which two files differ, as a sentence; empty if they agree."""
     for name, dtype in first.items():
         if name not in other:
             return (

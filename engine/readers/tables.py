@@ -74,7 +74,7 @@ def _open_paths(
     if len(files) > 1 and len(paths) == 1:
         description = f"{paths[0]}: {len(files):,} files"
     if format_ == "json":
-        from .json import open_json
+        from .json_files import open_json
 
         return open_json(files, description, box_format)
     source = Source(pl.LazyFrame(), description, format_, tuple(files))

@@ -1,0 +1,312 @@
+"""COCO JSON, ground truths and results, to canonical columns.
+
+Boxes stay exact: ``xmax = x + w`` and, beside it, ``box_width = w`` as annotated, on which bit
+equality with pycocotools rests.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import InputError, ReadError
+
+from .json_rows import decode_rows, malformed, misfit
+from .source import Source
+
+Box = tuple[float, float, float, float]
+
+
+class _Result(msgspec.Struct, gc=False):
+    """A result whose ids are integers, as COCO's are; small, since there may be millions."""
+
+    image_id: int
+    category_id: int
+    bbox: Box | None = None
+    score: float | None = None
+
+
+class _LooseResult(msgspec.Struct, gc=False):
+    """The same with ids that may be strings, as found in the wild."""
+
+    image_id: int | str
+    category_id: int | str
+    bbox: Box | None = None
+    score: float | None = None
+
+
+class _Annotation(_Result, gc=False):
+    """An annotation; a score may stand there where annotations serve as predictions."""
+
+    area: float | None = None
+    iscrowd: int | None = None
+    ignore: int | None = None
+    id: int | None = None
+
+
+class _LooseAnnotation(_LooseResult, gc=False):
+    """The same with ids that may be strings, and flags that may be booleans."""
+
+    area: float | None = None
+    iscrowd: int | bool | None = None
+    ignore: int | bool | None = None
+    id: int | str | None = None
+
+
+class _Category(msgspec.Struct):
+    id: int | str
+    name: str | None = None
+    supercategory: str | None = None
+    frequency: str | None = None
+
+
+class _Geometry(msgspec.Struct):
+    bbox: Box | None = None
+    segmentation: Any = None
+
+
+class _File(msgspec.Struct):
+    """A ground-truth file, its arrays not yet decoded."""
+
+    images: msgspec.Raw = msgspec.Raw()
+    annotations: msgspec.Raw = msgspec.Raw()
+    categories: msgspec.Raw = msgspec.Raw()
+
+
+def read_results(buffer: Any, name: str, what: str = "result") -> Source:
+    """A results array ``[{image_id, category_id, bbox, score}, ...]``.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+        name: the file, for messages.
+        what: ``annotation`` for an array of annotations, which have area, iscrowd and id.
+
+    Raises:
+        ReadError: malformed JSON or a row that does not fit.
+        InputError: results without boxes.
+    """
+    rows, notes = _rows(buffer, name, what)
+    return Source(rows.lazy(), f"COCO {what}s {name}", "coco", (name,), notes=notes)
+
+
+def read_ground_truths(buffer: Any, name: str) -> Source:
+    """An object ``{images, annotations, categories}``; images become datums, categories labels.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+        name: the file, for messages.
+
+    Raises:
+        ReadError: malformed JSON, a row that does not fit, or no annotations at all.
+        InputError: annotations without boxes.
+    """
+    try:
+        file = msgspec.json.decode(buffer, type=_File)
+    except msgspec.ValidationError as error:
+        raise misfit(error, name, "file") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise malformed(error, bytes(buffer), 0, name) from None
+    if not _there(file.annotations):
+        raise ReadError(
+            f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
+            " those, COCO results, an array of records, and JSON Lines."
+        )
+    rows, notes = _rows(memoryview(file.annotations), name, "annotation")
+    return Source(
+        rows.lazy(),
+        f"COCO ground truths {name}",
+        "coco",
+        (name,),
+        datums=_images(file.images, name),
+        labels=_categories(file.categories, name),
+        notes=notes,
+    )
+
+
+def _there(raw: msgspec.Raw) -> bool:
+    return memoryview(raw).nbytes > 0
+
+
+def _rows(
+    buffer: Any, name: str, what: str
+) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
+    """Rows as canonical columns, and what had to be filled in."""
+    strict, loose = (
+        (_Annotation, _LooseAnnotation) if what == "annotation" else (_Result, _LooseResult)
+    )
+    try:
+        pieces = _columns(buffer, strict, name, what, loose=False)
+    except (ReadError, OverflowError):
+        # Ids that are strings, flags that are booleans; what is really wrong fails again.
+        pieces = _columns(buffer, loose, name, what, loose=True)
+    frame = pl.concat(pieces, rechunk=False, how="vertical_relaxed") if pieces else pl.DataFrame()
+    return _tidy(frame)
+
+
+def _columns(
+    buffer: Any, row: type[Any], name: str, what: str, *, loose: bool
+) -> list[pl.DataFrame]:
+    pieces: list[pl.DataFrame] = []
+    done = 0
+    for rows in decode_rows(buffer, row, name, what):
+        n = len(rows)
+        if n == 0:
+            continue
+        try:
+            flat = itertools.chain.from_iterable(map(operator.attrgetter("bbox"), rows))
+            boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
+        except TypeError:
+            raise _no_boxes(buffer, name, what) from None
+        x, y, w, h = np.ascontiguousarray(boxes.T)
+        columns: dict[str, pl.Series] = {
+            "datum_id": _ids(rows, "image_id", name, what, done, loose=loose),
+            "label_value": _ids(rows, "category_id", name, what, done, loose=loose),
+            "score": _numbers(rows, "score"),
+            "xmin": pl.Series(x), "ymin": pl.Series(y),
+            "xmax": pl.Series(x + w), "ymax": pl.Series(y + h),
+            "box_width": pl.Series(w), "box_height": pl.Series(h),
+        }  # fmt: skip
+        if what == "annotation":
+            columns["iscrowd"] = _numbers(rows, "iscrowd")
+            columns["ignore"] = _numbers(rows, "ignore")
+            columns["area"] = _numbers(rows, "area")
+            columns["annotation_id"] = _ids(rows, "id", name, what, done, loose=loose)
+        pieces.append(pl.DataFrame(columns))
+        done += n
+    return pieces
+
+
+def _ids(
+    rows: Sequence[Any], field: str, name: str, what: str, done: int, *, loose: bool
+) -> pl.Series:
+    """A column of ids; a file that mixes integers and strings is refused."""
+    values = map(operator.attrgetter(field), rows)
+    if not loose and (field != "id" or rows[0].id is not None):
+        try:
+            return pl.Series(np.fromiter(values, np.int64, len(rows)))
+        except TypeError:
+            values = map(operator.attrgetter(field), rows)
+    found = list(values)
+    kinds = [type(value) for value in found if value is not None]
+    if kinds and (str in kinds) and (int in kinds):
+        odd = next(i for i, value in enumerate(found) if value is not None
+                   and type(value) is not kinds[0])  # fmt: skip
+        raise InputError(
+            f"{name}: {what} {done + odd:,}, field {field!r}: {found[odd]!r} among"
+            f" {'strings' if kinds[0] is str else 'integers'} such as"
+            f" {next(value for value in found if value is not None)!r} (counted from 0). Ids are"
+            " all integers or all strings."
+        )
+    if kinds and kinds[0] is int and any(value is not None and value >= 2**63 for value in found):
+        return pl.Series(found, dtype=pl.UInt64)
+    return pl.Series(found, dtype=None if kinds else pl.Null)
+
+
+def _numbers(rows: Sequence[Any], field: str) -> pl.Series:
+    """A column of numbers; JSON knows no NaN, so what is NaN here was left out."""
+    values = np.fromiter(map(operator.attrgetter(field), rows), np.float64, len(rows))
+    return pl.Series(values).fill_nan(None)
+
+
+def _tidy(
+    frame: pl.DataFrame,
+) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
+    """Without columns that no row has; flags and areas that only some rows lack are filled."""
+    notes: list[tuple[str, str, int | None]] = []
+    empty = [
+        name
+        for name in ("score", "iscrowd", "ignore", "area", "annotation_id")
+        if name in frame.columns and frame[name].null_count() == frame.height
+    ]
+    frame = frame.drop(empty)
+    for name in ("iscrowd", "ignore"):
+        if name in frame.columns:
+            frame = frame.with_columns(pl.col(name).fill_null(0.0).cast(pl.Int64))
+    lacking = frame["area"].null_count() if "area" in frame.columns else 0
+    if lacking:
+        area = pl.col("area").fill_null(pl.col("box_width") * pl.col("box_height"))
+        frame = frame.with_columns(area)
+        notes.append(
+            ("area_filled", f"ground truths: {lacking:,} without area, filled with width times"
+             " height of the box.", lacking)
+        )  # fmt: skip
+    return frame, tuple(notes)
+
+
+def _no_boxes(buffer: Any, name: str, what: str) -> InputError:
+    """Say how many rows have no box, and that masks are not read yet if they have those."""
+    total = without = masks = 0
+    first = -1
+    for rows in decode_rows(buffer, _Geometry, name, what):
+        for i, row in enumerate(rows):
+            if row.bbox is None:
+                first = total + i if first < 0 else first
+                without += 1
+                masks += row.segmentation is not None
+        total += len(rows)
+    rest = (
+        f" {masks:,} of them have a segmentation: boxes are needed (iou_type='bbox' needs a bbox);"
+        " masks come with a later release."
+        if masks
+        else " Boxes are needed."
+    )
+    return InputError(
+        f"{name}: {without:,} of {total:,} {what}s have no bbox, first {what} {first:,} (counted"
+        f" from 0).{rest}"
+    )
+
+
+def _images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
+    """Images as datums, with whatever plain fields they have beside, for slices."""
+    if not _there(raw):
+        return None
+    try:
+        rows = msgspec.json.decode(raw, type=list[dict[str, Any]])
+    except msgspec.ValidationError as error:
+        raise misfit(error, name, "image") from None
+    for i, row in enumerate(rows):
+        if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
+            raise ReadError(
+                f"{name}: image {i:,} (counted from 0), field 'id': an integer or string is"
+                f" needed, not {row.get('id')!r}."
+            )
+    columns: dict[str, pl.Series] = {"datum_id": _uniform([row["id"] for row in rows], name)}
+    for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
+        values = [row.get(field) for row in rows]
+        if field in ("id", "datum_id") or not _plain(values):
+            continue
+        columns[field] = pl.Series(values, strict=False)
+    return pl.DataFrame(columns)
+
+
+def _uniform(values: list[Any], name: str) -> pl.Series:
+    if len({type(value) for value in values}) > 1:
+        raise InputError(f"{name}: image ids are partly strings, partly integers; use one type.")
+    return pl.Series(values, dtype=None if values else pl.Int64)
+
+
+def _plain(values: Iterable[Any]) -> bool:
+    """Whether a field holds values of one plain type."""
+    kinds = {type(value) for value in values if value is not None}
+    return kinds in ({int}, {str}, {bool}, {float}, {int, float})
+
+
+def _categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
+    if not _there(raw):
+        return None
+    try:
+        rows = msgspec.json.decode(raw, type=list[_Category])
+    except msgspec.ValidationError as error:
+        raise misfit(error, name, "category") from None
+    columns = {"label_value": _uniform([row.id for row in rows], name)}
+    for field in ("name", "supercategory", "frequency"):
+        values = [getattr(row, field) for row in rows]
+        if any(value is not None for value in values):
+            columns["label_name" if field == "name" else field] = pl.Series(values, dtype=pl.String)
+    return pl.DataFrame(columns)

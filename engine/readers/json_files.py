@@ -1,0 +1,154 @@
+"""``.json`` files: COCO ground truths, COCO results, or a plain array of records."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .json_rows import malformed
+from .source import Source
+
+_HEAD = 1 << 16
+_ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}
+_BOM = b"\xef\xbb\xbf"
+
+
+def sniff(path: str | os.PathLike[str]) -> str:
+    """What a JSON file holds: coco, coco_results, coco_annotations, records or lines.
+
+    An object is taken for COCO ground truths; an array for COCO results or annotations if its
+    first object has an image, a category and a box or mask.
+
+    Raises:
+        ReadError: neither object nor array.
+    """
+    name = os.fspath(path)
+    return _sniff(_map(name), name)
+
+
+def open_json(files: list[str], description: str, box_format: str | None = None) -> Source:
+    """JSON files as one source.
+
+    Args:
+        files: local files in row order.
+        description: for people.
+        box_format: records, not COCO results, are read where this says anything but xywh.
+
+    Raises:
+        ReadError: malformed, truncated, or several COCO ground-truth files.
+        InputError: COCO rows without boxes.
+    """
+    sources = [_open_one(file, box_format) for file in files]
+    if len(sources) == 1:
+        return sources[0]
+    if any(source.labels is not None or source.datums is not None for source in sources):
+        raise ReadError(
+            f"{description}: several COCO ground-truth files; their ids may clash. Give one, or"
+            " convert them to Parquet first."
+        )
+    try:
+        frame = pl.concat([source.frame for source in sources], how="vertical_relaxed").collect()
+    except pl.exceptions.PolarsError:
+        raise ReadError(_mixed(files, sources, description)) from None
+    return Source(frame.lazy(), description, sources[0].format, tuple(files))
+
+
+def _mixed(files: list[str], sources: list[Source], description: str) -> str:
+    from .explain import difference
+
+    first = sources[0].frame.collect_schema()
+    for file, source in zip(files, sources, strict=True):
+        found = difference(first, source.frame.collect_schema(), files[0], file)
+        if found:
+            return f"{description}: the files differ: {found}"
+    return f"{description}: the files differ in their columns."
+
+
+def _open_one(name: str, box_format: str | None) -> Source:
+    from .coco_rows import read_ground_truths, read_results
+
+    buffer = _map(name)
+    kind = _sniff(buffer, name)
+    if kind == "coco":
+        return read_ground_truths(buffer, name)
+    if kind in _ARRAYS and box_format in (None, "xywh"):
+        return read_results(buffer, name, _ARRAYS[kind])
+    if kind == "lines":
+        return Source(pl.scan_ndjson(name, infer_schema_length=None), name, "ndjson", (name,))
+    return Source(_records(buffer, name).lazy(), name, "json", (name,))
+
+
+def _map(name: str) -> Any:
+    """A memory map of the file, without a byte-order mark."""
+    try:
+        with open(name, "rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{name}: cannot be read: {error}.") from None
+    return mapped[3:] if mapped[:3] == _BOM else mapped
+
+
+def _sniff(buffer: Any, name: str) -> str:
+    head = bytes(buffer[:_HEAD]).lstrip()
+    if head[:1] == b"{":
+        return "lines" if _is_lines(head, len(buffer)) else "coco"
+    if head[:1] != b"[":
+        raise ReadError(
+            f"{name}: not JSON: it begins with {head[:12]!r}. An object or array is needed."
+        )
+    body = head[1:].lstrip()
+    if body[:1] == b"]":
+        return "coco_results"
+    first = _first_object(buffer, head)
+    if first is None:
+        return "records"
+    geometry = {"bbox", "segmentation", "keypoints"} & set(first)
+    if not ({"image_id", "category_id"} <= set(first) and geometry):
+        return "records"
+    annotated = "iscrowd" in first or ("area" in first and "score" not in first)
+    return "coco_annotations" if annotated else "coco_results"
+
+
+def _is_lines(head: bytes, size: int) -> bool:
+    """Whether the first line is a whole object and another follows."""
+    line, newline, rest = head.partition(b"\n")
+    if not newline or not rest.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(line), dict) and size > len(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+
+
+def _first_object(buffer: Any, head: bytes) -> dict[str, Any] | None:
+    """The first object of an array, looking further if it is longer than the head."""
+    for size in (len(head), 1 << 20, 1 << 26):
+        text = bytes(buffer[:size]).lstrip()[1:].lstrip().decode("utf-8", "ignore")
+        try:
+            first, _ = json.JSONDecoder().raw_decode(text)
+        except ValueError:
+            continue
+        return first if isinstance(first, dict) else None
+    return None
+
+
+def _records(buffer: Any, name: str) -> pl.DataFrame:
+    try:
+        rows = msgspec.json.decode(buffer, type=list[dict[str, Any]])
+    except msgspec.ValidationError:
+        raise ReadError(f"{name}: an array of records (JSON objects) is needed.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise malformed(error, bytes(buffer), 0, name) from None
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ReadError(f"{Path(name)}: the records do not fit one table: {reason}") from None
