@@ -141,6 +141,7 @@ def score(
     tell("reading and checking")
     plan = planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
     _, frames = _load(predictions, ground_truths, chosen, datums, labels, storage_options)
+    rows = _rows(frames)
     loaded = time.perf_counter()
     tell("matching")
     threads = Threads(chosen.threads, executor)
@@ -148,7 +149,6 @@ def score(
     frame_makers, whole = planner.summarise(plan, tallies)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     paths = {"predictions": predictions, "ground_truths": ground_truths, "datums": datums}
-    rows = _rows(frames)
     run: dict[str, Any] = {
         "evalengine": __version__,
         "python": platform.python_version(),

@@ -24,7 +24,7 @@ class Side(msgspec.Struct, frozen=True):
         label: int32 [n], label codes.
         corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
         extent: width and height as annotated, float64 [n] each, or None.
-        frame: the checked table, for columns only some outputs need.
+        frame: what is left of the checked table: columns only some outputs need.
     """
 
     datum: Array
@@ -62,14 +62,19 @@ class Batch(msgspec.Struct, frozen=True):
         return tuple(float(self.score_dtype(t)) for t in thresholds)
 
 
+def _taken(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column taken out of the frame, so that it and its array are not held at once."""
+    return frame.drop_in_place(name)
+
+
 def _floats(frame: pl.DataFrame, name: str) -> Array:
-    return frame[name].cast(pl.Float64).to_numpy()
+    return _taken(frame, name).cast(pl.Float64).to_numpy()
 
 
 def _encode_labels(frames: Frames) -> tuple[Labels, Array, Array]:
     """Labels over both sides, mapped, with the codes of both sides' rows."""
     sides = [frames.predictions, frames.ground_truths]
-    values, codes = encode([side["label_value"] for side in sides])
+    values, codes = encode([_taken(side, "label_value") for side in sides])
     if not any("label_key" in side.columns for side in sides):
         pairs = pl.DataFrame(
             {"label_key": [DEFAULT_LABEL_KEY] * len(values), "label_value": values},
@@ -79,7 +84,7 @@ def _encode_labels(frames: Frames) -> tuple[Labels, Array, Array]:
     else:
         keys, key_codes = encode(
             [
-                side["label_key"]
+                _taken(side, "label_key")
                 if "label_key" in side.columns
                 else pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String).new_from_index(
                     0, side.height
@@ -146,7 +151,8 @@ def _declared(labels: pl.DataFrame | None, pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _encode_datums(frames: Frames) -> tuple[Datums, Array, Array]:
     """Datums over both sides and the datum table, with the codes of both sides' rows."""
-    columns = [frames.predictions["datum_id"], frames.ground_truths["datum_id"]]
+    dataset = _dataset(frames)
+    columns = [_taken(side, "datum_id") for side in (frames.predictions, frames.ground_truths)]
     if frames.datums is not None:
         columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
     ids, codes = encode(columns)
@@ -160,17 +166,17 @@ def _encode_datums(frames: Frames) -> tuple[Datums, Array, Array]:
             .join(slices, on="datum_id", how="left", maintain_order="left")
             .drop("datum_id")
         )
-    return Datums(ids, aligned, _dataset(frames, ids)), codes[0], codes[1]
+    if dataset is not None:
+        joined = ids.to_frame().join(dataset, on="datum_id", how="left", maintain_order="left")
+        return Datums(ids, aligned, joined["dataset"]), codes[0], codes[1]
+    return Datums(ids, aligned), codes[0], codes[1]
 
 
-def _dataset(frames: Frames, ids: pl.Series) -> pl.Series | None:
-    """The dataset of each datum, from the first table that tells."""
+def _dataset(frames: Frames) -> pl.DataFrame | None:
+    """datum_id and dataset, from the first table that tells."""
     for table in (frames.datums, frames.ground_truths, frames.predictions):
         if table is not None and "dataset" in table.columns:
-            first = table.group_by("datum_id").agg(pl.col("dataset").first().cast(pl.String))
-            return ids.to_frame().join(first, on="datum_id", how="left", maintain_order="left")[
-                "dataset"
-            ]
+            return table.group_by("datum_id").agg(pl.col("dataset").first().cast(pl.String))
     return None
 
 
@@ -183,15 +189,15 @@ def _side(frame: pl.DataFrame, datum: Array, label: Array) -> Side:
 
 
 def encode_batch(frames: Frames) -> Batch:
-    """Arrays from checked tables.
+    """Arrays from checked tables, whose columns are taken out as they are encoded.
 
     Args:
-        frames: both sides, checked; their label map is applied here.
+        frames: both sides, checked, used up here; their label map is applied.
     """
     labels, p_label, g_label = _encode_labels(frames)
     datums, p_datum, g_datum = _encode_datums(frames)
     ground_truths = frames.ground_truths
-    score = frames.predictions["score"]
+    score = _taken(frames.predictions, "score")
     single = score.dtype == pl.Float32
     crowd = (
         ground_truths["iscrowd"].cast(pl.Boolean).to_numpy()

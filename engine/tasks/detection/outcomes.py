@@ -34,7 +34,7 @@ def _annotation_ids(batch: Batch) -> pl.Series:
     frame = batch.ground_truths.frame
     if "annotation_id" in frame.columns:
         return frame["annotation_id"]
-    return pl.Series("annotation_id", np.arange(frame.height, dtype=np.int64))
+    return pl.Series("annotation_id", np.arange(batch.crowd.size, dtype=np.int64))
 
 
 def _at(
