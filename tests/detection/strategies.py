@@ -66,7 +66,7 @@ def _rows(
 def tables(
     draw: st.DrawFn, *, crowd: bool = False, area: bool = False, most: int = 10, keys: int = 2
 ) -> Tables:
-    """Both sides; never without a datum in common unless one of them is empty.
+    """Both sides, one of which may be empty; otherwise they have a datum in common.
 
     Args:
         draw: given by hypothesis.
@@ -80,7 +80,8 @@ def tables(
     labels = draw(st.sampled_from((_INTEGER_LABELS, _STRING_LABELS)))
     labels = labels[: draw(st.integers(1, len(labels)))]
     names = ("k", "j")[: draw(st.integers(1, keys))]
-    n, m = draw(st.integers(0, most)), draw(st.integers(0, most))
+    n = draw(st.integers(0, most))
+    m = draw(st.integers(0 if n else 1, most))
     predictions = _rows(draw, n, datums, names, labels)
     predictions["score"] = [draw(_score) for _ in range(n)]
     truths = _rows(draw, m, datums, names, labels)

@@ -33,7 +33,9 @@ def _why_missed(oracle: DetectionOracle, g: Truth, iou: float, score: float) -> 
 
 
 def _hits(oracle: DetectionOracle, label: Label, iou: float, score: float) -> list[Fate]:
-    return [f for f in oracle.fates(label, iou) if f.prediction.score >= score]
+    """Fates in the first area range, from the score threshold up."""
+    fates = oracle.fates(label, iou, oracle.asked.area_ranges[0][1])
+    return [f for f in fates if f.prediction.score >= score]
 
 
 def _missed(oracle: DetectionOracle, fates: list[Fate], label: Label) -> list[Truth]:
@@ -68,21 +70,44 @@ _OUTCOME = {
 
 
 def outcome_rows(oracle: DetectionOracle, iou: float, score: float) -> Counter[tuple[Any, ...]]:
-    """(datum, label key, label value, outcome, score, annotation id of a match) to count."""
+    """(datum, label key, label value, outcome, score, IoU, annotation id) to count.
+
+    The annotation id is that of a true positive's or of the missed ground truth; the IoU is that
+    of a true positive, and the highest one with a ground truth that makes a false positive a
+    misclassification or a duplicate.
+    """
     out: Counter[tuple[Any, ...]] = Counter()
     for label in oracle.sides.labels:
         fates = _hits(oracle, label, iou, score)
         for f in fates:
-            p = f.prediction
-            outcome = f.status
+            p, outcome, overlap, matched = f.prediction, f.status, None, None
+            if outcome == "tp" and f.truth is not None:
+                overlap, matched = box_iou(p.box, f.truth.box), f.truth.annotation_id
             if outcome == "fp":
-                outcome = "fp_" + _OUTCOME[_why_false(oracle, p, iou)]
-            matched = f.truth.annotation_id if f.truth is not None and outcome == "tp" else None
-            out[p.datum, *label, outcome, p.score, matched] += 1
+                why = _why_false(oracle, p, iou)
+                outcome = "fp_" + _OUTCOME[why]
+                overlap = _closest(oracle, p, own=why == "duplicates")
+                overlap = None if why == "hallucinations" else overlap
+            out[p.datum, *label, outcome, p.score, overlap, matched] += 1
         for g in _missed(oracle, fates, label):
             outcome = "fn_" + _OUTCOME[_why_missed(oracle, g, iou, score)]
-            out[g.datum, *label, outcome, None, None] += 1
+            out[g.datum, *label, outcome, None, None, g.annotation_id] += 1
     return out
+
+
+def _closest(oracle: DetectionOracle, p: Prediction, *, own: bool) -> float:
+    """Highest IoU with a ground truth of the key, of the prediction's own value or another."""
+    return max(
+        (
+            box_iou(p.box, g.box)
+            for g in oracle.sides.truths
+            if not g.crowd
+            and g.datum == p.datum
+            and g.label[0] == p.label[0]
+            and (g.label == p.label) == own
+        ),
+        default=0.0,
+    )
 
 
 def confusion_cells(oracle: DetectionOracle, iou: float, score: float) -> Counter[tuple[Any, ...]]:

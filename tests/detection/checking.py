@@ -1,0 +1,203 @@
+"""Whole scorecards held against the oracles."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import polars as pl
+from detection.frames import agree, keyed, numbers, of_slice, tidy, unique
+from detection.strategies import GRID_IOUS, GRID_SCORES, Tables
+from hypothesis import HealthCheck, settings
+from oracles.detection_details import confusion_cells, detailed_cells, outcome_rows
+from oracles.detection_metrics import DIALECTS, Asked, DetectionOracle
+from oracles.detection_rows import to_sides
+
+import evalengine as ee
+
+AVERAGES = ["AP", "APAveragedOverIOUs", "mAP", "mAPAveragedOverIOUs", "AR", "mAR"]
+RATES = ["Counts", "Precision", "Recall", "F1", "Accuracy"]
+CURVES = ["PrecisionRecallCurve", "InterpolatedPrecisionRecallCurve"]
+DETAILS = ["DetailedPrecisionRecallCurve", "ConfusionMatrix", "Outcomes"]
+EVERYTHING = [*AVERAGES, *RATES, *CURVES, *DETAILS]
+
+RANGES = (("all", (0.0, 1e10)), ("small", (0.0, 2.0)), ("other", (4.0, 9.0)))
+"""Area ranges that boxes of the grid fall on the ends of."""
+
+GRID = Asked(
+    GRID_IOUS, GRID_IOUS, GRID_SCORES, recall_score_threshold=0.25, pr_curve_iou_threshold=0.5
+)
+
+modest = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+"""Settings of the property tests."""
+
+
+def run(
+    tables: Tables, dialect: str, asked: Asked, metrics: list[str], **options: Any
+) -> ee.Scorecard:
+    """``score`` with what an oracle was asked."""
+    ranges = {name: limits for name, limits in asked.area_ranges if name is not None}
+    caps = [cap for cap in asked.max_detections if cap is not None]
+    return ee.score(
+        tables.predictions,
+        tables.truths,
+        task="detection",
+        dialect=dialect,
+        metrics=metrics,
+        iou_thresholds=list(asked.iou_thresholds),
+        iou_thresholds_to_return=list(asked.returned),
+        score_thresholds=list(asked.score_thresholds),
+        recall_score_threshold=asked.recall_score_threshold,
+        pr_curve_iou_threshold=asked.pr_curve_iou_threshold,
+        area_ranges=ranges or None,
+        max_detections=caps or None,
+        **options,
+    )
+
+
+def oracle_of(tables: Tables, dialect: str, asked: Asked) -> DetectionOracle:
+    """The oracle for the same tables."""
+    sides = to_sides(tables.predictions, tables.truths, crowd=DIALECTS[dialect].crowd)
+    return DetectionOracle(sides, dialect, asked)
+
+
+def check_numbers(
+    card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = (), **kinds: bool
+) -> None:
+    """The metrics frame.
+
+    Args:
+        card: the run.
+        oracle: what to expect.
+        of: slice column and value; the whole set unless given.
+        **kinds: ``averaged=False`` or ``counted=False`` for what was not asked for.
+    """
+    expected: dict[tuple[Any, ...], float | None] = {}
+    if kinds.get("averaged", True):
+        expected |= oracle.averaged()
+    if kinds.get("counted", True):
+        expected |= oracle.counted()
+    agree(numbers(of_slice(card.metrics, *of)), keyed(expected))
+
+
+def check_score_curve(
+    card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()
+) -> None:
+    """PrecisionRecallCurve: counts and rates at each score threshold."""
+    frame = of_slice(card.curves, *of).filter(pl.col("curve") == "PrecisionRecallCurve")
+    frame = frame.filter(pl.col("area").eq_missing(pl.lit(oracle.asked.area_ranges[0][0])))
+    assert frame["tn"].null_count() == frame["fpr"].null_count() == frame.height
+    names = ("tp", "fp", "fn", "precision", "recall", "f1", "accuracy")
+    iou = oracle.asked.pr_curve_iou_threshold
+    got: dict[Any, float | None] = {}
+    for row in frame.iter_rows(named=True):
+        assert abs(row["iou_threshold"] - iou) < 1e-9
+        for name in names:
+            key = tidy((row["label_key"], row["label_value"], row["score_threshold"], name))
+            assert key not in got
+            got[key] = row[name]
+    expected: dict[Any, float | None] = {}
+    for key, (tally, rates) in oracle.score_curve().items():
+        values = (tally.tp, tally.fp, tally.fn, *rates.values())
+        expected |= {(*key, name): v for name, v in zip(names, values, strict=True)}
+    agree(got, keyed(expected))
+
+
+def check_interpolated(
+    card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()
+) -> None:
+    """InterpolatedPrecisionRecallCurve: 101 points per label, IoU and area."""
+    frame = of_slice(card.curves, *of).filter(pl.col("curve") == "InterpolatedPrecisionRecallCurve")
+    got = unique(
+        [
+            (
+                tidy(
+                    (
+                        row["label_key"],
+                        row["label_value"],
+                        row["iou_threshold"],
+                        row["area"],
+                        round(row["recall"] * 100),
+                    )
+                ),
+                (row["precision"], row["score_threshold"]),
+            )
+            for row in frame.iter_rows(named=True)
+        ]
+    )
+    expected = {}
+    for area, limits in oracle.asked.area_ranges:
+        for label in oracle.sides.labels:
+            for iou in oracle.asked.iou_thresholds:
+                curve = oracle.curve(label, iou, limits)
+                if curve is None:
+                    continue
+                for level, (precision, score) in enumerate(zip(*curve, strict=True)):
+                    at = score if precision > 0 else None
+                    expected[tidy((*label, iou, area, level))] = (precision, at)
+    for column in (0, 1):
+        agree({k: v[column] for k, v in got.items()}, {k: v[column] for k, v in expected.items()})
+
+
+def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int = 1) -> None:
+    """Counts of the detailed curve, and that each cell shows as many examples as it should."""
+    asked = oracle.asked
+    expected = detailed_cells(oracle, asked.pr_curve_iou_threshold, asked.score_thresholds)
+    cells: dict[Any, int] = {}
+    shown: Counter[Any] = Counter()
+    datums = {row.datum for row in (*oracle.sides.predictions, *oracle.sides.truths)}
+    for row in card.examples.iter_rows(named=True):
+        names = ("label_key", "label_value", "score_threshold", "outcome", "observation")
+        key = tuple(row[name] for name in names)
+        assert abs(row["iou_threshold"] - asked.pr_curve_iou_threshold) < 1e-9
+        assert cells.setdefault(key, row["count"]) == row["count"]
+        assert (row["datum_id"] is None) == (row["geometry"] is None)
+        if row["datum_id"] is not None:
+            assert row["datum_id"] in datums
+            shown[key] += 1
+    assert {key: n for key, n in cells.items() if n} == dict(expected)
+    for key, n in cells.items():
+        assert shown[key] == min(n, most), key
+
+
+def check_confusion(card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()) -> None:
+    """The confusion frame at every IoU and score threshold."""
+    names = ("label_key", "actual", "predicted", "iou_threshold", "score_threshold")
+    got = unique(
+        [
+            (tidy(tuple(row[name] for name in names)), row["count"])
+            for row in of_slice(card.confusion, *of).iter_rows(named=True)
+        ]
+    )
+    expected = {
+        tidy((*cell, iou, score)): n
+        for iou in oracle.asked.iou_thresholds
+        for score in oracle.asked.score_thresholds
+        for cell, n in confusion_cells(oracle, iou, score).items()
+    }
+    assert got == expected
+
+
+def check_outcomes(card: ee.Scorecard, oracle: DetectionOracle) -> None:
+    """The outcomes frame at every IoU and score threshold."""
+    names = ("datum_id", "label_key", "label_value", "outcome", "score", "iou")
+    got: Counter[Any] = Counter()
+    for row in card.outcomes.iter_rows(named=True):
+        told = row["outcome"] == "tp" or row["outcome"].startswith("fn")
+        matched = row["matched_annotation_id"] if told else None
+        if row["outcome"] == "ignored":
+            row["iou"] = None
+        at = (row["iou_threshold"], row["score_threshold"])
+        got[tidy((*at, *(row[name] for name in names), matched))] += 1
+    expected: Counter[Any] = Counter()
+    for iou in oracle.asked.iou_thresholds:
+        for score in oracle.asked.score_thresholds:
+            for cell, n in outcome_rows(oracle, iou, score).items():
+                expected[tidy((iou, score, *cell))] += n
+    assert got == expected

@@ -1,0 +1,246 @@
+"""Valor's known answers on boxes, read from the shared folder beside the repository."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from detection.strategies import Tables
+
+Key = tuple[Any, ...]
+"""metric, statistic, label key, label value, IoU threshold, score threshold."""
+
+
+def shared_dir(*parts: str) -> Path:
+    """A path in the shared folder; skips the test where it is not there."""
+    path = Path(__file__).resolve().parents[2].parent.joinpath("shared", *parts)
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside the repository")
+    return path
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One known answer.
+
+    Attributes:
+        id: the case, followed by what of it this is.
+        tables: both sides.
+        datums: every datum, also those without boxes.
+        iou_thresholds: of averages.
+        score_thresholds: of counts (and, in valor-lite, of AR).
+        options: what else ``score`` takes.
+        numbers: key to value; AR has its score threshold in the key where there are several.
+        score_curve: (label key, label value, score threshold) to the cell's numbers.
+        detailed: (label key, label value, score threshold) to the detailed cell.
+        interpolated: (label value, IoU threshold) to (precisions, scores).
+    """
+
+    id: str
+    tables: Tables
+    datums: tuple[str, ...]
+    iou_thresholds: tuple[float, ...]
+    score_thresholds: tuple[float, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[Key, float | None] = field(default_factory=dict)
+    score_curve: dict[Key, dict[str, float]] = field(default_factory=dict)
+    detailed: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    interpolated: dict[Key, tuple[list[float], list[float]]] = field(default_factory=dict)
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], *, scored: bool) -> pl.DataFrame:
+    schema: dict[str, Any] = {
+        "datum_id": pl.String,
+        "label_key": pl.String,
+        "label_value": pl.String,
+        **dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64),
+    }
+    if scored:
+        schema["score"] = pl.Float64
+    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
+
+
+def _box(geometry: Mapping[str, Any]) -> dict[str, float] | None:
+    """Corners of a box or an axis-aligned box polygon; None for anything else."""
+    if geometry["type"] == "bbox":
+        return {name: geometry[name] for name in ("xmin", "ymin", "xmax", "ymax")}
+    if geometry["type"] != "box_polygon":
+        return None
+    points = geometry["coordinates"][0]
+    xs, ys = sorted({x for x, _ in points}), sorted({y for _, y in points})
+    if len(xs) != 2 or len(ys) != 2:
+        return None
+    return {"xmin": xs[0], "ymin": ys[0], "xmax": xs[1], "ymax": ys[1]}
+
+
+def _tables(case: Mapping[str, Any], key: str | None = None) -> Tables | None:
+    """Tables of a case of rows, of one label key if given; None if not all are boxes."""
+    sides = []
+    for side in ("predictions", "groundtruths"):
+        rows = []
+        for row in case[side]:
+            if row["label_value"] is None or (key is not None and row["label_key"] != key):
+                continue
+            box = _box(row["geometry"])
+            if box is None:
+                return None
+            rows.append({**row, **box, "datum_id": row["datum"]})
+        sides.append(_frame(rows, scored=side == "predictions"))
+    return Tables(*sides)
+
+
+def _datums(case: Mapping[str, Any]) -> tuple[str, ...]:
+    rows = case["groundtruths"] + case["predictions"]
+    return tuple(sorted({row["datum"] for row in rows}))
+
+
+def _core(metrics: Sequence[Mapping[str, Any]]) -> dict[str, dict[Key, Any]]:
+    """valor_core's metrics by key."""
+    out: dict[str, dict[Key, Any]] = {"numbers": {}, "score_curve": {}, "detailed": {}}
+    for metric in metrics:
+        name, value, where = metric["type"], metric["value"], metric.get("parameters", {})
+        if "Curve" in name:
+            kind = "detailed" if name.startswith("Detailed") else "score_curve"
+            for label, cells in value.items():
+                for score, cell in cells.items():
+                    out[kind][where["label_key"], label, float(score)] = cell
+            continue
+        label = metric.get("label", {})
+        key = label.get("key", where.get("label_key"))
+        out["numbers"][name, None, key, label.get("value"), where.get("iou"), None] = value
+    return out
+
+
+def _lite(expected: Mapping[str, Any], key: str) -> dict[str, dict[Key, Any]]:
+    """valor-lite's metrics by key."""
+    out: dict[str, dict[Key, Any]] = {"numbers": {}, "interpolated": {}}
+    for metrics in expected.values():
+        for metric in metrics:
+            name, value, where = metric["type"], metric["value"], metric["parameters"]
+            label, iou = where.get("label"), where.get("iou_threshold")
+            tail = (key, label, iou, where.get("score_threshold"))
+            if name == "PrecisionRecallCurve":
+                out["interpolated"][label, iou] = (value["precisions"], value["scores"])
+            elif name == "Counts":
+                for statistic, count in value.items():
+                    out["numbers"][name, statistic, *tail] = count
+            else:
+                out["numbers"][name, None, *tail] = value
+    return out
+
+
+def load(name: str) -> Any:
+    """One of Valor's vector files."""
+    return json.loads(shared_dir("vectors", "valor", name).read_text())
+
+
+def core_vectors() -> Iterator[Vector]:
+    """valor_core's answers: the hand-made cases and those of its own tests, boxes only."""
+    for case in load("edge_cases.json")["cases"]:
+        if case["task"] != "object_detection":
+            continue
+        expected, tables = case["expected"]["valor_core_0.33.19"], _tables(case)
+        given = case["parameters"]
+        if "metrics" in expected and tables is not None:
+            ious = tuple(given["iou_thresholds"])
+            options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
+            yield Vector(
+                case["id"], tables, _datums(case), ious, (), options, **_core(expected["metrics"])
+            )
+    for case in load("detection_legacy.json")["cases"]:
+        tables = _tables(case)
+        if tables is None or "error" in case:
+            continue
+        given = case["parameters"]
+        options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
+        if case.get("label_map"):
+            options["label_map"] = {tuple(old): tuple(new) for old, new in case["label_map"]}
+        ious = tuple(
+            given.get("iou_thresholds_to_compute", [round(0.5 + 0.05 * i, 2) for i in range(10)])
+        )
+        options["iou_thresholds_to_return"] = given.get("iou_thresholds_to_return", [0.5, 0.75])
+        metrics = case["expected"]["metrics"]
+        yield Vector(case["id"], tables, _datums(case), ious, (), options, **_core(metrics))
+
+
+def lite_vectors() -> Iterator[Vector]:
+    """valor-lite's answers: precision-recall runs on boxes, without filters, each input once."""
+    for case in load("edge_cases.json")["cases"]:
+        if case["task"] != "object_detection":
+            continue
+        given = case["parameters"]
+        for key, answer in case["expected"]["valor_lite_0.39.0"].items():
+            tables = _tables(case, key)
+            expected = answer.get("precision_recall", answer)
+            if tables is None or "error" in expected:
+                continue
+            yield Vector(
+                f"{case['id']}/{key}",
+                tables,
+                _datums(case),
+                tuple(given["iou_thresholds"]),
+                tuple(given["score_thresholds"]),
+                **_lite(expected, key),
+            )
+    seen = set()
+    for case in load("lite_object_detection.json")["cases"]:
+        tables = lite_tables(case["data"])
+        if case["method"] != "compute_precision_recall" or case["filter"] or tables is None:
+            continue
+        given = case["parameters"]
+        content = (tables.predictions.write_json(), tables.truths.write_json(), json.dumps(given))
+        if given["datums"] is not None or content in seen or not isinstance(case["expected"], dict):
+            continue
+        seen.add(content)
+        yield _lite_vector(case["id"], case, tables)
+    case = load("lite_coco_regression.json")
+    for datum in case["data"]:
+        datum["datum"] = datum["uid"]
+        for row in datum["groundtruths"] + datum["predictions"]:
+            row["geometry"] = {"type": "bbox", **row}
+            row["geometry"]["type"] = "bbox"
+    tables = lite_tables(case["data"])
+    assert tables is not None
+    yield _lite_vector("lite_coco_regression", case, tables)
+
+
+def _lite_vector(name: str, case: Mapping[str, Any], tables: Tables) -> Vector:
+    given = case["parameters"]
+    return Vector(
+        name,
+        tables,
+        tuple(sorted(datum["datum"] for datum in case["data"])),
+        tuple(given["iou_thresholds"]),
+        tuple(given["score_thresholds"]),
+        **_lite(case["expected"], "label"),
+    )
+
+
+def lite_tables(data: Sequence[Mapping[str, Any]]) -> Tables | None:
+    """Tables of valor-lite's nested data, one row per label; None if not all are boxes."""
+    sides = []
+    for side in ("predictions", "groundtruths"):
+        rows = []
+        for datum in data:
+            for annotation in datum[side]:
+                box = _box(annotation["geometry"])
+                if box is None:
+                    return None
+                scores = annotation.get("scores") or [None] * len(annotation["labels"])
+                for label, score in zip(annotation["labels"], scores, strict=True):
+                    rows.append(
+                        {
+                            "datum_id": datum["datum"],
+                            "label_key": "label",
+                            "label_value": label,
+                            "score": score,
+                            **box,
+                        }
+                    )
+        sides.append(_frame(rows, scored=side == "predictions"))
+    return Tables(*sides)
