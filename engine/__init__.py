@@ -1,0 +1,79 @@
+"""evalengine: vectorised batch scoring of predictions against ground truths.
+
+Every public name is loaded when it is first used (PEP 562), so ``import evalengine`` costs no more
+than this file: neither Polars nor NumPy nor Numba is imported by it.
+
+Example:
+    >>> import evalengine as ee
+    >>> card = ee.score("predictions.parquet", "ground_truths.parquet")
+    >>> card.value("mAP", iou_threshold=0.5)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .api import check, explain, metrics_table, score, warmup
+    from .readers.coco import convert_coco
+    from .schemas.errors import (
+        EvalengineError,
+        InputError,
+        OptionError,
+        ReadError,
+        ResultError,
+    )
+    from .schemas.options import Options
+    from .scorecard import Scorecard
+    from .store import load
+
+_HOMES = {
+    "score": "api",
+    "check": "api",
+    "explain": "api",
+    "metrics_table": "api",
+    "warmup": "api",
+    "load": "store",
+    "convert_coco": "readers.coco",
+    "Options": "schemas.options",
+    "Scorecard": "scorecard",
+    "EvalengineError": "schemas.errors",
+    "InputError": "schemas.errors",
+    "OptionError": "schemas.errors",
+    "ReadError": "schemas.errors",
+    "ResultError": "schemas.errors",
+}
+"""Public name -> module of this package that holds it."""
+
+__all__ = [
+    "EvalengineError",
+    "InputError",
+    "OptionError",
+    "Options",
+    "ReadError",
+    "ResultError",
+    "Scorecard",
+    "__version__",
+    "check",
+    "convert_coco",
+    "explain",
+    "load",
+    "metrics_table",
+    "score",
+    "warmup",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,297 @@
+"""Valor's shape: a list of ``{"type", "value", "parameters"}``, built from the frames alone.
+
+Numbers per label have ``"label": {"key", "value"}`` and no label key among their parameters, as
+Valor writes them; aggregates and curves name the label key there. What valor-lite counts (Counts,
+Precision, Recall, F1, Accuracy, ConfusionMatrix) has its parameters, and the label key besides,
+which valor-lite does not know. Only the whole set is shown: no slices, no area ranges, and of
+several caps on detections the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from evalengine.dialects import registry
+from evalengine.lookup import whole
+from evalengine.schemas.errors import OptionError
+
+if TYPE_CHECKING:
+    from evalengine.scorecard import Scorecard
+
+Entry = dict[str, Any]
+Row = dict[str, Any]
+
+_UNDEFINED = -1.0
+"""What Valor puts where nothing is defined, for dialects that leave it undefined themselves."""
+
+_CURVE = "PrecisionRecallCurve"
+_DETAILED = "DetailedPrecisionRecallCurve"
+_FOLDED = {"duplicates": "hallucinations"}
+"""Valor knows no duplicates: a second prediction of one object is a hallucination to it."""
+
+_OBSERVATIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "detection": {
+        "tp": ("all",),
+        "fp": ("misclassifications", "hallucinations"),
+        "fn": ("misclassifications", "no_predictions"),
+    },
+    "classification": {
+        "tp": ("all",),
+        "tn": ("all",),
+        "fp": ("misclassifications",),
+        "fn": ("misclassifications", "no_predictions"),
+    },
+}
+"""Task -> outcome -> observations that every cell of the detailed curve has, if only as zero."""
+
+
+def to_valor(card: Scorecard) -> list[Entry]:
+    """Everything of a scorecard that Valor has a shape for.
+
+    Args:
+        card: a scorecard, fresh or loaded.
+
+    Returns:
+        metrics in the order of the metrics frame, then curves, detailed curves and confusion
+        matrices. Plain Python values, ready for JSON.
+    """
+    return [*_numbers(card), *_curves(card), *_detailed(card), *_confusion(card)]
+
+
+def _dialect(card: Scorecard) -> registry.Dialect | None:
+    try:
+        return registry.get(card.task, card.dialect)
+    except OptionError:  # a stored result of a dialect that this version does not have
+        return None
+
+
+def _fill(card: Scorecard) -> float:
+    dialect = _dialect(card)
+    undefined = None if dialect is None else dialect.undefined
+    return _UNDEFINED if undefined is None else undefined
+
+
+def _setting(card: Scorecard, name: str, otherwise: Any) -> Any:
+    """An option as given, or else the dialect's default."""
+    given = getattr(card.options, name)
+    dialect = _dialect(card)
+    if given is None and dialect is not None:
+        given = getattr(dialect.defaults, name, None)
+    return otherwise if given is None else given
+
+
+def _whole_set(frame: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Rows of the whole set: no slices, all areas, the largest cap, per metric or curve."""
+    frame = frame.filter(pl.col("slice").is_null())
+    parts = [
+        whole(frame.filter(pl.col(by) == name), ("area", "max_detections"))
+        for name in frame[by].unique(maintain_order=True).to_list()
+    ]
+    parts = [part.filter(pl.col("area").is_null() | (pl.col("area") == "all")) for part in parts]
+    return pl.concat(parts) if parts else frame
+
+
+def _numbers(card: Scorecard) -> Iterator[Entry]:
+    fill = _fill(card)
+    ious = sorted(_rounded(iou) for iou in _setting(card, "iou_thresholds", ()))
+    entries: dict[tuple[Any, ...], list[Row]] = {}
+    for row in _whole_set(card.metrics, "metric").iter_rows(named=True):
+        entries.setdefault(tuple(row[name] for name in _OF_ONE_ENTRY), []).append(row)
+    for rows in entries.values():
+        make = _SHAPES.get(rows[0]["metric"])
+        if make is not None:
+            yield from make(rows, ious, fill)
+
+
+_OF_ONE_ENTRY = (
+    "metric",
+    "label_key",
+    "label_value",
+    "average",
+    "iou_threshold",
+    "score_threshold",
+)
+"""Rows that agree in these make one entry: the statistics of Counts."""
+
+
+def _ranked(rows: list[Row], ious: list[float], fill: float, *, omit: bool) -> Iterator[Entry]:
+    """AP, AR and their means. Valor leaves an undefined AP out, and fills an undefined AR."""
+    row = rows[0]
+    value = row["value"]
+    if value is None and omit:
+        return
+    at: Entry = {"ious": ious}
+    if row["iou_threshold"] is not None:
+        at = {"iou": _rounded(row["iou_threshold"])}
+    entry: Entry = {"type": row["metric"], "value": fill if value is None else value}
+    if row["label_value"] is None:
+        yield {**entry, "parameters": {"label_key": row["label_key"], **at}}
+    else:
+        label = {"key": row["label_key"], "value": str(row["label_value"])}
+        yield {**entry, "parameters": at, "label": label}
+
+
+def _at_thresholds(row: Row) -> Entry:
+    at: Entry = {"label_key": row["label_key"]}
+    if row["label_value"] is not None:
+        at["label"] = str(row["label_value"])
+    for name in ("iou_threshold", "score_threshold"):
+        if row[name] is not None:
+            at[name] = _rounded(row[name])
+    return at
+
+
+def _ratio(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    """Precision, Recall, F1, Accuracy; averages over labels have no place in valor-lite."""
+    for row in rows:
+        if row["average"] is None:
+            value = 0.0 if row["value"] is None else row["value"]
+            yield {"type": row["metric"], "value": value, "parameters": _at_thresholds(row)}
+
+
+def _counts(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    value = {row["statistic"]: int(row["value"] or 0) for row in rows}
+    yield {"type": rows[0]["metric"], "value": value, "parameters": _at_thresholds(rows[0])}
+
+
+def _left_out(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    return _ranked(rows, ious, fill, omit=True)
+
+
+def _filled(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    return _ranked(rows, ious, fill, omit=False)
+
+
+_SHAPES: dict[str, Callable[[list[Row], list[float], float], Iterator[Entry]]] = {
+    "AP": _left_out,
+    "APAveragedOverIOUs": _left_out,
+    "mAP": _left_out,
+    "mAPAveragedOverIOUs": _left_out,
+    "AR": _filled,
+    "mAR": _filled,
+    "Counts": _counts,
+    "Precision": _ratio,
+    "Recall": _ratio,
+    "F1": _ratio,
+    "Accuracy": _ratio,
+}
+
+
+def _curves(card: Scorecard) -> Iterator[Entry]:
+    curves = card.curves.filter(pl.col("curve") == _CURVE)
+    by_entry: dict[tuple[Any, Any], Entry] = {}
+    for row in _whole_set(curves, "curve").iter_rows(named=True):
+        values = by_entry.setdefault((row["label_key"], row["iou_threshold"]), {})
+        values.setdefault(str(row["label_value"]), {})[_as_key(row["score_threshold"])] = {
+            "tp": row["tp"],
+            "fp": row["fp"],
+            "fn": row["fn"],
+            "tn": row["tn"],
+            "precision": _or_zero(row["precision"]),
+            "recall": _or_zero(row["recall"]),
+            # Where nothing is known of true negatives, Valor has no accuracy either.
+            "accuracy": None if row["tn"] is None else _or_zero(row["accuracy"]),
+            "f1_score": _or_zero(row["f1"]),
+        }
+    yield from _by_key(_CURVE, by_entry)
+
+
+def _detailed(card: Scorecard) -> Iterator[Entry]:
+    limit = _setting(card, "pr_curve_max_examples", 1)
+    with_geometry = card.task != "classification"
+    by_entry: dict[tuple[Any, Any], Entry] = {}
+    cells: dict[tuple[Any, ...], Entry] = {}
+    counted: set[tuple[Any, ...]] = set()
+    for row in _folded_last(card.examples).iter_rows(named=True):
+        place = (row["label_key"], row["iou_threshold"])
+        score = _as_key(row["score_threshold"])
+        at = (*place, row["label_value"], score)
+        if at not in cells:
+            cells[at] = _zeros(card.task)
+            values = by_entry.setdefault(place, {})
+            values.setdefault(str(row["label_value"]), {})[score] = cells[at]
+        outcome = cells[at].setdefault(row["outcome"], {"total": 0, "observations": {}})
+        name = _FOLDED.get(row["observation"], row["observation"])
+        found = outcome["observations"].setdefault(name, {"count": 0, "examples": []})
+        # A cell's count stands on each row of its examples, and is counted once.
+        once = (*at, row["outcome"], row["observation"])
+        if once not in counted:
+            counted.add(once)
+            outcome["total"] += row["count"]
+            found["count"] += row["count"]
+        if row["datum_id"] is not None and len(found["examples"]) < limit:
+            example = (row["dataset"], row["datum_id"])
+            found["examples"].append((*example, row["geometry"]) if with_geometry else example)
+    yield from _by_key(_DETAILED, by_entry)
+
+
+def _folded_last(examples: pl.DataFrame) -> pl.DataFrame:
+    """Observations that are folded into others come after them, so that theirs come first."""
+    return examples.sort(pl.col("observation").is_in(list(_FOLDED)), maintain_order=True)
+
+
+def _zeros(task: str) -> Entry:
+    return {
+        outcome: {
+            "total": 0,
+            "observations": {name: {"count": 0, "examples": []} for name in observations},
+        }
+        for outcome, observations in _OBSERVATIONS.get(task, {}).items()
+    }
+
+
+def _by_key(kind: str, by_entry: dict[tuple[Any, Any], Entry]) -> Iterator[Entry]:
+    for (key, iou), value in by_entry.items():
+        yield {
+            "type": kind,
+            "value": value,
+            "parameters": {
+                "label_key": key,
+                "pr_curve_iou_threshold": None if iou is None else _rounded(iou),
+            },
+        }
+
+
+def _confusion(card: Scorecard) -> Iterator[Entry]:
+    by_place: dict[tuple[Any, ...], Entry] = {}
+    for row in card.confusion.filter(pl.col("slice").is_null()).iter_rows(named=True):
+        place = (row["label_key"], row["iou_threshold"], row["score_threshold"])
+        value = by_place.setdefault(
+            place,
+            {"confusion_matrix": {}, "unmatched_predictions": {}, "unmatched_ground_truths": {}},
+        )
+        actual, predicted = row["actual"], row["predicted"]
+        if actual is None:
+            value["unmatched_predictions"][str(predicted)] = row["count"]
+        elif predicted is None:
+            value["unmatched_ground_truths"][str(actual)] = row["count"]
+        else:
+            matrix = value["confusion_matrix"]
+            matrix.setdefault(str(actual), {})[str(predicted)] = row["count"]
+    for (key, iou, score), value in by_place.items():
+        at = {"label_key": key, "iou_threshold": iou, "score_threshold": score}
+        yield {
+            "type": "ConfusionMatrix",
+            "value": value,
+            "parameters": {
+                name: _rounded(number) if isinstance(number, float) else number
+                for name, number in at.items()
+                if number is not None
+            },
+        }
+
+
+def _or_zero(value: float | None) -> float:
+    return 0.0 if value is None else value
+
+
+def _rounded(threshold: float) -> float:
+    """A threshold as people write it: grids such as COCO's are not round decimals."""
+    return round(threshold, 10)
+
+
+def _as_key(threshold: float) -> str:
+    return repr(_rounded(threshold))

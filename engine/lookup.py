@@ -1,0 +1,155 @@
+"""Finding one number in the metrics frame, and saying why there is none or more than one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from .schemas.errors import ResultError, did_you_mean, unknown
+from .schemas.results import METRICS
+
+_TOLERANCE = 1e-9
+_SHOWN = 12
+_NUMBERS = ("value", "lower", "upper", "support", "scored", "reason")
+KEYS = tuple(name for name in METRICS if name not in ("metric", *_NUMBERS))
+"""Columns that tell the rows of one metric apart."""
+
+Preference = Callable[[pl.DataFrame], pl.Expr]
+
+
+def _null(column: str) -> Preference:
+    return lambda rows: pl.col(column).is_null()
+
+
+def _largest_cap(rows: pl.DataFrame) -> pl.Expr:
+    """No cap at all if there is such a row, else the largest one."""
+    caps = rows["max_detections"]
+    if caps.null_count():
+        return pl.col("max_detections").is_null()
+    return pl.col("max_detections") == caps.max()
+
+
+_PREFERENCES: dict[str, Preference] = {
+    "slice": _null("slice"),
+    "slice_value": _null("slice_value"),
+    "label_value": _null("label_value"),
+    "area": lambda rows: pl.col("area").is_null() | (pl.col("area") == "all"),
+    "max_detections": _largest_cap,
+    "statistic": _null("statistic"),
+    "average": lambda rows: pl.col("average").is_null() | (pl.col("average") == "macro"),
+    "parameters": _null("parameters"),
+}
+"""What a column that the question leaves open prefers, in the order they are settled."""
+
+
+def whole(rows: pl.DataFrame, columns: tuple[str, ...] = tuple(_PREFERENCES)) -> pl.DataFrame:
+    """The rows that speak for the whole, settling the given columns one after the other.
+
+    A preference that no row meets is skipped; so is a column without a choice.
+    """
+    for column in _PREFERENCES:
+        if column in columns and rows[column].n_unique() > 1:
+            kept = rows.filter(_PREFERENCES[column](rows))
+            rows = kept if kept.height else rows
+    return rows
+
+
+def one_value(
+    metrics: pl.DataFrame, labels: pl.DataFrame, metric: str, filters: Mapping[str, Any]
+) -> float | None:
+    """The value of the one row that metric and filters choose.
+
+    Args:
+        metrics: the metrics frame.
+        labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
+        metric: metric name.
+        filters: column -> value; None means null.
+
+    Raises:
+        ResultError: no row, or several.
+    """
+    rows = metrics.filter(pl.col("metric") == metric)
+    if not rows.height:
+        known = metrics["metric"].unique(maintain_order=True).to_list()
+        if not known:
+            raise ResultError(f"this scorecard has no numbers, so no {metric!r}.")
+        raise ResultError(unknown("metric of this scorecard", metric, known))
+    for name, wanted in _by_value(filters, labels).items():
+        if name not in KEYS:
+            raise ResultError(unknown("column to choose a number by", name, (*KEYS, "label_name")))
+        kept = rows.filter(_matches(rows, name, wanted))
+        if not kept.height:
+            raise ResultError(_nothing_left(rows, labels, metric, name, wanted))
+        rows = kept
+    rows = whole(rows, tuple(name for name in _PREFERENCES if name not in filters))
+    if rows.height > 1:
+        raise ResultError(_ambiguous(rows, metric))
+    value: float | None = rows["value"][0]
+    return value
+
+
+def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
+    """The filters with ``label_name`` turned into the label's value."""
+    chosen = dict(filters)
+    if "label_name" not in chosen:
+        return chosen
+    name = chosen.pop("label_name")
+    names = labels["label_name"]
+    values = labels.filter(names == name)["label_value"].unique(maintain_order=True).to_list()
+    if not values:
+        raise ResultError(
+            unknown("label name", str(name), [str(n) for n in names.unique().drop_nulls()])
+        )
+    if len(values) > 1:
+        raise ResultError(
+            f"label_name={name!r} stands for several labels; choose one by label_value:"
+            f" {_listed(values)}."
+        )
+    return {**chosen, "label_value": values[0]}
+
+
+def _matches(rows: pl.DataFrame, name: str, wanted: Any) -> pl.Expr:
+    column = pl.col(name)
+    if wanted is None:
+        return column.is_null()
+    dtype = rows.schema[name]
+    number = isinstance(wanted, (int, float)) or hasattr(wanted, "__float__")
+    if dtype.is_numeric() != (number and not isinstance(wanted, str)):
+        return pl.lit(False)
+    if dtype.is_float():
+        return (column - float(wanted)).abs() <= _TOLERANCE
+    return column.eq(wanted)
+
+
+def _nothing_left(
+    rows: pl.DataFrame, labels: pl.DataFrame, metric: str, name: str, wanted: Any
+) -> str:
+    values = _values(rows, name)
+    said = f"{metric} has no row with {name}={wanted!r}; {name} is {_listed(values)} here."
+    if isinstance(wanted, str):
+        near = did_you_mean(wanted, [str(value) for value in values if value is not None])
+        if name == "label_value" and wanted in labels["label_name"].to_list():
+            near = f" Write label_name={wanted!r}: label values are numbers here."
+        said += near
+    return said
+
+
+def _ambiguous(rows: pl.DataFrame, metric: str) -> str:
+    parts = [
+        f"{name}= {_listed(_values(rows, name))}" for name in KEYS if rows[name].n_unique() > 1
+    ]
+    if not parts:
+        return f"{metric} stands in {rows.height} rows that nothing tells apart."
+    return f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
+
+
+def _values(rows: pl.DataFrame, name: str) -> list[Any]:
+    return rows[name].unique().sort(nulls_last=True).to_list()
+
+
+def _listed(values: list[Any]) -> str:
+    shown = [repr(value) for value in values[:_SHOWN]]
+    rest = len(values) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")

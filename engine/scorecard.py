@@ -1,0 +1,191 @@
+"""Scorecard: what ``score`` returns and ``load`` reads back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from .exports import who_has
+from .schemas.errors import ResultError, unknown
+from .schemas.options import Options
+from .schemas.results import FRAMES, empty_frame
+
+
+class Scorecard:
+    """The numbers of one run, as frames made when they are first asked for.
+
+    Attributes:
+        task: the task that was scored.
+        dialect: the rule set it was scored by.
+        options: what the run was told, defaults filled in.
+        labels: label_key, label_value, label_name (null where there is none).
+        notes: what the reader of the numbers should know about the inputs.
+        primary: metric names to show first.
+        directions: metric name -> ``higher`` or ``lower``, whichever is better.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: str,
+        dialect: str,
+        options: Options,
+        frames: Mapping[str, Callable[[], pl.DataFrame]],
+        labels: pl.DataFrame,
+        run: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+        notes: tuple[str, ...] = (),
+        exports: Mapping[str, Callable[[Scorecard], Any]] | None = None,
+        primary: tuple[str, ...] = (),
+        directions: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep providers, not frames.
+
+        Args:
+            task: the task that was scored.
+            dialect: the rule set.
+            options: what the run was told.
+            frames: frame name -> what makes it; called once, when the frame is first asked for.
+            labels: label_key, label_value, label_name.
+            run: what goes into ``run.json``, plain values that JSON can hold; or what makes it,
+                called once, when it is first asked for.
+            notes: one sentence each.
+            exports: shape name -> what makes it of this scorecard.
+            primary: metric names to show first.
+            directions: metric name -> ``higher`` or ``lower``.
+        """
+        strange = [name for name in frames if name not in FRAMES]
+        if strange:
+            raise ResultError(unknown("frame", strange[0], FRAMES))
+        self.task = task
+        self.dialect = dialect
+        self.options = options
+        self.labels = labels
+        self.notes = tuple(notes)
+        self.primary = tuple(primary)
+        self.directions = dict(directions or {})
+        self._providers = dict(frames)
+        self._exports = dict(exports or {})
+        self._made: dict[str, pl.DataFrame] = {}
+        self._run = run
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """Versions, input digests and row counts, timings."""
+        if not isinstance(self._run, dict):
+            self._run = dict(self._run() if callable(self._run) else self._run)
+        return self._run
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of the frames this run has, in the order of the contract."""
+        return tuple(name for name in FRAMES if name in self._providers)
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """One output frame; without rows where the run did not ask for it.
+
+        Raises:
+            ResultError: no frame has that name.
+        """
+        if name not in FRAMES:
+            raise ResultError(unknown("frame", name, FRAMES))
+        if name not in self._made:
+            provider = self._providers.get(name)
+            label = self.labels.schema.get("label_value")
+            self._made[name] = provider() if provider else empty_frame(name, label=label)
+        return self._made[name]
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """One row per number."""
+        return self.frame("metrics")
+
+    @property
+    def curves(self) -> pl.DataFrame:
+        """One row per point of a curve."""
+        return self.frame("curves")
+
+    @property
+    def examples(self) -> pl.DataFrame:
+        """Cells of the detailed curves, with examples."""
+        return self.frame("examples")
+
+    @property
+    def confusion(self) -> pl.DataFrame:
+        """Sparse confusion counts."""
+        return self.frame("confusion")
+
+    @property
+    def outcomes(self) -> pl.DataFrame:
+        """One row per prediction or missed ground truth."""
+        return self.frame("outcomes")
+
+    @property
+    def per_datum(self) -> pl.DataFrame:
+        """One row per datum, metric, statistic and k."""
+        return self.frame("per_datum")
+
+    def value(self, metric: str, **filters: Any) -> float | None:
+        """One number of the metrics frame; None where it is undefined.
+
+        Columns that are not named prefer the whole: the aggregate over labels, the whole set
+        instead of a slice, all areas, the largest cap on detections, the macro average.
+
+        Args:
+            metric: metric name.
+            **filters: value of any column of the metrics frame, or ``label_name``; None means
+                null. Floats are compared within 1e-9.
+
+        Raises:
+            ResultError: no such row, or more than one; says which column decides.
+
+        Example:
+            >>> card.value("mAP", iou_threshold=0.5)
+            >>> card.value("AP", label_value="cat", iou_threshold=0.75)
+        """
+        from .lookup import one_value
+
+        return one_value(self.metrics, self.labels, metric, filters)
+
+    def to_valor(self) -> list[dict[str, Any]]:
+        """Valor's list of ``{"type", "value", "parameters"}``, with ``"label"`` where it has it."""
+        exported: list[dict[str, Any]] = self._export("valor")
+        return exported
+
+    def to_coco(self) -> Any:
+        """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
+        return self._export("coco")
+
+    def _export(self, name: str) -> Any:
+        if name not in self._exports:
+            raise ResultError(
+                f"to_{name}() has no shape for task {self.task} with dialect {self.dialect}:"
+                f" {who_has(name)} has it."
+            )
+        return self._exports[name](self)
+
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the frames as Parquet and ``run.json`` into a folder, all or nothing.
+
+        Args:
+            directory: the folder to make.
+            overwrite: replace an earlier result that stands there.
+
+        Returns:
+            the folder.
+        """
+        from .store import save
+
+        return save(self, directory, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        from .summary import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from .summary import as_html
+
+        return as_html(self)
