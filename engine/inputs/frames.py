@@ -18,13 +18,12 @@ from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS
 from . import dtypes, meeting
 from .checks import check_side, finish
 from .distinct import distinct
-from .label_map import read_label_map
 from .lists import open_datums, open_labels
 from .names import Naming, check_columns, recognise
-from .problems import Note, Problem, count_of, refuse
-from .relabel import relabel
+from .problems import Note, Problem, refuse
+from .relabel import hold_labels
 from .slices import SlicePlan, build_slices, plan_slices
-from .where import Condition, filtered, plan_where
+from .where import Condition, filtered, keep_datums, plan_where
 from .where import Table as Named
 
 ROLES = (PREDICTIONS, GROUND_TRUTHS, DATUMS, LABELS)
@@ -41,9 +40,10 @@ class Frames(msgspec.Struct, kw_only=True):
         labels: declared labels, where a table of them was given or came along.
         slices: datum_id and one String column per entry of ``by``; None without ``by``.
         label_map: side to label_key, label_value, new_label_key, new_label_value, a row for every
-            distinct label; None without a label map. The frames keep the old labels.
+            distinct label; the frames keep the old labels. None without a label map, and where
+            it brought integers and strings together: then the frames have the new labels.
         datum_ids: side to its distinct datum ids, ascending.
-        label_pairs: side to its distinct labels (label_key, label_value), before the label map.
+        label_pairs: side to its distinct labels (label_key, label_value), as in the frames.
         recognised: side to own name and canonical name, where they differ.
         notes: what the user should know.
         sources: side to where it came from.
@@ -112,12 +112,11 @@ def load_frames(
         notes += told
     refuse(problems, sources)
     notes += _kinds(sides, frames)
-    notes += _apply_where(frames, where, before)
+    notes += keep_datums(frames, where, before)
     ids = {role: distinct(frame["datum_id"]) for role, frame in frames.items() if role != LABELS}
     meeting.check_meet(ids)
     notes += meeting.datum_notes(ids)
-    pairs = {role: meeting.label_pairs(frame) for role, frame in frames.items() if role != DATUMS}
-    mapping, told = _labels(frames, pairs, options.label_map)
+    pairs, mapping, told = hold_labels(frames, options.label_map)
     notes += told
     slices, told = build_slices(plan, frames, ids)
     return Frames(
@@ -256,46 +255,3 @@ def _kinds(sides: dict[str, _Side], frames: dict[str, pl.DataFrame]) -> list[Not
     notes = meeting.same_kind(frames, "datum_id", text)
     meeting.check_kinds(frames, "datum_id")
     return notes + meeting.same_kind(frames, "label_value", text)
-
-
-def _apply_where(
-    frames: dict[str, pl.DataFrame], where: dict[str, Condition], before: dict[str, int]
-) -> list[Note]:
-    """Remove the rows of datums that a condition removed, and tell how many rows went."""
-    height = {role: before.get(role, frame.height) for role, frame in frames.items()}
-    for role, condition in where.items():
-        if condition.whole_datums:
-            kept = distinct(frames[role]["datum_id"]).implode()
-            for other in (PREDICTIONS, GROUND_TRUTHS, DATUMS):
-                if other in frames and other != role:
-                    frames[other] = frames[other].filter(pl.col("datum_id").is_in(kept))
-    if not where:
-        return []
-    text = " and ".join(dict.fromkeys(repr(condition.text) for condition in where.values()))
-    notes = []
-    for role in (PREDICTIONS, GROUND_TRUTHS, DATUMS):
-        if role in frames and (role in where or frames[role].height < height[role]):
-            gone = height[role] - frames[role].height
-            notes.append(
-                Note("where", f"where {text} removed {gone:,} of"
-                     f" {count_of(height[role], 'row')} of the {role.replace('_', ' ')}.", gone)
-            )  # fmt: skip
-    return notes
-
-
-def _labels(
-    frames: dict[str, pl.DataFrame], pairs: dict[str, pl.DataFrame], label_map: Any
-) -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
-    """Labels held against each other, as they are after the label map."""
-    keyed = {role: "label_key" in frames[role].columns for role in pairs}
-    if label_map is None:
-        meeting.check_kinds({role: frames[role] for role in pairs}, "label_value")
-        return None, meeting.label_notes(pairs, keyed)
-    mapping, notes = relabel(read_label_map(label_map), pairs)
-    after = {
-        role: frame.select(label_key="new_label_key", label_value="new_label_value").unique(
-            maintain_order=True
-        )
-        for role, frame in mapping.items()
-    }
-    return mapping, notes + meeting.label_notes(after, keyed)

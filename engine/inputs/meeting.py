@@ -8,13 +8,11 @@ from typing import Any
 import polars as pl
 
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.tables import DATUMS, DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
+from evalengine.schemas.tables import DATUMS, DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS
 
 from . import dtypes
 from .distinct import distinct, only_in
 from .problems import Note, count_of, listing
-
-Frame = pl.DataFrame
 
 
 def same_kind(frames: dict[str, pl.DataFrame], column: str, text: Mapping[str, bool]) -> list[Note]:
@@ -175,7 +173,7 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     """
     ours, theirs = pairs[PREDICTIONS], pairs[GROUND_TRUTHS]
     if not (ours.height and theirs.height):
-        return []
+        return _undeclared(pairs)
     keys = {side: set(frame["label_key"].unique()) for side, frame in pairs.items()}
     common = keys[PREDICTIONS] & keys[GROUND_TRUTHS]
     notes: list[Note] = []
@@ -193,7 +191,22 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
             what = f"{count_of(lone.height, 'label')} in the {side.replace('_', ' ')} only"
             some = listing(_labels(lone), lone.height)
             notes.append(Note(f"labels_in_{side}_only", f"{what}: {some}.", lone.height))
-    return notes
+    return notes + _undeclared(pairs)
+
+
+def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
+    """Labels that a table of labels does not list."""
+    if LABELS not in pairs or not pairs[LABELS].height:
+        return []
+    used = pl.concat([pairs[PREDICTIONS], pairs[GROUND_TRUTHS]]).unique(maintain_order=True)
+    lone = used.join(
+        pairs[LABELS], on=["label_key", "label_value"], how="anti", maintain_order="left"
+    )
+    if not lone.height:
+        return []
+    some = listing(_labels(lone), lone.height)
+    what = count_of(lone.height, "label")
+    return [Note("labels_not_declared", f"{what} not in the labels table: {some}.", lone.height)]
 
 
 def _labels(pairs: pl.DataFrame) -> list[Any]:

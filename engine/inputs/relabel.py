@@ -3,13 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from evalengine.schemas.errors import InputError, did_you_mean
+from evalengine.schemas.tables import DATUMS, DEFAULT_LABEL_KEY
 
-from . import dtypes
+from . import dtypes, meeting
+from .label_map import read_label_map
 from .problems import Note, count_of, listing
+
+
+def hold_labels(
+    frames: dict[str, pl.DataFrame], label_map: Any
+) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame] | None, list[Note]]:
+    """Labels of all tables held against each other, as they are after the label map.
+
+    Args:
+        frames: side to its frame; their labels change only where the map brings integers and
+            strings together.
+        label_map: in any form, or None.
+
+    Returns:
+        Side to its distinct labels; side to what each becomes, if anything does; notes.
+
+    Raises:
+        InputError: integers on one side and strings on the other.
+    """
+    roles = [role for role in frames if role != DATUMS]
+    pairs = {role: meeting.label_pairs(frames[role]) for role in roles}
+    keyed = {role: "label_key" in frames[role].columns for role in roles}
+    if label_map is None:
+        meeting.check_kinds({role: frames[role] for role in roles}, "label_value")
+        return pairs, None, meeting.label_notes(pairs, keyed)
+    mapping, notes = relabel(read_label_map(label_map), pairs)
+    after = {
+        role: table.select(label_key="new_label_key", label_value="new_label_value").unique(
+            maintain_order=True
+        )
+        for role, table in mapping.items()
+    }
+    notes += meeting.label_notes(after, keyed)
+    if len({frame.schema["label_value"] for frame in pairs.values()}) == 1:
+        return pairs, mapping, notes
+    for role in roles:
+        frames[role] = _with_new_labels(frames[role], mapping[role])
+    return {role: meeting.label_pairs(frames[role]) for role in roles}, None, notes
+
+
+def _with_new_labels(frame: pl.DataFrame, mapping: pl.DataFrame) -> pl.DataFrame:
+    """A table with its labels replaced; a key column appears only where a key changed."""
+    keyed = "label_key" in frame.columns
+    changed = keyed or not (mapping["new_label_key"] == DEFAULT_LABEL_KEY).all()
+    key = pl.col("label_key") if keyed else pl.lit(DEFAULT_LABEL_KEY)
+    joined = frame.with_columns(key.alias("label_key")).join(
+        mapping, on=["label_key", "label_value"], how="left", maintain_order="left"
+    )
+    new = [pl.col("new_label_value").alias("label_value")]
+    if changed:
+        new.append(pl.col("new_label_key").alias("label_key"))
+    order = frame.columns if keyed or not changed else [*frame.columns, "label_key"]
+    return joined.with_columns(new).select(order)
 
 
 def relabel(

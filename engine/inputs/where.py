@@ -10,7 +10,9 @@ import polars as pl
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, PREDICTIONS
 
+from .distinct import distinct
 from .names import Naming
+from .problems import Note, count_of
 
 SIDES = (PREDICTIONS, GROUND_TRUTHS)
 
@@ -196,3 +198,34 @@ def _dtype(table: Table, name: str) -> str:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def keep_datums(
+    frames: dict[str, pl.DataFrame], where: dict[str, Condition], before: dict[str, int]
+) -> list[Note]:
+    """Remove the rows of datums that a condition removed, and tell how many rows went.
+
+    Args:
+        frames: side to its frame, conditions on its own rows applied; changed in place.
+        where: side to its condition.
+        before: side to its rows before its own condition.
+    """
+    height = {role: before.get(role, frame.height) for role, frame in frames.items()}
+    for role, condition in where.items():
+        if condition.whole_datums:
+            kept = distinct(frames[role]["datum_id"]).implode()
+            for other in (PREDICTIONS, GROUND_TRUTHS, DATUMS):
+                if other in frames and other != role:
+                    frames[other] = frames[other].filter(pl.col("datum_id").is_in(kept))
+    if not where:
+        return []
+    text = " and ".join(dict.fromkeys(repr(condition.text) for condition in where.values()))
+    notes = []
+    for role in (PREDICTIONS, GROUND_TRUTHS, DATUMS):
+        if role in frames and (role in where or frames[role].height < height[role]):
+            gone = height[role] - frames[role].height
+            notes.append(
+                Note("where", f"where {text} removed {gone:,} of"
+                     f" {count_of(height[role], 'row')} of the {role.replace('_', ' ')}.", gone)
+            )  # fmt: skip
+    return notes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
+from .coco_tables import read_categories, read_images, there
 from .json_rows import decode_rows, malformed, misfit
 from .source import Source
 
@@ -57,13 +58,6 @@ class _LooseAnnotation(_LooseResult, gc=False):
     iscrowd: int | bool | None = None
     ignore: int | bool | None = None
     id: int | str | None = None
-
-
-class _Category(msgspec.Struct):
-    id: int | str
-    name: str | None = None
-    supercategory: str | None = None
-    frequency: str | None = None
 
 
 class _Geometry(msgspec.Struct):
@@ -112,7 +106,7 @@ def read_ground_truths(buffer: Any, name: str) -> Source:
         raise misfit(error, name, "file") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise malformed(error, bytes(buffer), 0, name) from None
-    if not _there(file.annotations):
+    if not there(file.annotations):
         raise ReadError(
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
             " those, COCO results, an array of records, and JSON Lines."
@@ -123,14 +117,10 @@ def read_ground_truths(buffer: Any, name: str) -> Source:
         f"COCO ground truths {name}",
         "coco",
         (name,),
-        datums=_images(file.images, name),
-        labels=_categories(file.categories, name),
+        datums=read_images(file.images, name),
+        labels=read_categories(file.categories, name),
         notes=notes,
     )
-
-
-def _there(raw: msgspec.Raw) -> bool:
-    return memoryview(raw).nbytes > 0
 
 
 def _rows(
@@ -260,53 +250,3 @@ def _no_boxes(buffer: Any, name: str, what: str) -> InputError:
         f"{name}: {without:,} of {total:,} {what}s have no bbox, first {what} {first:,} (counted"
         f" from 0).{rest}"
     )
-
-
-def _images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
-    """Images as datums, with whatever plain fields they have beside, for slices."""
-    if not _there(raw):
-        return None
-    try:
-        rows = msgspec.json.decode(raw, type=list[dict[str, Any]])
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, "image") from None
-    for i, row in enumerate(rows):
-        if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
-            raise ReadError(
-                f"{name}: image {i:,} (counted from 0), field 'id': an integer or string is"
-                f" needed, not {row.get('id')!r}."
-            )
-    columns: dict[str, pl.Series] = {"datum_id": _uniform([row["id"] for row in rows], name)}
-    for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
-        values = [row.get(field) for row in rows]
-        if field in ("id", "datum_id") or not _plain(values):
-            continue
-        columns[field] = pl.Series(values, strict=False)
-    return pl.DataFrame(columns)
-
-
-def _uniform(values: list[Any], name: str) -> pl.Series:
-    if len({type(value) for value in values}) > 1:
-        raise InputError(f"{name}: image ids are partly strings, partly integers; use one type.")
-    return pl.Series(values, dtype=None if values else pl.Int64)
-
-
-def _plain(values: Iterable[Any]) -> bool:
-    """Whether a field holds values of one plain type."""
-    kinds = {type(value) for value in values if value is not None}
-    return kinds in ({int}, {str}, {bool}, {float}, {int, float})
-
-
-def _categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
-    if not _there(raw):
-        return None
-    try:
-        rows = msgspec.json.decode(raw, type=list[_Category])
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, "category") from None
-    columns = {"label_value": _uniform([row.id for row in rows], name)}
-    for field in ("name", "supercategory", "frequency"):
-        values = [getattr(row, field) for row in rows]
-        if any(value is not None for value in values):
-            columns["label_name" if field == "name" else field] = pl.Series(values, dtype=pl.String)
-    return pl.DataFrame(columns)
