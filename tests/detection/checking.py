@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 from detection.frames import agree, keyed, numbers, of_slice, tidy, unique
 from detection.strategies import GRID_IOUS, GRID_SCORES, Tables
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from oracles.detection_details import confusion_cells, detailed_cells, outcome_rows
 from oracles.detection_metrics import DIALECTS, Asked, DetectionOracle
 from oracles.detection_rows import to_sides
@@ -28,9 +30,27 @@ RANGES = (("all", (0.0, 1e10)), ("small", (0.0, 2.0)), ("other", (4.0, 9.0)))
 GRID = Asked(
     GRID_IOUS, GRID_IOUS, GRID_SCORES, recall_score_threshold=0.25, pr_curve_iou_threshold=0.5
 )
+"""Every threshold of the grid."""
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> Asked:
+    """Some thresholds of the grid."""
+    ious = tuple(sorted(draw(st.sets(st.sampled_from(GRID_IOUS), min_size=1, max_size=2))))
+    return replace(
+        GRID,
+        iou_thresholds=ious,
+        returned=ious[: draw(st.integers(1, len(ious)))],
+        score_thresholds=tuple(
+            sorted(draw(st.sets(st.sampled_from(GRID_SCORES), min_size=1, max_size=3)))
+        ),
+        recall_score_threshold=draw(st.sampled_from(GRID_SCORES)),
+        pr_curve_iou_threshold=draw(st.sampled_from(GRID_IOUS)),
+    )
+
 
 modest = settings(
-    max_examples=60,
+    max_examples=50,
     deadline=None,
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -114,35 +134,26 @@ def check_interpolated(
 ) -> None:
     """InterpolatedPrecisionRecallCurve: 101 points per label, IoU and area."""
     frame = of_slice(card.curves, *of).filter(pl.col("curve") == "InterpolatedPrecisionRecallCurve")
-    got = unique(
-        [
-            (
-                tidy(
-                    (
-                        row["label_key"],
-                        row["label_value"],
-                        row["iou_threshold"],
-                        row["area"],
-                        round(row["recall"] * 100),
-                    )
-                ),
-                (row["precision"], row["score_threshold"]),
-            )
-            for row in frame.iter_rows(named=True)
-        ]
-    )
-    expected = {}
+    names = ["label_key", "label_value", "iou_threshold", "area"]
+    got: dict[Any, Any] = {}
+    for key, rows in frame.group_by(names, maintain_order=True):
+        assert tidy(key) not in got
+        assert [round(r * 100, 9) for r in rows["recall"]] == list(range(101))
+        got[tidy(key)] = (rows["precision"].to_list(), rows["score_threshold"].to_list())
+    expected: dict[Any, Any] = {}
     for area, limits in oracle.asked.area_ranges:
         for label in oracle.sides.labels:
             for iou in oracle.asked.iou_thresholds:
                 curve = oracle.curve(label, iou, limits)
-                if curve is None:
-                    continue
-                for level, (precision, score) in enumerate(zip(*curve, strict=True)):
-                    at = score if precision > 0 else None
-                    expected[tidy((*label, iou, area, level))] = (precision, at)
-    for column in (0, 1):
-        agree({k: v[column] for k, v in got.items()}, {k: v[column] for k, v in expected.items()})
+                if curve is not None:
+                    expected[tidy((*label, iou, area))] = curve
+    assert set(got) == set(expected)
+    for key, (precisions, scores) in expected.items():
+        assert all(
+            abs(ours - theirs) < 1e-12 for ours, theirs in zip(got[key][0], precisions, strict=True)
+        )
+        reached = [s if p > 0 else None for s, p in zip(scores, precisions, strict=True)]
+        assert got[key][1] == reached
 
 
 def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int = 1) -> None:

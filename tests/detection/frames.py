@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
-import pytest
 
 Key = tuple[Any, ...]
 
@@ -70,4 +69,4 @@ def agree(ours: Mapping[Key, Any], theirs: Mapping[Key, Any], tolerance: float =
             assert got is None, f"{key}: {got}, not undefined"
             assert expected is None, f"{key}: undefined, not {expected}"
         else:
-            assert got == pytest.approx(expected, abs=tolerance, rel=0), key
+            assert abs(got - expected) <= tolerance, f"{key}: {got}, not {expected}"

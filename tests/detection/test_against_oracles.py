@@ -9,9 +9,9 @@ from detection.checking import (
     AVERAGES,
     CURVES,
     EVERYTHING,
-    GRID,
     RANGES,
     RATES,
+    asked,
     check_confusion,
     check_examples,
     check_interpolated,
@@ -24,18 +24,19 @@ from detection.checking import (
 )
 from detection.strategies import Tables, tables
 from hypothesis import given
+from oracles.detection_metrics import Asked
 
 NO_RANGES = ("standard", "valor", "valor-lite", "valor-docs")
 ALL_DIALECTS = (*NO_RANGES, "coco")
 
 
 @pytest.mark.parametrize("dialect", NO_RANGES)
-@given(tables(crowd=True))
+@given(tables(crowd=True), asked())
 @modest
-def test_everything(dialect: str, drawn: Tables) -> None:
+def test_everything(dialect: str, drawn: Tables, given_options: Asked) -> None:
     """All metrics of one run, without area ranges and caps."""
-    card = run(drawn, dialect, GRID, EVERYTHING, pr_curve_max_examples=2)
-    oracle = oracle_of(drawn, dialect, GRID)
+    card = run(drawn, dialect, given_options, EVERYTHING, pr_curve_max_examples=2)
+    oracle = oracle_of(drawn, dialect, given_options)
     check_numbers(card, oracle)
     check_score_curve(card, oracle)
     check_interpolated(card, oracle)
@@ -45,26 +46,25 @@ def test_everything(dialect: str, drawn: Tables) -> None:
 
 
 @pytest.mark.parametrize("dialect", ALL_DIALECTS)
-@given(tables(crowd=True, area=True))
+@given(tables(crowd=True, area=True), asked())
 @modest
-def test_area_ranges_and_caps(dialect: str, drawn: Tables) -> None:
+def test_area_ranges_and_caps(dialect: str, drawn: Tables, given_options: Asked) -> None:
     """Averages, counts and curves by area range, under several caps."""
-    asked = replace(GRID, area_ranges=RANGES, max_detections=(1, 2, 3), recall_score_threshold=0.5)
-    card = run(drawn, dialect, asked, [*AVERAGES, *RATES, *CURVES])
-    oracle = oracle_of(drawn, dialect, asked)
+    options = replace(given_options, area_ranges=RANGES, max_detections=(1, 2, 3))
+    card = run(drawn, dialect, options, [*AVERAGES, *RATES, *CURVES])
+    oracle = oracle_of(drawn, dialect, options)
     check_numbers(card, oracle)
     check_score_curve(card, oracle)
     check_interpolated(card, oracle)
 
 
-@pytest.mark.parametrize("dialect", ALL_DIALECTS)
-@given(tables(crowd=True, keys=1))
+@given(tables(crowd=True, keys=1), asked())
 @modest
-def test_details_of_coco_tables(dialect: str, drawn: Tables) -> None:
+def test_details_of_coco_tables(drawn: Tables, given_options: Asked) -> None:
     """Tables without label keys, with one unbounded area range and a cap that never bites."""
-    asked = replace(GRID, area_ranges=RANGES[:1], max_detections=(100,), returned=(0.5,))
-    card = run(drawn, dialect, asked, EVERYTHING, pr_curve_max_examples=1)
-    oracle = oracle_of(drawn, dialect, asked)
+    options = replace(given_options, area_ranges=RANGES[:1], max_detections=(100,))
+    card = run(drawn, "coco", options, EVERYTHING, pr_curve_max_examples=1)
+    oracle = oracle_of(drawn, "coco", options)
     check_numbers(card, oracle)
     check_examples(card, oracle)
     check_confusion(card, oracle)
