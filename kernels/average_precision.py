@@ -20,19 +20,6 @@ Array = np.ndarray[Any, Any]
 
 
 @inner
-def area_pattern(missed: Any, lows: Any, of_area: Any) -> Any:
-    """The lowest bit of each area range missed at all of its thresholds; all ones if uneven.
-
-    A prediction that meets no ground truth is missed at every threshold of an area range or at
-    none, so one bit an area range says it all: spread again, it must give back ``missed``.
-    """
-    pattern = missed & lows
-    if pattern * of_area == missed:
-        return pattern
-    return ~np.uint64(0)
-
-
-@inner
 def _needed(level: int, positives: int, levels: Array, integer_grid: bool) -> int:
     """The fewest true positives of ``positives`` that reach a recall level; at least 1."""
     last = levels.size - 1
@@ -51,10 +38,8 @@ def _sampled(
     hit: Array,
     ignored: Array,
     rank: Array,
-    skipped: Array,
     score: Array,
-    datum: Array,
-    weights: Array,
+    weight: Array,
     n_thresholds: int,
     n_areas: int,
     positives: Array,
@@ -77,39 +62,34 @@ def _sampled(
     """Both walks over every segment; see :func:`sample_precision`."""
     n_variants = n_thresholds * n_areas
     one = np.uint64(1)
-    every = ~np.uint64(0) if n_variants == 64 else (one << np.uint64(n_variants)) - one
-    of_area = ~np.uint64(0) if n_thresholds == 64 else (one << np.uint64(n_thresholds)) - one
+    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
+    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
     lows = np.uint64(0)
     for a in range(n_areas):
         lows |= one << np.uint64(a * n_thresholds)
-    uneven = ~np.uint64(0)
-    last_cap = caps[caps.size - 1]
+    n_caps = caps.size
     for s in range(start.size - 1):
-        most = 0
         for v in range(n_variants):
-            tp[v] = 0
             fp[v] = 0
-            most = max(most, positives[s, v])
-        if most == 0:
-            continue
         for a in range(n_areas):
             plain[a] = 0
         n_kept = 0
         top = -1
         for i in range(start[s], start[s + 1]):
-            r = order[i] if order.size else i
-            if rank[r] >= last_cap or (skipped.size and skipped[r]):
-                continue
-            w = weights[datum[r]] if weights.size else 1
+            r = order[i]
+            w = weight[r]
             if w == 0:
                 continue
             if top < 0:
                 top = r
             missed = every & ~hit[r] & ~ignored[r]
-            pattern = area_pattern(missed, lows, of_area) if hit[r] == 0 else uneven
-            if pattern != uneven:
+            pattern = missed & lows
+            # A prediction that meets nothing is missed at every threshold of an area range or
+            # at none: one bit an area range says it all, and spread again gives ``missed`` back.
+            if hit[r] == 0 and pattern * of_area == missed:
                 for a in range(n_areas):
-                    plain[a] += w & -np.int64((pattern >> np.uint64(a * n_thresholds)) & one)
+                    plain[a] += w & -np.int64(pattern & one)
+                    pattern >>= np.uint64(n_thresholds)
                 continue
             kept[n_kept] = r
             for a in range(n_areas):
@@ -118,31 +98,36 @@ def _sampled(
             m = 0
             while rank[r] >= caps[m]:
                 m += 1
+            bits = hit[r]
             for v in range(n_variants):
-                h = w & -np.int64((hit[r] >> np.uint64(v)) & one)
-                fp[v] += w & -np.int64((missed >> np.uint64(v)) & one)
-                tp[v] += h
-                true_positives[s, m, v] += h
-        for m in range(1, caps.size):
+                fp[v] += w & -np.int64(missed & one)
+                true_positives[s, m, v] += w & -np.int64(bits & one)
+                missed >>= one
+                bits >>= one
+        for m in range(1, n_caps):
             for v in range(n_variants):
                 true_positives[s, m, v] += true_positives[s, m - 1, v]
         if precision.size == 0:
             continue
         for v in range(n_variants):
             envelope[v] = 0.0
-            level[v] = -1
-            if positives[s, v] > 0 and tp[v] > 0:
-                j = levels.size - 1
-                while _needed(j, positives[s, v], levels, integer_grid) > tp[v]:
-                    j -= 1
-                level[v] = j
-                needed[v] = _needed(j, positives[s, v], levels, integer_grid)
+            level[v] = levels.size - 1
+            tp[v] = true_positives[s, n_caps - 1, v] if positives[s, v] > 0 else 0
+            needed[v] = tp[v] + 1
         for i in range(n_kept - 1, -1, -1):
             r = kept[i]
-            w = weights[datum[r]] if weights.size else 1
+            w = weight[r]
+            bits = hit[r]
+            missed = every & ~hit[r] & ~ignored[r]
             for v in range(n_variants):
-                if (hit[r] >> np.uint64(v)) & one and level[v] >= 0:
+                if bits & one and positives[s, v] > 0:
                     wrong = fp[v] + before[i, v // n_thresholds]
+                    # Levels are due once the true positives left no longer reach them; those
+                    # that all of them do not reach stay at 0.
+                    while level[v] >= 0 and tp[v] < needed[v]:
+                        needed[v] = _needed(level[v], positives[s, v], levels, integer_grid)
+                        if tp[v] < needed[v]:
+                            level[v] -= 1
                     envelope[v] = max(envelope[v], tp[v] / (tp[v] + wrong + epsilon))
                     tp[v] -= w
                     while level[v] >= 0 and tp[v] < needed[v]:
@@ -152,9 +137,9 @@ def _sampled(
                         level[v] -= 1
                         if level[v] >= 0:
                             needed[v] = _needed(level[v], positives[s, v], levels, integer_grid)
-            missed = every & ~hit[r] & ~ignored[r]
-            for v in range(n_variants):
-                fp[v] -= w & -np.int64((missed >> np.uint64(v)) & one)
+                fp[v] -= w & -np.int64(missed & one)
+                missed >>= one
+                bits >>= one
         if scores.size and top >= 0 and levels[0] == 0.0:
             # recall 0 is reached before the first true positive: by the best score of all
             for v in range(n_variants):
@@ -164,9 +149,9 @@ def _sampled(
 
 def sample_precision(
     start: Array,
-    order: Array | None,
-    outcomes: tuple[Array, Array, Array, Array, Array, Array],
-    weights: Array | None,
+    order: Array,
+    outcomes: tuple[Array, Array, Array, Array],
+    weight: Array,
     shape: tuple[int, int],
     positives: Array,
     caps: Array,
@@ -182,10 +167,10 @@ def sample_precision(
     Args:
         start: int64 [s + 1], segment offsets into ``order``; within a segment rows stand by
             descending score.
-        order: int32 [n], rows of the outcomes by segment, or None if they already stand so.
-        outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], skipped bool [n] or [0],
-            score float64 [n], datum int32 [n].
-        weights: int64 [n_datums], how often each datum counts, or None for once.
+        order: int32 [n], rows of the outcomes by segment.
+        outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], score float64 [n].
+        weight: int64 [n], how often each row counts; 0 leaves it out. Rows of rank >= the last
+            cap must be left out.
         shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
         positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
         caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
@@ -206,17 +191,15 @@ def sample_precision(
     scores = np.zeros(full if want_scores and want_precision else (0, 0, 0))
     true_positives = np.zeros((n_segments, caps.size, n_variants), np.int64)
     longest = int(np.diff(start).max(initial=0))
-    hit, ignored, rank, skipped, score, datum = outcomes
+    hit, ignored, rank, score = outcomes
     _sampled(
         frozen(start, np.int64),
-        frozen(np.empty(0, np.int32) if order is None else order, np.int32),
+        frozen(order, np.int32),
         frozen(hit, np.uint64),
         frozen(ignored, np.uint64),
         frozen(rank, np.int32),
-        frozen(skipped, np.bool_),
         frozen(score, np.float64),
-        frozen(datum, np.int32),
-        frozen(np.empty(0, np.int64) if weights is None else weights, np.int64),
+        frozen(weight, np.int64),
         shape[0],
         shape[1],
         frozen(positives, np.int64),

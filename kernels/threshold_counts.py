@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .average_precision import area_pattern
 from .jit import frozen, kernel
 
 Array = np.ndarray[Any, Any]
@@ -23,8 +22,7 @@ def _histogram(
     hit: Array,
     ignored: Array,
     score: Array,
-    datum: Array,
-    weights: Array,
+    weight: Array,
     n_thresholds: int,
     n_areas: int,
     score_thresholds: Array,
@@ -35,12 +33,11 @@ def _histogram(
     """Fill both histograms; see :func:`count_by_threshold`."""
     one = np.uint64(1)
     n_variants = n_thresholds * n_areas
-    every = ~np.uint64(0) if n_variants == 64 else (one << np.uint64(n_variants)) - one
-    of_area = ~np.uint64(0) if n_thresholds == 64 else (one << np.uint64(n_thresholds)) - one
+    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
+    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
     lows = np.uint64(0)
     for a in range(n_areas):
         lows |= one << np.uint64(a * n_thresholds)
-    uneven = ~np.uint64(0)
     n_scores = score_thresholds.size
     for s in range(start.size - 1):
         reached = n_scores
@@ -48,23 +45,26 @@ def _histogram(
             for c in range(n_scores + 1):
                 plain[a, c] = 0
         for i in range(start[s], start[s + 1]):
-            r = order[i] if order.size else i
+            r = order[i]
             while reached > 0 and score[r] < score_thresholds[reached - 1]:
                 reached -= 1
             if reached == 0:
                 break
-            w = weights[datum[r]] if weights.size else 1
+            w = weight[r]
             missed = every & ~hit[r] & ~ignored[r]
-            pattern = area_pattern(missed, lows, of_area) if hit[r] == 0 else uneven
-            if pattern != uneven:
+            pattern = missed & lows
+            # Missed alike at every threshold of an area range: see average_precision.
+            if hit[r] == 0 and pattern * of_area == missed:
                 for a in range(n_areas):
-                    plain[a, reached] += w & -np.int64(
-                        (pattern >> np.uint64(a * n_thresholds)) & one
-                    )
+                    plain[a, reached] += w & -np.int64(pattern & one)
+                    pattern >>= np.uint64(n_thresholds)
                 continue
+            bits = hit[r]
             for v in range(n_variants):
-                true_positives[s, reached, v] += w & -np.int64((hit[r] >> np.uint64(v)) & one)
-                false_positives[s, reached, v] += w & -np.int64((missed >> np.uint64(v)) & one)
+                true_positives[s, reached, v] += w & -np.int64(bits & one)
+                false_positives[s, reached, v] += w & -np.int64(missed & one)
+                bits >>= one
+                missed >>= one
         for c in range(n_scores - 1, -1, -1):
             for a in range(n_areas):
                 plain[a, c] += plain[a, c + 1]
@@ -78,9 +78,9 @@ def _histogram(
 
 def count_by_threshold(
     start: Array,
-    order: Array | None,
-    outcomes: tuple[Array, Array, Array, Array],
-    weights: Array | None,
+    order: Array,
+    outcomes: tuple[Array, Array, Array],
+    weight: Array,
     shape: tuple[int, int],
     score_thresholds: Array,
 ) -> tuple[Array, Array]:
@@ -88,9 +88,9 @@ def count_by_threshold(
 
     Args:
         start: int64 [s + 1], segment offsets; rows of a segment stand by descending score.
-        order: int32 [n], rows of the outcomes by segment, or None if they already stand so.
-        outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n], datum int32 [n].
-        weights: int64 [n_datums], how often each datum counts, or None for once.
+        order: int32 [n], rows of the outcomes by segment.
+        outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n].
+        weight: int64 [n], how often each row counts.
         shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
         score_thresholds: float64 [k], ascending.
 
@@ -100,15 +100,14 @@ def count_by_threshold(
     full = (start.size - 1, score_thresholds.size + 1, shape[0] * shape[1])
     true_positives = np.zeros(full, np.int64)
     false_positives = np.zeros(full, np.int64)
-    hit, ignored, score, datum = outcomes
+    hit, ignored, score = outcomes
     _histogram(
         frozen(start, np.int64),
-        frozen(np.empty(0, np.int32) if order is None else order, np.int32),
+        frozen(order, np.int32),
         frozen(hit, np.uint64),
         frozen(ignored, np.uint64),
         frozen(score, np.float64),
-        frozen(datum, np.int32),
-        frozen(np.empty(0, np.int64) if weights is None else weights, np.int64),
+        frozen(weight, np.int64),
         shape[0],
         shape[1],
         frozen(score_thresholds, np.float64),

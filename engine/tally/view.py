@@ -42,10 +42,10 @@ class View:
 
 def _by_segment(
     start: Array, datum: Array, group: Array | None, n_groups: int
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     """Rows by (group, label): offsets int64 [groups * labels + 1] and their order."""
     if group is None:
-        return start, None
+        return start, np.arange(datum.size, dtype=np.int32)
     n_labels = start.size - 1
     of_row = group[datum]
     label = np.repeat(np.arange(n_labels, dtype=np.int32), np.diff(start))
@@ -102,11 +102,11 @@ class RankedView(View):
         return self.n_groups, len(self.labels), len(variants.areas), len(variants.thresholds)
 
     @cached_property
-    def _rows(self) -> tuple[Array, Array | None]:
+    def _rows(self) -> tuple[Array, Array]:
         return _by_segment(self.tally.start, self.tally.datum, self.group, self.n_groups)
 
     @cached_property
-    def _gt_rows(self) -> tuple[Array, Array | None]:
+    def _gt_rows(self) -> tuple[Array, Array]:
         return _by_segment(self.tally.gt_start, self.tally.gt_datum, self.group, self.n_groups)
 
     @cached_property
@@ -126,7 +126,7 @@ class RankedView(View):
         start, order = self._gt_rows
         n_segments = start.size - 1
         segment = np.repeat(np.arange(n_segments), np.diff(start))
-        rows = slice(None) if order is None else order[: start[-1]]
+        rows = order[: start[-1]]
         weights = None if self.weights is None else self.weights[tally.gt_datum[rows]]
         out = np.zeros((n_segments, self._shape[2]), np.int64)
         for w, word in enumerate(tally.variants.words):
@@ -140,12 +140,22 @@ class RankedView(View):
                 )
         return out.reshape(self._shape[:3])
 
+    def _weight(self) -> Array:
+        """How often each row counts, int64 [n]."""
+        if self.weights is None:
+            return np.ones(self.tally.score.size, np.int64)
+        return self.weights[self.tally.datum]
+
     def _run(self, *, skipped: Array, caps: Array, precision: bool, scores: bool) -> Any:
         """The average-precision kernel over all words, put together by area and threshold."""
         tally = self.tally
         groups, n_labels, n_areas, n_thresholds = self._shape
         start, order = self._rows
         levels = self.levels
+        weight = self._weight()
+        weight[tally.rank >= caps[-1]] = 0
+        if skipped.size:
+            weight[skipped] = 0
         sampled = np.zeros((start.size - 1, n_areas, n_thresholds, levels.size if precision else 0))
         reached = np.zeros_like(sampled) if scores else np.zeros((0, 0, 0, 0))
         true = np.zeros((start.size - 1, caps.size, n_areas, n_thresholds), np.int64)
@@ -156,8 +166,8 @@ class RankedView(View):
             q, s, tp = sample_precision(
                 start,
                 order,
-                (tally.hit[w], tally.ignored[w], tally.rank, skipped, tally.score, tally.datum),
-                self.weights,
+                (tally.hit[w], tally.ignored[w], tally.rank, tally.score),
+                weight,
                 shape,
                 np.repeat(positives, word.n_thresholds, axis=1),
                 caps,
@@ -225,6 +235,7 @@ class RankedView(View):
         tally = self.tally
         _, _, n_areas, n_thresholds = self._shape
         start, order = self._rows
+        weight = self._weight()
         shape = (start.size - 1, n_areas, n_thresholds, score_thresholds.size)
         out = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for w, word in enumerate(tally.variants.words):
@@ -232,8 +243,8 @@ class RankedView(View):
             counted = count_by_threshold(
                 start,
                 order,
-                (tally.hit[w], tally.ignored[w], tally.score, tally.datum),
-                self.weights,
+                (tally.hit[w], tally.ignored[w], tally.score),
+                weight,
                 (word.n_thresholds, word.n_areas),
                 score_thresholds,
             )

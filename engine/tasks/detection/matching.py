@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...executors import Threads
+from ..workers import Workers
 from ...kernels.boxes import lay_out
 from ...kernels.jit import frozen
 from ...kernels.matching_greedy import greedy
@@ -97,7 +97,7 @@ def _prefix(word: Word) -> Array:
 
 
 def match(
-    batch: Batch, rules: Any, variants: Variants, cap: int | None, threads: Threads, *, taker: bool
+    batch: Batch, rules: Any, variants: Variants, cap: int | None, threads: Workers, *, taker: bool
 ) -> Matched:
     """Match all labels at all variants.
 

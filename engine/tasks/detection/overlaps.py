@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...executors import Threads
+from ..workers import Workers
 from ...kernels.cross_matching import match_across_labels
 from ...kernels.pairs import by_datum, close_pairs
 from ...tally.counts import Counts
@@ -52,7 +52,7 @@ def regular_ground_truths(matched: Matched) -> Array:
 
 
 def find_pairs(
-    matched: Matched, labels: Labels, n_datums: int, lowest: float, threads: Threads
+    matched: Matched, labels: Labels, n_datums: int, lowest: float, threads: Workers
 ) -> Pairs:
     """Every overlap of at least ``lowest`` with a ground truth that is not ignored.
 
@@ -165,7 +165,7 @@ def cross_match(
     pairs: Pairs,
     ious: tuple[float, ...],
     score_thresholds: tuple[float, ...],
-    threads: Threads,
+    threads: Workers,
 ) -> Counts:
     """Leftovers matched across labels, at every IoU and score threshold.
 

@@ -7,7 +7,7 @@ import time
 import msgspec
 import polars as pl
 
-from ...executors import Threads
+from ..workers import Workers
 from ...inputs.frames import Frames
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
@@ -54,7 +54,7 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
 
 
 def tally(
-    frames: Frames, settings: Settings, needs: frozenset[str], threads: Threads
+    frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers
 ) -> Tallies:
     """Encode, match and tally.
 

@@ -1,0 +1,78 @@
+"""The house: packages listed, kernels' imports, layers, and no host names in constraints."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def packages_in_tree() -> set[str]:
+    found = set()
+    for folder, package in PROJECT["tool"]["setuptools"]["package-dir"].items():
+        top = ROOT / package
+        for path in top.rglob("__init__.py"):
+            rest = path.parent.relative_to(top).parts
+            found.add(".".join((folder, *rest)))
+    return found
+
+
+def test_every_package_is_listed():
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages_in_tree()
+
+
+def test_kernels_import_numpy_and_numba_alone():
+    allowed = {"__future__", "numpy", "numba", *sys.stdlib_module_names}
+    for path in (ROOT / "kernels").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = {(node.module or "").split(".")[0]}
+            else:
+                continue
+            assert names <= allowed, f"{path.name} imports {names - allowed}"
+
+
+def test_files_can_be_read_in_one_sitting():
+    long = {
+        str(path.relative_to(ROOT)): n
+        for folder in ("engine", "kernels", "schemas", "benchmarks", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        if (n := len(path.read_text(encoding="utf-8").splitlines())) > 500
+    }
+    assert not long
+
+
+def test_constraints_name_no_host():
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert not re.search(r"https?:|file:|index-url|find-links", text)
+
+
+def test_imports_run_one_way(tmp_path):
+    linter = Path(sys.executable).with_name("lint-imports")
+    if not linter.exists():
+        pytest.skip("import-linter is not installed")
+    # An editable install maps three folders to one package, which the linter cannot follow:
+    # lay the tree out as it is imported.
+    for folder, package in PROJECT["tool"]["setuptools"]["package-dir"].items():
+        shutil.copytree(ROOT / package, tmp_path / folder.replace(".", "/"), dirs_exist_ok=True)
+    done = subprocess.run(
+        [linter, "--config", ROOT / "pyproject.toml", "--no-cache"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
