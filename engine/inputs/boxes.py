@@ -187,21 +187,24 @@ def _from_four(
         _number(find, name, target, find.schema[name], column(name))
         for name, target in zip(names, targets, strict=False)
     ]
+    good = [part for part in parts if part is not None]
     recognised = {
         name: target for name, target in zip(names, targets, strict=False) if name != target
     }
     if form == "cxcywh":
         recognised |= {names[0]: "xmin, xmax", names[1]: "ymin, ymax"}
-    return Boxes(_canonical(form, parts), recognised)
+    return Boxes(_canonical(form, good) if len(good) == len(parts) else {}, recognised)
 
 
-def _number(find: Finder, name: str, target: str, dtype: pl.DataType, expr: pl.Expr) -> pl.Expr:
-    """A coordinate as Float64; a column that holds no numbers is recorded and becomes null."""
+def _number(
+    find: Finder, name: str, target: str, dtype: pl.DataType, expr: pl.Expr
+) -> pl.Expr | None:
+    """A coordinate as Float64; None for a column that holds no numbers, which is recorded."""
     column = Column(target, "number", "")
     wanted = dtypes.canonical_dtype(column, dtype)
     if wanted is None:
         find.problems.append(Problem(find.side, target, dtypes.wrong_type(column, name, dtype)))
-        return pl.lit(None, pl.Float64)
+        return None
     return dtypes.cast(expr, dtype, pl.Float64())
 
 
@@ -224,8 +227,7 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         return _from_struct(find, bbox, dtype)
     recognised = {bbox: ", ".join(CORNER_NAMES)}
     if dtype == pl.Null:
-        nulls = {name: pl.lit(None, pl.Float64) for name in CORNER_NAMES}
-        return Boxes(nulls, recognised)
+        return Boxes(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
     if not isinstance(dtype, (pl.List, pl.Array)) or not _numbers(dtype):
         find.problems.append(
             Problem(find.side, "bbox", dtypes.wrong_type(tables.BBOX, bbox, dtype))

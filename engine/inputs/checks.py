@@ -142,7 +142,7 @@ class _Check:
     def _flags(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if seen.get(f"flag {column.name}"):
-                where = ~pl.col(column.name).is_in([0, 1])
+                where = (pl.col(column.name) != 0) & (pl.col(column.name) != 1)
                 n = self._count(where)
                 self._add(
                     column.name, n,
@@ -193,7 +193,7 @@ class _Check:
             if column.unique and has_repeats(self.frame[column.name]):
                 known = pl.col(column.name).is_not_null()
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
-        key = [column.name for column in self.columns if column.name in self.key]
+        key = [name for name in self.key if name in self.frame.columns]
         if key and self.frame.select(key).is_duplicated().any():
             self._repeats(key, pl.struct(key).is_duplicated())
 

@@ -129,7 +129,9 @@ def datum_notes(ids: Mapping[str, pl.Series]) -> list[Note]:
         for side in (PREDICTIONS, GROUND_TRUTHS):
             extra = only_in(ids[side], everything)
             notes += _note(
-                "datums_not_listed", extra, f"of the {side} not listed in the datums table"
+                "datums_not_listed",
+                extra,
+                f"of the {side.replace('_', ' ')} not listed in the datums table",
             )
     known = everything if everything is not None else theirs
     notes += _note("datums_without_predictions", only_in(known, ours), "without predictions")

@@ -1,0 +1,71 @@
+"""Small valid tables for the tests of reading and checking, and ways to break them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalengine.inputs.frames import Frames, load_frames
+from evalengine.schemas.errors import EvalengineError
+from evalengine.schemas.options import Options
+
+CORNERS = ["xmin", "ymin", "xmax", "ymax"]
+
+
+def predictions(**columns: Any) -> pl.DataFrame:
+    """Three predictions on two images; columns given replace or add."""
+    return _table({"score": [0.9, 0.8, 0.7]}, columns)
+
+
+def ground_truths(**columns: Any) -> pl.DataFrame:
+    """Three ground truths on the same images; columns given replace or add."""
+    return _table({}, columns)
+
+
+def _table(more: dict[str, Any], columns: dict[str, Any]) -> pl.DataFrame:
+    plain = {
+        "datum_id": [1, 1, 2],
+        "label_value": ["cat", "dog", "cat"],
+        **more,
+        "xmin": [0.0, 10.0, 20.0],
+        "ymin": [1.0, 11.0, 21.0],
+        "xmax": [5.0, 15.0, 25.0],
+        "ymax": [7.0, 17.0, 27.0],
+    }
+    return pl.DataFrame({**plain, **columns})
+
+
+def load(
+    ours: Any = None, theirs: Any = None, *, datums: Any = None, labels: Any = None, **options: Any
+) -> Frames:
+    """Frames of the small tables, or of those given."""
+    return load_frames(
+        predictions() if ours is None else ours,
+        ground_truths() if theirs is None else theirs,
+        datums=datums,
+        labels=labels,
+        options=Options(**options),
+    )
+
+
+def refusal(
+    ours: Any = None, theirs: Any = None, *, datums: Any = None, labels: Any = None, **options: Any
+) -> str:
+    """The message with which the tables are refused."""
+    with pytest.raises(EvalengineError) as caught:
+        load(ours, theirs, datums=datums, labels=labels, **options)
+    return str(caught.value)
+
+
+def note(frames: Frames, kind: str) -> str:
+    """The message of the one note of a kind."""
+    found = [note.message for note in frames.notes if note.kind == kind]
+    assert len(found) == 1, [note.kind for note in frames.notes]
+    return found[0]
+
+
+def kinds(frames: Frames) -> set[str]:
+    """The kinds of all notes."""
+    return {note.kind for note in frames.notes}

@@ -1,0 +1,208 @@
+"""Both sides against each other: kinds of ids, common datums, empty sides, one-sided labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
+
+from evalengine.inputs.distinct import distinct, has_repeats, only_in, union
+
+REQUIRED = ["datum_id", "label_value", "score", *CORNERS]
+EMPTY: dict[str, Any] = {
+    "typed": predictions().clear(),
+    "null dtypes": predictions().clear().cast(pl.Null),
+    "no columns": pl.DataFrame(),
+    "empty list": [],
+    "empty dict": {},
+    "wrong dtypes": predictions().clear().cast(pl.Boolean),
+    "other ids": predictions().clear().cast({"datum_id": pl.String, "label_value": pl.Int64}),
+    "aliases": predictions().clear().rename({"score": "conf", "datum_id": "image_id"}),
+}
+
+
+def test_integers_against_strings_are_refused_with_samples() -> None:
+    message = refusal(predictions(datum_id=["1", "1", "2"]))
+    assert "datum_id: predictions strings ('1', '2'); ground_truths integers (1, 2)" in message
+    assert "they can never be equal" in message
+
+
+def test_labels_of_different_kinds_are_refused_with_samples() -> None:
+    message = refusal(predictions(label_value=[3, 4, 3]))
+    assert "label_value: predictions integers (3, 4); ground_truths strings" in message
+
+
+def test_datums_of_another_kind_are_refused() -> None:
+    assert "datums strings ('1', '2')" in refusal(datums=["1", "2"])
+
+
+def test_sides_that_never_meet_are_refused_with_samples() -> None:
+    message = refusal(predictions(datum_id=[7, 8, 9]))
+    assert "no datum_id in common: predictions hold 3 datums (7, 8, 9)" in message
+    assert "ground truths 2 (1, 2)" in message
+
+
+@pytest.mark.parametrize(
+    ("ids", "difference"),
+    [
+        (["A", "A", "B"], "letter case"),
+        ([" a", " a", "b "], "surrounding spaces"),
+        (["img/a.jpg", "img/a.jpg", "img/b.jpg"], "folder or file extension"),
+    ],
+)
+def test_the_reason_why_strings_never_meet_is_told(ids: list[str], difference: str) -> None:
+    message = refusal(predictions(datum_id=ids), ground_truths(datum_id=["a", "a", "b"]))
+    assert f"They differ in {difference} only." in message
+
+
+def test_one_common_datum_is_enough() -> None:
+    frames = load(predictions(datum_id=[7, 8, 2]))
+    assert note(frames, "datums_without_predictions") == "1 datum without predictions: 1."
+    assert note(frames, "datums_without_ground_truths") == "2 datums without ground truths: 7, 8."
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_no_predictions_are_legal(name: str) -> None:
+    frame = load(EMPTY[name]).predictions
+    assert frame.columns == REQUIRED
+    assert frame.height == 0
+    assert frame.schema["datum_id"] == pl.Int64
+    assert frame.schema["label_value"] == pl.String
+    assert all(frame.schema[column] == pl.Float64 for column in ["score", *CORNERS])
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_no_ground_truths_are_legal(name: str) -> None:
+    ours = predictions(datum_id=["a", "b", "c"], label_value=[1, 2, 3])
+    frame = load(ours, EMPTY[name]).ground_truths
+    assert set(frame.columns) >= set(REQUIRED) - {"score"}
+    assert frame.schema["datum_id"] == pl.String
+    assert frame.schema["label_value"] == pl.Int64
+
+
+def test_two_empty_sides_are_legal() -> None:
+    frames = load([], pl.DataFrame())
+    assert frames.predictions.height == frames.ground_truths.height == 0
+    assert frames.predictions.schema["datum_id"] == frames.ground_truths.schema["datum_id"]
+
+
+def test_two_empty_sides_take_the_dtype_of_the_datums() -> None:
+    frames = load([], [], datums=[1, 2, 3])
+    assert frames.predictions.schema["datum_id"] == pl.Int64
+    assert note(frames, "datums_without_predictions").startswith("3 datums without predictions")
+
+
+def test_an_empty_table_that_lacks_a_column_is_still_refused() -> None:
+    assert "'score' is missing" in refusal(predictions().clear().drop("score"))
+
+
+def test_listed_datums_count_on_both_sides() -> None:
+    frames = load(datums=[1, 2, 3, 4])
+    assert note(frames, "datums_without_predictions") == "2 datums without predictions: 3, 4."
+    assert note(frames, "datums_without_ground_truths") == "2 datums without ground truths: 3, 4."
+
+
+def test_datums_that_are_not_listed_are_told() -> None:
+    frames = load(datums=[1])
+    found = [note for note in frames.notes if note.kind == "datums_not_listed"]
+    assert [note.message for note in found] == [
+        "1 datum of the predictions not listed in the datums table: 2.",
+        "1 datum of the ground truths not listed in the datums table: 2.",
+    ]
+
+
+def test_labels_on_one_side_are_told_with_names() -> None:
+    frames = load(predictions(label_value=["cat", "cow", "hen"]))
+    assert note(frames, "labels_in_predictions_only") == (
+        "2 labels in the predictions only: 'cow', 'hen'."
+    )
+    assert note(frames, "labels_in_ground_truths_only") == (
+        "1 label in the ground truths only: 'dog'."
+    )
+
+
+def test_at_most_five_names_are_told() -> None:
+    table = predictions().clear(8).with_columns(
+        datum_id=1, label_value=pl.Series(list("abcdefgh")), score=0.5,
+        xmin=0.0, ymin=0.0, xmax=1.0, ymax=1.0,
+    )  # fmt: skip
+    message = note(load(table), "labels_in_predictions_only")
+    assert message == "8 labels in the predictions only: 'a', 'b', 'c', 'd', 'e' and 3 more."
+
+
+def test_labels_not_declared_are_told() -> None:
+    frames = load(labels=["cat", "cow"])
+    assert note(frames, "labels_not_declared") == "1 label not in the labels table: 'dog'."
+
+
+def test_a_label_key_on_one_side_that_can_meet_is_told() -> None:
+    frames = load(predictions(label_key=["label", "label", "other"]))
+    message = note(frames, "label_key_one_side")
+    assert "the predictions have a label_key column ('label', 'other')" in message
+    assert "the ground truths have none and take 'label'" in message
+    assert "label_key" not in frames.ground_truths.columns
+
+
+def test_a_label_key_on_one_side_that_cannot_meet_is_refused() -> None:
+    message = refusal(theirs=ground_truths(label_key=["class"] * 3))
+    assert "so that nothing can match. Give the predictions a label_key column" in message
+
+
+def test_label_keys_without_a_common_one_are_told() -> None:
+    frames = load(predictions(label_key=["a"] * 3), ground_truths(label_key=["b"] * 3))
+    assert "no label_key in common ('a' against 'b')" in note(frames, "no_common_label_key")
+
+
+def test_labels_of_one_name_under_two_keys_are_two_labels() -> None:
+    frames = load(
+        predictions(label_key=["a", "a", "b"], label_value=["x"] * 3),
+        ground_truths(label_key=["a", "a", "a"], label_value=["x"] * 3),
+    )
+    assert note(frames, "labels_in_predictions_only").endswith("only: ('b', 'x').")
+
+
+def test_distinct_ids_and_labels_come_along() -> None:
+    frames = load(datums=[3, 1, 2])
+    assert {side: ids.to_list() for side, ids in frames.datum_ids.items()} == {
+        "predictions": [1, 2], "ground_truths": [1, 2], "datums": [1, 2, 3],
+    }  # fmt: skip
+    assert frames.label_pairs["predictions"].rows() == [("label", "cat"), ("label", "dog")]
+
+
+def test_no_note_where_there_is_nothing_to_tell() -> None:
+    assert kinds(load(datums=[1, 2], labels=["cat", "dog"])) == set()
+
+
+ints = st.lists(st.one_of(st.integers(-50, 50), st.integers(-(2**63), 2**63 - 1)), max_size=30)
+texts = st.lists(st.text(max_size=3), max_size=30)
+
+
+@given(st.one_of(ints, texts))
+def test_distinct_is_sorted_set(values: list[Any]) -> None:
+    dtype = pl.String if values and isinstance(values[0], str) else pl.Int64
+    series = pl.Series("x", values, dtype=dtype)
+    order = (lambda v: v.encode()) if dtype == pl.String else (lambda v: v)
+    assert distinct(series).to_list() == sorted(set(values), key=order)
+    assert distinct(series).dtype == dtype
+    assert has_repeats(series) == (len(set(values)) < len(values))
+    chunked = pl.concat([series, series], rechunk=False)
+    assert distinct(chunked).equals(distinct(series))
+
+
+@given(st.one_of(st.tuples(ints, ints), st.tuples(texts, texts)))
+def test_only_in_and_union_are_those_of_sets(pair: tuple[list[Any], list[Any]]) -> None:
+    first, second = pair
+    dtype = pl.String if any(isinstance(v, str) for v in first + second) else pl.Int64
+    a, b = (distinct(pl.Series("x", values, dtype=dtype)) for values in pair)
+    assert set(only_in(a, b).to_list()) == set(first) - set(second)
+    assert set(union([a, b]).to_list()) == set(first) | set(second)
+
+
+def test_distinct_leaves_nulls_out() -> None:
+    assert distinct(pl.Series([3, None, 1, 3])).to_list() == [1, 3]
+    assert distinct(pl.Series(["b", None, "a"])).to_list() == ["a", "b"]
+    assert not has_repeats(pl.Series([1, None, None]))

@@ -1,0 +1,139 @@
+"""Which of a table's columns is which of the contract's."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_tables import CORNERS, ground_truths, load, predictions, refusal
+
+from evalengine.inputs.names import recognise
+from evalengine.schemas.errors import InputError, OptionError
+from evalengine.schemas.tables import DATUM_TABLE, DETECTION_PREDICTIONS, LABEL_TABLE, table_for
+
+ALIASES = {
+    "datum_id": ["image_id", "img_id", "image", "datum", "file_name"],
+    "label_value": ["category_id", "label", "class", "category", "class_name", "name"],
+    "score": ["confidence", "conf", "prob", "probability"],
+}
+
+
+def test_canonical_names_are_taken_as_they_are() -> None:
+    frames = load()
+    assert frames.recognised == {"predictions": {}, "ground_truths": {}}
+    assert frames.predictions.columns == ["datum_id", "label_value", "score", *CORNERS]
+    assert frames.predictions.equals(predictions())
+
+
+@pytest.mark.parametrize(
+    ("canonical", "alias"), [(c, a) for c, all_ in ALIASES.items() for a in all_]
+)
+def test_each_alias_is_recognised_and_reported(canonical: str, alias: str) -> None:
+    frames = load(predictions().rename({canonical: alias}))
+    assert frames.predictions.equals(predictions())
+    assert frames.recognised["predictions"] == {alias: canonical}
+    assert frames.recognised["ground_truths"] == {}
+
+
+@given(st.data())
+def test_aliases_are_recognised_in_any_letter_case(data: st.DataObject) -> None:
+    renames = {}
+    for canonical, aliases in ALIASES.items():
+        alias = data.draw(st.sampled_from([canonical, *aliases]))
+        renames[canonical] = "".join(
+            data.draw(st.sampled_from([letter.lower(), letter.upper()])) for letter in alias
+        )
+    naming = recognise(predictions().rename(renames).schema, DETECTION_PREDICTIONS)
+    assert not naming.problems
+    assert naming.recognised == {
+        mine: canonical for canonical, mine in renames.items() if mine != canonical
+    }
+
+
+def test_the_exact_name_wins_over_an_alias() -> None:
+    frames = load(predictions(confidence=[0.1, 0.1, 0.1], category_id=[1, 2, 3]))
+    assert frames.predictions["score"].to_list() == [0.9, 0.8, 0.7]
+    assert frames.recognised["predictions"] == {}
+
+
+def test_two_aliases_of_one_column_are_refused_with_what_to_write() -> None:
+    table = predictions().rename({"label_value": "class"}).with_columns(name=pl.lit("x"))
+    message = refusal(table)
+    assert "columns 'class' and 'name' could each be 'label_value'" in message
+    assert 'columns={"class": "label_value"} or columns={"name": "label_value"}' in message
+    frames = load(table, columns={"class": "label_value"})
+    assert frames.predictions["label_value"].to_list() == ["cat", "dog", "cat"]
+    frames = load(table, columns={"name": "label_value"})
+    assert frames.predictions["label_value"].to_list() == ["x", "x", "x"]
+
+
+def test_what_the_user_says_wins_over_the_exact_name() -> None:
+    frames = load(predictions(mine=[0.1, 0.2, 0.3]), columns={"mine": "score"})
+    assert frames.predictions["score"].to_list() == [0.1, 0.2, 0.3]
+    assert frames.recognised["predictions"] == {"mine": "score"}
+
+
+def test_columns_applies_to_whichever_table_has_the_column() -> None:
+    frames = load(
+        predictions().rename({"datum_id": "left_id"}),
+        ground_truths().rename({"datum_id": "right_id"}),
+        columns={"left_id": "datum_id", "right_id": "datum_id"},
+    )
+    assert frames.recognised["predictions"] == {"left_id": "datum_id"}
+    assert frames.recognised["ground_truths"] == {"right_id": "datum_id"}
+
+
+def test_columns_naming_two_for_one_in_one_table_is_refused() -> None:
+    table = predictions(a=[1, 1, 2], b=[1, 1, 2])
+    message = refusal(table, columns={"a": "datum_id", "b": "datum_id"})
+    assert "columns= names both 'a' and 'b' for 'datum_id'" in message
+
+
+def test_columns_that_do_not_exist_answer_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"no table has a column 'scoer'. Did you mean 'score'\?"):
+        load(columns={"scoer": "score"})
+
+
+def test_targets_that_are_no_column_of_the_contract_answer_with_the_nearest() -> None:
+    with pytest.raises(OptionError, match=r"'scor' is not a known .* Did you mean 'score'\?"):
+        load(columns={"xmin": "scor"})
+
+
+def test_a_mapping_the_wrong_way_round_is_pointed_out() -> None:
+    with pytest.raises(OptionError, match=r'own name stands first: columns=\{"mine": "score"\}'):
+        load(predictions(mine=[1.0, 1.0, 1.0]), columns={"score": "mine"})
+
+
+def test_a_missing_column_names_the_nearest_and_what_to_write() -> None:
+    message = refusal(predictions().rename({"score": "scores"}))
+    assert "column 'score' is missing" in message
+    assert "Columns there: datum_id, label_value, scores, xmin, ymin, xmax, ymax." in message
+    assert 'If \'scores\' is it, write columns={"scores": "score"}' in message
+    assert message.startswith("predictions (polars.DataFrame of 3 rows) cannot be used:")
+
+
+def test_all_missing_columns_of_both_sides_are_told_at_once() -> None:
+    message = refusal(predictions().drop("score", "label_value"), ground_truths().drop("datum_id"))
+    assert message.count("is missing") == 3
+    assert "\nground truths (polars.DataFrame of 3 rows) cannot be used:\n" in message
+
+
+def test_ids_and_names_of_a_datum_table_do_not_compete() -> None:
+    schema = {name: pl.String() for name in ("id", "file_name", "weather")}
+    naming = recognise(schema, DATUM_TABLE)
+    assert not naming.problems
+    assert naming.recognised == {"id": "datum_id"}
+    assert set(naming.exprs) == {"datum_id", "file_name"}
+
+
+def test_ids_and_names_of_a_label_table_do_not_compete() -> None:
+    schema = {name: pl.String() for name in ("category_id", "name", "supercategory")}
+    naming = recognise(schema, LABEL_TABLE)
+    assert not naming.problems
+    assert naming.recognised == {"category_id": "label_value", "name": "label_name"}
+
+
+def test_an_unknown_task_is_refused_by_name() -> None:
+    with pytest.raises(OptionError, match=r"'detektion' is not a known task. Did you mean"):
+        table_for("detektion", "predictions")
