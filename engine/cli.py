@@ -1,0 +1,280 @@
+"""The command: thin. Each body imports what it calls, so that ``--help`` imports click alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ._version import __version__
+from .cli_base import (
+    STATE,
+    Commands,
+    PipeClosed,
+    WithOptions,
+    arguments,
+    debug,
+    progress_line,
+    with_tables,
+)
+
+DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_FORMATS = ("table", "json", "csv", "parquet", "markdown")
+_LISTINGS = ("text", "json", "csv", "markdown")
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="evalengine")
+@debug
+def cli() -> None:
+    """Score predictions against ground truths, table against table.
+
+    \b
+    Example:
+      evalengine score predictions.parquet ground_truths.parquet
+      evalengine score detections.json instances.json --dialect coco
+
+    Exit status: 0 done, 1 a gate failed, 2 wrong usage or bad input, 3 anything else.
+    """
+
+
+@cli.command(cls=WithOptions)
+@click.argument("predictions")
+@click.argument("ground_truths", required=False)
+@click.option("-o", "--out", metavar="DIR", help="Write all frames and run.json into a folder.")
+@click.option("--overwrite", is_flag=True, help="Let --out replace an earlier result.")
+@click.option(
+    "form",
+    "--format",
+    type=click.Choice(_FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print: a table for people, or the metrics frame.",
+)
+@with_tables
+def score(
+    predictions: str,
+    ground_truths: str | None,
+    out: str | None,
+    overwrite: bool,
+    form: str,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> None:
+    """Score PREDICTIONS against GROUND_TRUTHS and print the metrics.
+
+    A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL, or COCO's JSON.
+
+    \b
+    Example:
+      evalengine score preds.parquet gts.parquet --by weather --out runs/monday
+      evalengine score preds.csv gts.csv --metric mAP,AP --iou 0.5,0.75 --format json
+    """
+    given = arguments(storage, datums, labels, fields)
+    if form == "parquet" and out is None and sys.stdout.isatty():
+        raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
+    if out is not None:
+        from .store import check_target
+
+        check_target(out, overwrite=overwrite)
+    with progress_line() as progress:
+        from .api import score as run
+
+        card = run(predictions, ground_truths, progress=progress, **given)
+        card.frame("metrics")
+        if out is not None:
+            if progress:
+                progress("writing")
+            card.save(out, overwrite=overwrite)
+    if form != "parquet" or not sys.stdout.isatty():
+        from .display import show
+
+        show(card, form)
+    if out is not None:
+        click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
+
+
+@cli.command(cls=WithOptions)
+@click.argument("predictions")
+@click.argument("ground_truths", required=False)
+@click.option("form", "--format", type=click.Choice(("text", "json")), default="text")
+@with_tables
+def check(
+    predictions: str,
+    ground_truths: str | None,
+    form: str,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> None:
+    """Read and check the tables without scoring them.
+
+    \b
+    Example:
+      evalengine check preds.parquet gts.parquet
+    """
+    from . import listings
+    from .api import check as run
+
+    report = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
+    click.echo(listings.checked(report, form))
+    if not report.ok:
+        raise click.exceptions.Exit(BAD_INPUT)
+
+
+@cli.command(cls=WithOptions)
+@click.argument("predictions", required=False)
+@click.argument("ground_truths", required=False)
+@with_tables
+def explain(
+    predictions: str | None,
+    ground_truths: str | None,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> None:
+    """Print what `score` would do with these options, step by step.
+
+    \b
+    Example:
+      evalengine explain preds.parquet gts.parquet --metric mAP --by weather
+    """
+    from .api import explain as run
+
+    click.echo(run(predictions, ground_truths, **arguments(storage, datums, labels, fields)))
+
+
+@cli.group(cls=Commands)
+def convert() -> None:
+    """Turn other formats into tables.
+
+    \b
+    Example:
+      evalengine convert coco instances.json detections.json --out tables
+    """
+
+
+@convert.command()
+@click.argument("ground_truths")
+@click.argument("predictions", required=False)
+@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
+@debug
+def coco(ground_truths: str, predictions: str | None, out: str) -> None:
+    """COCO's ground-truth JSON, and a results JSON if there is one, as Parquet tables.
+
+    \b
+    Example:
+      evalengine convert coco instances.json detections.json --out tables
+      evalengine score tables/predictions.parquet tables/groundtruths.parquet --dialect coco
+    """
+    from .readers.coco import convert_coco
+
+    for name, rows in convert_coco(ground_truths, predictions, out=out).items():
+        click.echo(f"{os.path.join(out, name)}: {rows} rows")
+
+
+@cli.command()
+@click.argument("names", nargs=-1)
+@click.option("--task", metavar="NAME", help="Metrics of one task only.")
+@click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
+@debug
+def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
+    """List every metric with its definition, range, direction and source.
+
+    \b
+    Example:
+      evalengine metrics mAP AR
+      evalengine metrics --task detection --format csv
+    """
+    from . import listings
+    from .api import metrics_table
+
+    click.echo(listings.metrics(metrics_table(), names, task, form), nl=False)
+
+
+@cli.command()
+@click.argument("names", nargs=-1)
+@click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
+@debug
+def schemas(names: tuple[str, ...], form: str) -> None:
+    """Print the columns of input tables and output frames.
+
+    \b
+    Example:
+      evalengine schemas predictions
+      evalengine schemas metrics --format json
+    """
+    from . import listings
+
+    click.echo(listings.schemas(names, form), nl=False)
+
+
+@cli.command()
+@debug
+def warmup() -> None:
+    """Compile every kernel now, for image builds; later runs find them compiled.
+
+    \b
+    Example:
+      RUN evalengine warmup
+    """
+    import time
+
+    from .api import warmup as run
+    from .kernels.jit import CACHE_FOLDER
+
+    begun = time.perf_counter()
+    run()
+    kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no folder can be written"
+    click.echo(f"kernels compiled in {time.perf_counter() - begun:.1f} s, {kept}")
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command; what goes wrong becomes a message and an exit status.
+
+    Args:
+        args: arguments; the process's own unless given.
+
+    Returns:
+        the exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 anything else.
+    """
+    STATE["debug"] = False
+    given = list(sys.argv[1:] if args is None else args)
+    try:
+        status = cli.main(given or ["--help"], prog_name="evalengine", standalone_mode=False)
+        return status if isinstance(status, int) else DONE
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except PipeClosed:
+        # Python flushes standard output once more on its way out; let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        return _report(error)
+
+
+def _report(error: Exception) -> int:
+    from .schemas.errors import EvalengineError
+
+    if STATE["debug"]:
+        import traceback
+
+        traceback.print_exc()
+    ours = isinstance(error, EvalengineError)
+    kind = "" if ours else f"{type(error).__name__}: "
+    click.echo(f"evalengine: {kind}{error}", err=True)
+    if not ours and not STATE["debug"]:
+        click.echo("This should not happen; --debug shows where it did.", err=True)
+    return BAD_INPUT if ours else FAILED

@@ -1,0 +1,127 @@
+"""What the commands share: how they are found, the options they have in common, progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+STATE = {"debug": False}
+"""Whether the command at work was called with --debug."""
+
+
+class PipeClosed(Exception):
+    """The reader of our output went away, as ``head`` does; nothing is wrong."""
+
+
+class Commands(click.Group):
+    """A group that keeps its commands' order and answers a mistyped one with the nearest."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            from .schemas.errors import did_you_mean
+
+            near = did_you_mean(args[0], self.commands)
+            raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # click itself ends the process with 1 on a closed pipe, which is our "a gate failed".
+        try:
+            done = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise PipeClosed from None
+        return done
+
+
+class WithOptions(click.Command):
+    """A command with every option of ``Options``, made when they are first looked at."""
+
+    _grown = False
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if not self._grown:
+            from .cli_options import generated
+
+            self._grown = True
+            self.params += generated()
+        return super().get_params(ctx)
+
+
+def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    STATE["debug"] = STATE["debug"] or value
+
+
+debug = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_debug,
+    help="Show the full traceback of an error.",
+)
+_tables = (
+    click.option("--datums", metavar="PATH", help="Table of all datum ids, with slice columns."),
+    click.option("--labels", metavar="PATH", help="Table of the declared labels and their names."),
+    click.option(
+        "storage",
+        "--storage-option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Credentials and the like for s3://, gs:// and az:// paths; repeatable.",
+    ),
+    debug,
+)
+
+
+def with_tables(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_tables):
+        command = option(command)
+    return command
+
+
+def arguments(storage: Sequence[str], datums: Any, labels: Any, fields: Any) -> dict[str, Any]:
+    """Arguments of the call behind a command."""
+    from .schemas.options import make_options
+
+    strange = [pair for pair in storage if "=" not in pair]
+    if strange:
+        raise click.BadParameter(f"{strange[0]!r} is not of the form key=value.")
+    return {
+        "options": make_options(**fields),
+        "datums": datums,
+        "labels": labels,
+        "storage_options": dict(pair.split("=", 1) for pair in storage) or None,
+    }
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], None] | None]:
+    """What to tell each step to: a line on a terminal's standard error, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("starting") as status:
+
+        def tell(step: str) -> None:
+            if step == "matching":
+                from .kernels.jit import is_compiled
+
+                if not is_compiled():
+                    console.print("compiling kernels once (a few seconds) ...", style="dim")
+            status.update(step)
+
+        yield tell

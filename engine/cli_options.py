@@ -1,0 +1,187 @@
+"""Command-line options made from the fields of ``Options``, so that both always agree.
+
+A field's type decides how it is written in a shell: a tuple is repeated or separated by commas, a
+mapping is repeated ``key=value``, a mapping to pairs ``name=low:high``. What was not given stays
+out, so that defaults keep following from the dialect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+
+import click
+import msgspec
+
+from .schemas.options import FIELDS, Options
+
+if TYPE_CHECKING:
+    # Generic in the types only: click 8.1 has no subscript at run time.
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType
+
+SHORT: dict[str, tuple[str, ...]] = {
+    "metrics": ("--metric",),
+    "iou_thresholds": ("--iou",),
+    "iou_thresholds_to_return": ("--iou-to-return",),
+    "score_thresholds": ("--score-threshold",),
+    "area_ranges": ("--area-range",),
+}
+"""Field -> other names for it in the shell, for what is mostly given one at a time."""
+
+_SIDES = re.compile(r"(predictions|ground_truths)=(?!=)")
+
+
+class Listed(_ParamType):
+    """One or several values separated by commas."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.name = f"{kind.__name__},..."
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return {"float": "X,...", "int": "N,..."}.get(self.kind.__name__, "NAME,...")
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[Any]:
+        pieces = [piece.strip() for piece in value.split(",")]
+        try:
+            return [self.kind(piece) for piece in pieces if piece]
+        except ValueError:
+            words = {float: "a number", int: "a whole number"}
+            wanted = words.get(self.kind, self.kind.__name__)
+            self.fail(f"{value!r} holds something that is not {wanted}.", param, ctx)
+
+
+class Pairs(_ParamType):
+    """``key=value``; several separated by commas if each of them has an equals sign."""
+
+    name = "key=value"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "KEY=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[tuple[str, Any]]:
+        return [self.pair(piece, param, ctx) for piece in separate(value)]
+
+    def pair(
+        self, piece: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """One key and its value."""
+        key, equals, value = piece.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            self.fail(f"{piece!r} is not of the form {self.name}.", param, ctx)
+        return key.strip(), value.strip()
+
+
+class Ranges(Pairs):
+    """``name=low:high``."""
+
+    name = "name=low:high"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "NAME=LOW:HIGH"
+
+    def pair(
+        self, piece: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """One name and its two ends."""
+        name, ends = super().pair(piece, param, ctx)
+        low, _, high = ends.partition(":")
+        try:
+            return name, (float(low), float(high))
+        except ValueError:
+            self.fail(f"{piece!r} is not of the form {self.name}.", param, ctx)
+
+
+def separate(text: str) -> list[str]:
+    """``a=1,b=2`` in two; ``chair, dining=chair`` in one, for the comma is part of a name."""
+    pieces = text.split(",")
+    return pieces if all("=" in piece for piece in pieces) else [text]
+
+
+def _joined(ctx: click.Context, param: click.Parameter, value: Sequence[list[Any]]) -> Any:
+    items = tuple(item for given in value for item in given)
+    return items or None
+
+
+def _mapping(ctx: click.Context, param: click.Parameter, value: Sequence[list[Any]]) -> Any:
+    return dict(pair for given in value for pair in given) or None
+
+
+def _conditions(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """One condition for both sides, or one per side; several on a side must all hold."""
+    sides: dict[str, list[str]] = {}
+    for given in value:
+        match = _SIDES.match(given)
+        side, condition = (match[1], given[match.end() :]) if match else ("", given)
+        sides.setdefault(side, []).append(condition)
+    if "" in sides and len(sides) > 1:
+        raise click.BadParameter(
+            "give one condition for both sides, or predictions=... and ground_truths=...",
+            ctx=ctx,
+            param=param,
+        )
+    joined = {side: _all_of(conditions) for side, conditions in sides.items()}
+    return joined.get("", joined) or None
+
+
+def _all_of(conditions: list[str]) -> str:
+    if len(conditions) == 1:
+        return conditions[0]
+    return " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _label_map(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """``van=car`` as often as there are labels to rename, or the path of one table."""
+    if len(value) == 1 and "=" not in value[0]:
+        return value[0]
+    return [piece for given in value for piece in separate(given)] or None
+
+
+_BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "where": (str, "CONDITION", _conditions),
+    "label_map": (str, "OLD=NEW|PATH", _label_map),
+}
+"""Fields whose type says too little: what each piece is, its metavar, and what joins them."""
+
+
+def generated() -> list[click.Option]:
+    """One click option per field of ``Options``, in the order of its fields."""
+    hints = get_type_hints(Options, include_extras=True)
+    return [_option(name, hints[name]) for name in FIELDS]
+
+
+def _option(name: str, hint: Any) -> click.Option:
+    base, *notes = get_args(hint)
+    meta = next((note for note in notes if isinstance(note, msgspec.Meta)), msgspec.Meta())
+    declared = [name, *SHORT.get(name, ()), f"--{name.replace('_', '-')}"]
+    said = meta.description or ""
+    if meta.examples:
+        said += f" E.g. {meta.examples[0]}"
+    return click.Option(declared, help=said, **_reading(name, base))
+
+
+def _reading(name: str, kind: Any) -> dict[str, Any]:
+    """How click is to read a field of that type."""
+    if name in _BY_FIELD:
+        piece, metavar, join = _BY_FIELD[name]
+        return {"type": piece, "multiple": True, "metavar": metavar, "callback": join}
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(part for part in get_args(kind) if part is not NoneType)
+    if get_origin(kind) is tuple:
+        return {"type": Listed(get_args(kind)[0]), "multiple": True, "callback": _joined}
+    if get_origin(kind) is dict:
+        values = get_args(kind)[1]
+        pairs = Ranges() if get_origin(values) is tuple else Pairs()
+        return {"type": pairs, "multiple": True, "callback": _mapping}
+    if kind is bool:
+        return {"is_flag": True, "default": None}
+    metavars = {int: "N", float: "X"}
+    return {"type": kind, "metavar": metavars.get(kind, "NAME")}

@@ -1,0 +1,162 @@
+"""What ``metrics``, ``schemas`` and ``check`` print."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .schemas.errors import OptionError, unknown
+from .schemas.results import FRAMES
+from .schemas.tables import TABLES
+
+if TYPE_CHECKING:
+    from .api import CheckReport
+
+_WIDTH = 80
+
+
+def metrics(table: pl.DataFrame, names: Sequence[str], task: str | None, form: str) -> str:
+    """The registry, or some of it.
+
+    Args:
+        table: what ``metrics_table()`` returns.
+        names: metrics to list; all if empty.
+        task: a task to keep to.
+        form: ``text``, ``json``, ``csv`` or ``markdown``.
+
+    Raises:
+        OptionError: no such metric or task.
+    """
+    table = _kept(table, "task", [task] if task else [], "task")
+    table = _kept(table, "name", names, "metric")
+    if form != "text":
+        return _as(table, form)
+    blocks = []
+    for row in table.iter_rows(named=True):
+        lines = [f"{row['name']}  ({row['task']}; {row['range']}, {_direction(row['better'])})"]
+        lines += _wrapped(row["definition"])
+        for name in ("averages", "options", "source"):
+            if row.get(name):
+                lines += _wrapped(f"{name}: {row[name]}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _direction(better: str) -> str:
+    return f"{better} is better" if better in ("higher", "lower") else "no direction"
+
+
+def schemas(names: Sequence[str], form: str) -> str:
+    """Columns of input tables and output frames.
+
+    Args:
+        names: tables and frames to list; all if empty.
+        form: ``text``, ``json``, ``csv`` or ``markdown``.
+
+    Raises:
+        OptionError: no such table or frame.
+    """
+    table = _kept(_all_columns(), "table", names, "table or frame")
+    if form != "text":
+        return _as(table, form)
+    blocks = []
+    for (task, name), rows in table.group_by("task", "table", maintain_order=True):
+        lines = [f"{name} ({'output' if task is None else f'input, task {task}'})"]
+        widths = [max(len(row[key] or "") for row in rows.to_dicts()) for key in ("column", "type")]
+        for row in rows.iter_rows(named=True):
+            start = f"  {row['column']:<{widths[0]}}  {row['type']:<{widths[1]}}  "
+            words = [word for word in (row["need"], row["about"]) if word]
+            if row["also"]:
+                words.append(f"Also: {row['also']}.")
+            lines += textwrap.wrap(
+                " ".join(words) or " ",
+                _WIDTH,
+                initial_indent=start,
+                subsequent_indent=" " * len(start),
+                drop_whitespace=True,
+            ) or [start.rstrip()]
+        blocks.append("\n".join(line.rstrip() for line in lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _all_columns() -> pl.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for table in TABLES:
+        for need, columns in (("Required.", table.required), ("", table.optional)):
+            rows += [
+                {
+                    "task": table.task,
+                    "table": table.side,
+                    "column": column.name,
+                    "type": column.kind,
+                    "need": need,
+                    "about": column.about,
+                    "also": ", ".join(column.aliases) or None,
+                }
+                for column in columns
+            ]
+    for frame, schema in FRAMES.items():
+        rows += [
+            {
+                "table": frame,
+                "column": name,
+                "type": "as input" if dtype is None else str(dtype),
+            }
+            for name, dtype in schema.items()
+        ]
+    keys = ("task", "table", "column", "type", "need", "about", "also")
+    return pl.DataFrame(rows, schema=dict.fromkeys(keys, pl.String))
+
+
+def checked(report: CheckReport, form: str) -> str:
+    """What ``check`` found, as text or JSON."""
+    if form == "json":
+        found = {
+            "ok": report.ok,
+            "rows": report.rows,
+            "recognised": report.recognised,
+            "notes": list(report.notes),
+        }
+        return json.dumps(found, indent=2, ensure_ascii=False)
+    lines = [f"{name}: {rows} rows" for name, rows in report.rows.items()]
+    for name, columns in report.recognised.items():
+        read = ", ".join(f"{mine} as {ours}" for mine, ours in columns.items() if mine != ours)
+        if read:
+            lines.append(f"{name}: read {read}")
+    lines += [f"note: {note}" for note in report.notes]
+    lines.append("ok" if report.ok else "not ok")
+    return "\n".join(lines)
+
+
+def _kept(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> pl.DataFrame:
+    """Rows of the given names, however they are capitalised, in the order of the names."""
+    if not names:
+        return table
+    known = {name.casefold(): name for name in table[column].unique(maintain_order=True)}
+    for name in names:
+        if name.casefold() not in known:
+            raise OptionError(unknown(kind, name, known.values()))
+    return pl.concat(
+        [table.filter(pl.col(column) == known[name.casefold()]) for name in dict.fromkeys(names)]
+    )
+
+
+def _as(table: pl.DataFrame, form: str) -> str:
+    if form == "csv":
+        return table.write_csv()
+    if form == "json":
+        return "[" + ",\n ".join(table.write_ndjson().splitlines()) + "]\n"
+    header = [table.columns, ["---"] * table.width]
+    rows = [["" if cell is None else str(cell) for cell in row] for row in table.iter_rows()]
+    return "".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n"
+        for row in (*header, *rows)
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
