@@ -85,8 +85,9 @@ def relabel(
             integers beside strings.
     """
     filled = {side: frame for side, frame in pairs.items() if frame.height}
-    mapping = _fitting(mapping, filled)
-    outcome = {side: apply_label_map(mapping, frame) for side, frame in filled.items()}
+    fitted = {side: _fitting(mapping, side, filled) for side in filled}
+    _check_fit(mapping, fitted, filled)
+    outcome = {side: apply_label_map(fitted[side], frame) for side, frame in filled.items()}
     _check_kinds(outcome)
     target = _widest(
         [frame.schema["new_label_value"] for frame in outcome.values()] or [pl.Int64()]
@@ -97,22 +98,40 @@ def relabel(
     return outcome, _unused(mapping, list(filled.values()))
 
 
-def _fitting(mapping: pl.DataFrame, filled: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The map in the labels' own type; digits written as text become integers where labels are."""
+def _fitting(mapping: pl.DataFrame, side: str, filled: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The entries a side can use: a map written as text holds integers where its labels are.
+
+    New labels become integers too, unless some side holds strings.
+    """
+    kinds = {role: dtypes.kind_of(frame.schema["label_value"]) for role, frame in filled.items()}
+    if dtypes.kind_of(mapping.schema["label_value"]) == kinds[side]:
+        return mapping
+    if kinds[side] == "strings":
+        return mapping.clear()
+    whole = r"^-?[0-9]{1,18}$"
+    mapping = mapping.filter(pl.col("label_value").str.contains(whole)).with_columns(
+        pl.col("label_value").cast(pl.Int64)
+    )
+    new = mapping["new_label_value"]
+    if "strings" in kinds.values() or new.dtype != pl.String or not new.str.contains(whole).all():
+        return mapping
+    return mapping.with_columns(new.cast(pl.Int64))
+
+
+def _check_fit(
+    mapping: pl.DataFrame,
+    fitted: Mapping[str, pl.DataFrame],
+    filled: Mapping[str, pl.DataFrame],
+) -> None:
+    """Refuse a map of which no side can use an entry."""
+    if not fitted or not mapping.height or any(frame.height for frame in fitted.values()):
+        return
     kind = dtypes.kind_of(mapping.schema["label_value"])
-    kinds = {side: dtypes.kind_of(frame.schema["label_value"]) for side, frame in filled.items()}
-    if not kinds or kind in kinds.values():
-        return mapping
-    for name in ("label_value", "new_label_value"):
-        if mapping.schema[name] == pl.String and mapping[name].str.contains(r"^-?[0-9]+$").all():
-            mapping = mapping.with_columns(pl.col(name).cast(pl.Int64))
-    if mapping.schema["label_value"] != pl.String:
-        return mapping
-    side = next(iter(filled))
+    held = next(iter(filled.values()))["label_value"]
     raise InputError(
         f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but the"
-        f" tables hold {kinds[side]} ({listing(filled[side]['label_value'].to_list(), most=3)})."
-        " Write the labels in the tables' type."
+        f" tables hold {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). Write the"
+        " labels in the tables' type."
     )
 
 

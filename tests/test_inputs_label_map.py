@@ -1,0 +1,194 @@
+"""Label maps in every form, and what they do to labels of both sides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from small_tables import ground_truths, kinds, load, note, predictions, refusal
+
+from evalengine.inputs.label_map import read_label_map
+from evalengine.inputs.relabel import apply_label_map, relabel
+from evalengine.schemas.errors import InputError, OptionError
+
+ANY_KEY = [(None, "van", None, "car"), (None, "truck", None, "car")]
+WITH_KEY = [("class", "van", "kind", "car"), (None, "truck", None, "car")]
+
+FORMS: list[tuple[Any, list[tuple[Any, ...]]]] = [
+    ({"van": "car", "truck": "car"}, ANY_KEY),
+    ([("van", "car"), ["truck", "car"]], ANY_KEY),
+    (["van=car", "truck = car"], ANY_KEY),
+    ({("class", "van"): ("kind", "car"), "truck": "car"}, WITH_KEY),
+    ([[["class", "van"], ["kind", "car"]], ["truck", "car"]], WITH_KEY),
+    (["class:van=kind:car", "truck=car"], WITH_KEY),
+    ("van=car", ANY_KEY[:1]),
+    ({1: 2, 3: 2}, [(None, 1, None, 2), (None, 3, None, 2)]),
+    ({("class", "van"): "car"}, [("class", "van", None, "car")]),
+    ({"van": ("kind", "car")}, [(None, "van", "kind", "car")]),
+]
+
+
+@pytest.mark.parametrize(("form", "rows"), FORMS)
+def test_every_form_is_one_table(form: Any, rows: list[tuple[Any, ...]]) -> None:
+    frame = read_label_map(form)
+    assert frame.columns == ["label_key", "label_value", "new_label_key", "new_label_value"]
+    assert frame.rows() == rows
+    assert frame.schema["label_key"] == pl.String
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", "object.json", "pairs.json"])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_files_hold_label_maps_too(suffix: str, keyed: bool, tmp_path: Path) -> None:
+    path = tmp_path / f"map{suffix}"
+    table = pl.DataFrame({"label_value": ["van", "truck"], "new_label_value": ["car", "car"]})
+    rows = ANY_KEY
+    if keyed:
+        table = table.with_columns(
+            label_key=pl.Series(["class", None]), new_label_key=pl.Series(["kind", None])
+        )
+        rows = WITH_KEY
+    if suffix == ".csv":
+        table.write_csv(path)
+    elif suffix == ".parquet":
+        table.write_parquet(path)
+    elif suffix == ".json":
+        path.write_text(json.dumps(table.to_dicts()))
+    elif suffix == "pairs.json":
+        pairs = [["van", "car"], ["truck", "car"]]
+        path.write_text(
+            json.dumps([[["class", "van"], ["kind", "car"]], pairs[1]] if keyed else pairs)
+        )
+    elif keyed:
+        pytest.skip("an object has no keys")
+    else:
+        path.write_text(json.dumps({"van": "car", "truck": "car"}))
+    assert read_label_map(path).rows() == rows
+    assert read_label_map(str(path)).rows() == rows
+
+
+def test_a_table_in_memory_is_a_label_map() -> None:
+    table = pl.DataFrame({"label_value": [1, 2], "new_label_value": ["a", "b"]})
+    assert read_label_map(table).rows() == [(None, 1, None, "a"), (None, 2, None, "b")]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        (["van"], "does not say what becomes what"),
+        (["=car"], "does not say what becomes what"),
+        ([("a", "b", "c")], "is no pair of labels"),
+        ({"van": 1.5}, "neither a value nor"),
+        ({"van": True}, "neither a value nor"),
+        ({"van": ("a", "b", "c")}, "neither a value nor"),
+        ({"van": "car", 3: "bus"}, "partly strings, partly integers"),
+        ({"van": "car", "bus": 3}, "new labels are partly strings"),
+    ],
+)
+def test_forms_that_say_nothing_are_refused(form: Any, words: str) -> None:
+    with pytest.raises(OptionError, match=words) as caught:
+        read_label_map(form)
+    if "partly" not in words:
+        assert "Write {'van': 'car'}" in str(caught.value)
+
+
+def test_one_label_mapped_to_two_is_refused() -> None:
+    with pytest.raises(InputError, match="'van' is mapped to several labels: 'car', 'bus'"):
+        read_label_map(["van=car", "van=bus"])
+    assert read_label_map(["van=car", "van=car"]).height == 1
+
+
+def test_a_table_without_the_columns_is_refused() -> None:
+    with pytest.raises(InputError, match="column 'new_label_value' is missing"):
+        read_label_map(pl.DataFrame({"label_value": ["a"], "new_label": ["b"]}))
+
+
+def test_a_table_with_holes_is_refused() -> None:
+    with pytest.raises(InputError, match="1 row without a label_value"):
+        read_label_map(pl.DataFrame({"label_value": ["a", None], "new_label_value": ["b", "c"]}))
+
+
+def pairs(*rows: tuple[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=["label_key", "label_value"], orient="row")
+
+
+def test_an_entry_with_the_key_wins_over_one_for_any_key() -> None:
+    mapping = read_label_map({"van": "car", ("class", "van"): ("kind", "bus")})
+    frame = apply_label_map(mapping, pairs(("class", "van"), ("other", "van"), ("class", "dog")))
+    assert frame.rows() == [
+        ("class", "van", "kind", "bus"),
+        ("other", "van", "other", "car"),
+        ("class", "dog", "class", "dog"),
+    ]
+
+
+def test_integers_written_as_text_are_integers_where_the_labels_are() -> None:
+    both, _ = relabel(read_label_map(["1=2"]), {"predictions": pairs(("label", 1), ("label", 5))})
+    assert both["predictions"].rows() == [("label", 1, "label", 2), ("label", 5, "label", 5)]
+
+
+def test_integers_written_as_text_reach_the_side_that_holds_them() -> None:
+    ours = predictions(label_value=[17, 18, 17])
+    frames = load(ours, label_map=["17=cat", "18=dog"])
+    assert frames.predictions["label_value"].to_list() == ["cat", "dog", "cat"]
+
+
+def test_both_sides_are_mapped_and_then_meet() -> None:
+    ours = predictions(label_value=["van", "dog", "van"])
+    frames = load(ours, label_map={"van": "cat"})
+    assert kinds(frames) == set()
+    assert frames.label_map is not None
+    assert frames.label_map["predictions"].rows() == [
+        ("label", "dog", "label", "dog"),
+        ("label", "van", "label", "cat"),
+    ]
+    assert frames.predictions["label_value"].to_list() == ["van", "dog", "van"]
+
+
+def test_a_key_may_change_so_that_sides_meet() -> None:
+    theirs = ground_truths(label_key=["class"] * 3)
+    mapping = {("label", "cat"): ("class", "cat"), ("label", "dog"): ("class", "dog")}
+    frames = load(theirs=theirs, label_map=mapping)
+    assert frames.label_map is not None
+    assert frames.label_map["predictions"]["new_label_key"].to_list() == ["class", "class"]
+
+
+def test_mapped_labels_that_nobody_has_are_told_with_the_nearest() -> None:
+    frames = load(label_map={"catt": "dog"})
+    assert note(frames, "label_map_unused") == (
+        "label_map: no side has the label 'catt'. Did you mean 'cat'?"
+    )
+
+
+def test_a_map_of_another_type_is_refused() -> None:
+    message = refusal(label_map={1: 2})
+    assert "it maps integers (1), but the tables hold strings ('cat', 'dog')" in message
+
+
+def test_a_map_brings_integers_and_strings_together() -> None:
+    ours = predictions(label_value=[17, 18, 17])
+    frames = load(ours, label_map={17: "cat", 18: "dog"})
+    assert frames.predictions["label_value"].to_list() == ["cat", "dog", "cat"]
+    assert frames.ground_truths["label_value"].to_list() == ["cat", "dog", "cat"]
+    assert frames.label_map is None
+    assert frames.predictions.columns == predictions().columns
+    assert kinds(frames) == set()
+
+
+def test_a_map_that_leaves_integers_beside_strings_is_refused() -> None:
+    ours = predictions(label_value=[17, 18, 17])
+    message = refusal(ours, label_map={17: "cat"})
+    assert "it turns integers into strings, but 1 label is not mapped: 18" in message
+
+
+def test_a_map_of_the_wrong_side_is_refused() -> None:
+    ours = predictions(label_value=[17, 18, 17])
+    assert "they can never be equal" in refusal(ours, label_map={"cat": "dog"})
+
+
+def test_declared_labels_are_mapped_too() -> None:
+    frames = load(labels=["cat", "dog", "van"], label_map={"van": "cat"})
+    assert frames.label_map is not None
+    assert frames.label_map["labels"]["new_label_value"].to_list() == ["cat", "dog", "cat"]

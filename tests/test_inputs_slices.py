@@ -1,0 +1,110 @@
+"""Slice columns: found, constant within a datum, crossed, null where a datum has none."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from small_tables import ground_truths, kinds, load, note, predictions, refusal
+
+DATUMS = pl.DataFrame(
+    {"datum_id": [2, 1, 3], "weather": ["sun", "rain", "rain"], "camera": [7, 8, None]}
+)
+
+
+def test_without_by_there_are_no_slices() -> None:
+    assert load(datums=DATUMS).slices is None
+
+
+def test_slices_come_from_the_datums_by_ascending_id() -> None:
+    slices = load(datums=DATUMS, by=("weather", "camera")).slices
+    assert slices is not None
+    assert slices.rows() == [(1, "rain", "8"), (2, "sun", "7"), (3, "rain", None)]
+    assert slices.schema == {"datum_id": pl.Int64, "weather": pl.String, "camera": pl.String}
+
+
+def test_crossed_slices_join_their_values() -> None:
+    frames = load(datums=DATUMS, by=("weather*camera",))
+    assert frames.slices is not None
+    assert frames.slices.rows() == [(1, "rain*8"), (2, "sun*7"), (3, None)]
+    assert note(frames, "datums_without_slice") == "1 datum without a value of 'weather*camera': 3."
+
+
+def test_slices_of_several_tables_are_crossed() -> None:
+    frames = load(
+        predictions(model=["a", "a", "b"]),
+        ground_truths(city=["x", "x", "y"]),
+        datums=DATUMS,
+        by=("model*city*weather", "city"),
+    )
+    assert frames.slices is not None
+    assert frames.slices.rows() == [(1, "a*x*rain", "x"), (2, "b*y*sun", "y"), (3, None, None)]
+    assert "model" not in frames.predictions.columns
+    assert "city" not in frames.ground_truths.columns
+
+
+def test_the_datums_win_over_the_sides() -> None:
+    frames = load(predictions(weather=["fog"] * 3), datums=DATUMS, by=("weather",))
+    assert frames.slices is not None
+    assert frames.slices["weather"].to_list() == ["rain", "sun", "rain"]
+
+
+def test_a_datum_of_one_side_without_value_has_null() -> None:
+    frames = load(predictions(weather=["fog"] * 3, datum_id=[1, 1, 1]), by=("weather",))
+    assert frames.slices is not None
+    assert frames.slices.rows() == [(1, "fog"), (2, None)]
+    assert note(frames, "datums_without_slice") == "1 datum without a value of 'weather': 2."
+
+
+def test_canonical_columns_slice_too_and_stay() -> None:
+    frames = load(predictions(dataset=["d1", "d1", "d2"]), by=("dataset",))
+    assert frames.slices is not None
+    assert frames.slices["dataset"].to_list() == ["d1", "d2"]
+    assert "dataset" in frames.predictions.columns
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [([True, True, False], ["true", "false"]), ([1.5, 1.5, 2.0], ["1.5", "2.0"])],
+)
+def test_slice_values_are_strings(values: list[object], texts: list[str]) -> None:
+    frames = load(predictions(mark=values), by=("mark",))
+    assert frames.slices is not None
+    assert frames.slices["mark"].to_list() == texts
+
+
+def test_columns_that_vary_within_a_datum_are_refused() -> None:
+    message = refusal(predictions(weather=["rain", "sun", "sun"]), by=("weather",))
+    assert "column 'weather' of the predictions is not constant within a datum" in message
+    assert "1 datum has several values, the first is 1 with 'rain', 'sun'" in message
+
+
+def test_a_value_and_a_null_in_one_datum_vary() -> None:
+    message = refusal(predictions(weather=["rain", None, "sun"]), by=("weather",))
+    assert "'rain', None" in message
+
+
+def test_an_unknown_slice_column_answers_with_the_nearest() -> None:
+    message = refusal(datums=DATUMS, by=("wether",))
+    assert "no slice column 'wether'" in message
+    assert "Did you mean 'weather'?" in message
+    assert "(in 'camera*wether')" in refusal(datums=DATUMS, by=("camera*wether",))
+
+
+def test_lists_are_no_slices() -> None:
+    assert "slices need plain values" in refusal(predictions(tags=[["a"]] * 3), by=("tags",))
+
+
+def test_the_same_entry_twice_is_one() -> None:
+    slices = load(datums=DATUMS, by=("weather", "weather")).slices
+    assert slices is not None
+    assert slices.columns == ["datum_id", "weather"]
+
+
+def test_complete_slices_need_no_note() -> None:
+    assert "datums_without_slice" not in kinds(load(datums=DATUMS, by=("weather",)))
+
+
+def test_where_leaves_slices_of_the_datums_that_stay() -> None:
+    frames = load(datums=DATUMS, by=("weather",), where="weather = 'rain'")
+    assert frames.slices is not None
+    assert frames.slices.rows() == [(1, "rain"), (3, "rain")]
