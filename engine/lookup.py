@@ -78,7 +78,7 @@ def one_value(
         raise ResultError(unknown("metric of this scorecard", metric, known))
     for name, wanted in _by_value(filters, labels).items():
         if name not in KEYS:
-            raise ResultError(unknown("column to choose a number by", name, (*KEYS, "label_name")))
+            raise ResultError(_no_such_column(name))
         kept = rows.filter(_matches(rows, name, wanted))
         if not kept.height:
             raise ResultError(_nothing_left(rows, labels, metric, name, wanted))
@@ -108,6 +108,15 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
             f" {_listed(values)}."
         )
     return {**chosen, "label_value": values[0]}
+
+
+def _no_such_column(name: str) -> str:
+    columns = (*KEYS, "label_name")
+    said = unknown("column to choose a number by", name, columns)
+    parts = [column for column in columns if name.casefold() in column.split("_")]
+    if parts and "Did you mean" not in said:
+        return f"{said} Did you mean {' or '.join(map(repr, parts))}?"
+    return said
 
 
 def _matches(rows: pl.DataFrame, name: str, wanted: Any) -> pl.Expr:

@@ -1,0 +1,207 @@
+"""Scorecards: frames on demand, value() and what it says when it cannot answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fabricated
+import numpy as np
+import polars as pl
+import pytest
+
+from evalengine.schemas.errors import ResultError
+from evalengine.schemas.options import make_options
+from evalengine.schemas.results import FRAMES, frame_schema
+from evalengine.scorecard import Scorecard
+
+
+def bare(**more: Any) -> Scorecard:
+    given: dict[str, Any] = {
+        "task": "detection",
+        "dialect": "standard",
+        "options": make_options(),
+        "frames": {},
+        "labels": fabricated.labels_of([("label", 1, "cat")], pl.Int64()),
+        "run": {},
+    }
+    return Scorecard(**{**given, **more})
+
+
+class TestFrames:
+    def test_made_once_and_only_when_asked_for(self) -> None:
+        calls = []
+
+        def make() -> pl.DataFrame:
+            calls.append("metrics")
+            return fabricated.frame("metrics", fabricated.aggregates())
+
+        card = bare(frames={"metrics": make})
+        assert calls == []
+        first = card.metrics
+        assert card.metrics is first
+        assert calls == ["metrics"]
+
+    @pytest.mark.parametrize("name", list(FRAMES))
+    def test_not_asked_for_is_empty_with_the_contracts_columns(self, name: str) -> None:
+        frame = getattr(bare(), name)
+        assert frame.height == 0
+        assert dict(frame.schema) == frame_schema(name, label=pl.Int64())
+
+    def test_unknown_frame(self) -> None:
+        with pytest.raises(ResultError, match="'metrics'"):
+            bare().frame("metrix")
+        with pytest.raises(ResultError, match="'curves'"):
+            bare(frames={"curve": pl.DataFrame})
+
+    def test_run_may_be_made_later(self) -> None:
+        calls = []
+
+        def run() -> dict[str, Any]:
+            calls.append(1)
+            return {"seconds": 1}
+
+        card = bare(run=run)
+        assert calls == []
+        assert card.run == {"seconds": 1} == card.run
+        assert calls == [1]
+
+
+class TestValue:
+    card = fabricated.card(
+        [
+            *fabricated.aggregates(),
+            *fabricated.aggregates(shift=-0.1, slice="weather", slice_value="rain"),
+            *fabricated.of_label("cat", 0.8),
+            *fabricated.of_label("owl", None, support=0),
+            *(
+                {
+                    "metric": "F1",
+                    "label_key": "label",
+                    "average": average,
+                    "iou_threshold": 0.5,
+                    "score_threshold": 0.3,
+                    "value": value,
+                }
+                for average, value in (("macro", 0.31), ("micro", 0.32))
+            ),
+            {"metric": "Counts", "label_key": "label", "statistic": "tp", "value": 3.0},
+            {"metric": "Counts", "label_key": "label", "statistic": "fp", "value": 4.0},
+        ],
+        labels=[("label", "cat", "Felis catus"), ("label", "owl", None)],
+    )
+
+    def test_prefers_the_aggregate_and_the_whole_set(self) -> None:
+        assert self.card.value("mAR") == 0.6
+        assert self.card.value("mAP", iou_threshold=0.5) == 0.7
+
+    def test_filters_by_any_column(self) -> None:
+        assert self.card.value("mAR", slice="weather", slice_value="rain") == 0.5
+        assert self.card.value("AP", label_value="cat", iou_threshold=0.75) == 0.75
+        assert self.card.value("AR", label_key="label", label_value="cat") == pytest.approx(0.82)
+        assert self.card.value("Counts", statistic="fp") == 4.0
+
+    def test_label_name_stands_for_its_value(self) -> None:
+        assert self.card.value("APAveragedOverIOUs", label_name="Felis catus") == 0.8
+        with pytest.raises(ResultError, match="Did you mean 'Felis catus'"):
+            self.card.value("AP", label_name="felis catu")
+
+    def test_floats_within_a_tolerance(self) -> None:
+        assert self.card.value("F1", score_threshold=0.1 + 0.2) == 0.31
+        assert self.card.value("mAP", iou_threshold=0.5 + 5e-10) == 0.7
+        with pytest.raises(ResultError, match=r"iou_threshold is 0\.5, 0\.75"):
+            self.card.value("mAP", iou_threshold=0.5 + 1e-8)
+
+    def test_numpy_numbers_are_numbers(self) -> None:
+        assert self.card.value("mAP", iou_threshold=np.float32(0.75)) == 0.4
+
+    def test_macro_before_micro(self) -> None:
+        assert self.card.value("F1") == 0.31
+        assert self.card.value("F1", average="micro") == 0.32
+
+    def test_undefined_is_none(self) -> None:
+        assert self.card.value("AR", label_value="owl") is None
+
+    def test_none_means_null(self) -> None:
+        assert self.card.value("mAR", slice=None) == 0.6
+        with pytest.raises(ResultError, match="label_value=None"):
+            self.card.value("AR", label_value=None)
+
+    def test_ambiguity_names_the_column_and_its_values(self) -> None:
+        with pytest.raises(ResultError, match=r"mAP has 2 .*iou_threshold= 0\.5, 0\.75"):
+            self.card.value("mAP")
+        with pytest.raises(ResultError, match="label_value= 'cat', 'owl'"):
+            self.card.value("AR")
+
+    def test_unknown_metric_filter_and_value(self) -> None:
+        with pytest.raises(ResultError, match="Did you mean 'mAP'"):
+            self.card.value("map")
+        with pytest.raises(ResultError, match="Did you mean 'iou_threshold'"):
+            self.card.value("mAP", iou=0.5)
+        with pytest.raises(ResultError, match=r"label_value='kat'.*'cat', 'owl'.*mean 'cat'"):
+            self.card.value("AR", label_value="kat")
+
+    def test_the_filter_that_excluded_everything_is_the_one_named(self) -> None:
+        with pytest.raises(ResultError, match=r"iou_threshold=0\.6.*0\.5, 0\.75"):
+            self.card.value("AP", label_value="cat", iou_threshold=0.6)
+
+    def test_nothing_at_all(self) -> None:
+        with pytest.raises(ResultError, match="no numbers"):
+            bare().value("mAP")
+
+
+class TestValueOfCoco:
+    rows = tuple(
+        {"metric": "mAR", "label_key": "label", "area": area, "max_detections": cap, "value": value}
+        for area, cap, value in (
+            ("small", 100, 0.1),
+            ("all", 1, 0.2),
+            ("all", 100, 0.4),
+            ("all", 10, 0.3),
+        )
+    )
+
+    def test_all_areas_and_the_largest_cap(self) -> None:
+        card = fabricated.card(self.rows)
+        assert card.value("mAR") == 0.4
+        assert card.value("mAR", max_detections=10) == 0.3
+        assert card.value("mAR", area="small") == 0.1
+
+    def test_no_cap_is_the_largest(self) -> None:
+        card = fabricated.card([*self.rows, {**self.rows[1], "max_detections": None, "value": 0.5}])
+        assert card.value("mAR") == 0.5
+
+    def test_names_of_numbered_labels(self) -> None:
+        card = fabricated.card(
+            fabricated.of_label(17, 0.5), label=pl.Int64(), labels=[("label", 17, "cat")]
+        )
+        assert card.value("AR", label_value=17) == card.value("AR", label_name="cat") == 0.52
+        with pytest.raises(ResultError, match="Write label_name='cat'"):
+            card.value("AR", label_value="cat")
+
+    def test_several_label_keys_are_ambiguous(self) -> None:
+        card = fabricated.card([*fabricated.aggregates("a"), *fabricated.aggregates("b")])
+        with pytest.raises(ResultError, match="label_key= 'a', 'b'"):
+            card.value("mAR")
+        assert card.value("mAR", label_key="b") == 0.6
+
+
+class TestExports:
+    def test_a_shape_that_is_not_there_says_who_has_it(self) -> None:
+        with pytest.raises(ResultError, match=r"to_coco\(\).*detection"):
+            bare().to_coco()
+
+    def test_a_shape_is_called_with_the_card(self) -> None:
+        card = bare(exports={"coco": lambda card: ("coco", card)})
+        assert card.to_coco() == ("coco", card)
+
+    def test_coco_of_frames_alone(self) -> None:
+        card = fabricated.card(TestValueOfCoco.rows, dialect="coco")
+        found = card.to_coco()
+        assert dict(zip(found["names"], found["stats"], strict=True)) == {
+            "AR1": 0.2,
+            "AR10": 0.3,
+            "AR100": 0.4,
+            "ARsmall": 0.1,
+        }
+        with pytest.raises(ResultError):
+            found["precision"]

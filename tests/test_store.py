@@ -1,0 +1,272 @@
+"""Results on disk: what is written comes back, and never half of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import fabricated
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+from evalengine import store
+from evalengine.schemas.errors import ResultError
+
+CURVES = [
+    {
+        "curve": "PrecisionRecallCurve",
+        "label_key": "label",
+        "label_value": "cat",
+        "iou_threshold": 0.5,
+        "score_threshold": 0.05,
+        "tp": 1,
+        "fp": 2,
+    }
+]
+
+
+@pytest.fixture
+def card() -> ee.Scorecard:
+    return fabricated.card(
+        curves=CURVES, notes=("one note",), options={"iou_thresholds": [0.5, 0.75], "by": "weather"}
+    )
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+class TestRoundTrip:
+    def test_everything_comes_back(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        folder = card.save(tmp_path / "deep" / "run")
+        assert folder == (tmp_path / "deep" / "run").resolve()
+        back = ee.load(folder)
+        assert back.frames == card.frames == ("metrics", "curves")
+        for name in card.frames:
+            assert_frame_equal(back.frame(name), card.frame(name))
+        assert_frame_equal(back.labels, card.labels)
+        for name in ("task", "dialect", "options", "run", "notes", "primary", "directions"):
+            assert getattr(back, name) == getattr(card, name), name
+        assert back.value("mAP", iou_threshold=0.5) == 0.7
+        assert repr(back) == repr(card)
+
+    def test_integer_labels_stay_integers(self, tmp_path: Path) -> None:
+        made = fabricated.card(fabricated.of_label(3, 0.5), label=pl.Int32())
+        back = ee.load(made.save(tmp_path / "run"))
+        assert back.metrics.schema["label_value"] == pl.Int32
+        assert back.examples.schema["label_value"] == pl.Int32
+        assert back.value("AR", label_value=3) == 0.52
+
+    def test_frames_are_read_when_asked_for(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        folder = card.save(tmp_path / "run")
+        back = ee.load(folder)
+        (folder / "curves.parquet").unlink()
+        assert back.metrics.height
+        with pytest.raises(ResultError, match=r"curves\.parquet"):
+            _ = back.curves
+
+    def test_run_json_is_for_people_too(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        run = json.loads((card.save(tmp_path / "run") / "run.json").read_text())
+        assert run["inputs"]["predictions"]["rows"] == 3
+        assert run["options"]["iou_thresholds"] == [0.5, 0.75]
+        assert run["versions"] == {"evalengine": "0"}
+        assert run["notes"] == ["one note"]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("label_map", {"van": "car"}),
+            ("label_map", {("a", "van"): ("b", "car"), ("a", "bus"): ("b", "car")}),
+            ("label_map", {3: 1}),
+            ("label_map", ["van=car"]),
+            ("label_map", "map.json"),
+            ("area_ranges", {"small": (0.0, 1024.0), "large": (1024.0, math.inf)}),
+            ("where", {"predictions": "score > 0.1"}),
+        ],
+    )
+    def test_options_come_back(self, name: str, value: Any, tmp_path: Path) -> None:
+        made = fabricated.card(options={name: value})
+        back = ee.load(made.save(tmp_path / "run"))
+        assert getattr(back.options, name) == value
+        assert back.options == made.options
+
+    def test_a_label_map_table_comes_back(self, tmp_path: Path) -> None:
+        table = pl.DataFrame({"label_value": ["van"], "new_label_value": ["car"]})
+        made = fabricated.card(options={"label_map": table})
+        assert_frame_equal(ee.load(made.save(tmp_path / "run")).options.label_map, table)
+
+    def test_an_export_of_a_loaded_card(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        assert ee.load(card.save(tmp_path / "run")).to_valor() == card.to_valor() != []
+
+
+class TestTarget:
+    def test_an_earlier_result_is_kept_unless_told(
+        self, card: ee.Scorecard, tmp_path: Path
+    ) -> None:
+        card.save(tmp_path / "run")
+        other = fabricated.card(fabricated.aggregates(shift=0.1))
+        with pytest.raises(ResultError, match="overwrite"):
+            other.save(tmp_path / "run")
+        assert ee.load(tmp_path / "run").value("mAR") == 0.6
+        other.save(tmp_path / "run", overwrite=True)
+        back = ee.load(tmp_path / "run")
+        assert back.value("mAR") == 0.7
+        assert back.frames == ("metrics",)
+        assert names(tmp_path) == {"run"}
+
+    def test_over_itself(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        back = ee.load(card.save(tmp_path / "run"))
+        back.save(tmp_path / "run", overwrite=True)
+        assert_frame_equal(ee.load(tmp_path / "run").curves, card.curves)
+
+    def test_something_else_is_never_replaced(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        (tmp_path / "home").mkdir()
+        (tmp_path / "home" / "thesis.txt").write_text("dear")
+        (tmp_path / "json").mkdir()
+        (tmp_path / "json" / "run.json").write_text('{"kind": "another program\'s"}')
+        (tmp_path / "file").write_text("dear")
+        for name in ("home", "json", "file"):
+            with pytest.raises(ResultError, match="cannot write"):
+                card.save(tmp_path / name, overwrite=True)
+        assert (tmp_path / "home" / "thesis.txt").read_text() == "dear"
+        assert names(tmp_path) == {"home", "json", "file"}
+
+    def test_an_empty_folder_will_do(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        (tmp_path / "run").mkdir()
+        assert ee.load(card.save(tmp_path / "run")).value("mAR") == 0.6
+
+    def test_a_link_is_followed(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        card.save(tmp_path / "monday")
+        (tmp_path / "latest").symlink_to("monday")
+        card.save(tmp_path / "latest", overwrite=True)
+        assert (tmp_path / "latest").is_symlink()
+        assert names(tmp_path) == {"monday", "latest"}
+
+    @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+    def test_a_folder_that_cannot_be_written(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        tmp_path.chmod(0o500)
+        with pytest.raises(ResultError, match="no writable folder"):
+            card.save(tmp_path / "run")
+
+    def test_below_a_file(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ResultError, match="no writable folder"):
+            card.save(tmp_path / "file" / "run")
+
+
+class TestAllOrNothing:
+    """Whatever fails on the way, the target is as it was and nothing is left beside it."""
+
+    def failing(self, monkeypatch: pytest.MonkeyPatch, what: str, after: int) -> None:
+        whole = getattr(store, what)
+        left = [after]
+
+        def broken(*args: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(28, "No space left on device")
+            return whole(*args)
+
+        monkeypatch.setattr(store, what, broken)
+
+    @pytest.mark.parametrize("after", range(5))
+    def test_the_disk_is_full(
+        self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+    ) -> None:
+        fabricated.card(fabricated.aggregates(shift=0.1)).save(tmp_path / "run")
+        before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+        self.failing(monkeypatch, "_sync", after)
+        with pytest.raises(ResultError, match="No space left"):
+            card.save(tmp_path / "run", overwrite=True)
+        assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+        assert names(tmp_path) == {"run"}
+
+    def test_the_rename_fails(
+        self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        card.save(tmp_path / "run")
+        rename = Path.rename
+
+        def broken(path: Path, target: Path) -> Path:
+            if path.name.endswith(".new"):
+                raise OSError(5, "Input/output error")
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "rename", broken)
+        with pytest.raises(ResultError, match="Input/output error"):
+            fabricated.card([]).save(tmp_path / "run", overwrite=True)
+        assert ee.load(tmp_path / "run").value("mAR") == 0.6
+        assert names(tmp_path) == {"run"}
+
+    def test_an_interruption_leaves_nothing(
+        self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(path: Path) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(store, "_sync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            card.save(tmp_path / "run")
+        assert names(tmp_path) == set()
+
+    def test_a_frame_that_fails_touches_nothing(self, tmp_path: Path) -> None:
+        def broken() -> pl.DataFrame:
+            raise RuntimeError("a bug")
+
+        card = fabricated.card()
+        card._providers["curves"] = broken
+        with pytest.raises(RuntimeError, match="a bug"):
+            card.save(tmp_path / "run")
+        assert names(tmp_path) == set()
+
+
+class TestBadFolders:
+    def test_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultError, match="not there"):
+            ee.load(tmp_path / "nowhere")
+
+    def test_no_result(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultError, match=r"no run\.json"):
+            ee.load(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("{", "cannot be read"),
+            ("[]", "another program's"),
+            ('{"kind": "other"}', "another program's"),
+            ('{"kind": "evalengine result", "format": 99}', "result format 99"),
+            ('{"kind": "evalengine result", "format": 1}', "incomplete"),
+        ],
+    )
+    def test_a_strange_run_json(self, text: str, words: str, tmp_path: Path) -> None:
+        (tmp_path / "run.json").write_text(text)
+        with pytest.raises(ResultError, match=words):
+            ee.load(tmp_path)
+
+    def test_a_part_is_missing(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        folder = card.save(tmp_path / "run")
+        (folder / "metrics.parquet").unlink()
+        with pytest.raises(ResultError, match=r"half-written.*metrics\.parquet is missing"):
+            ee.load(folder)
+
+    def test_a_part_is_cut_short(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        folder = shutil.copytree(card.save(tmp_path / "run"), tmp_path / "copy")
+        whole = (folder / "curves.parquet").read_bytes()
+        (folder / "curves.parquet").write_bytes(whole[:-10])
+        with pytest.raises(ResultError, match=r"half-written.*curves\.parquet has"):
+            ee.load(folder)
+
+    def test_an_option_of_another_version(self, card: ee.Scorecard, tmp_path: Path) -> None:
+        folder = card.save(tmp_path / "run")
+        run = json.loads((folder / "run.json").read_text())
+        run["options"]["wheather"] = 1
+        (folder / "run.json").write_text(json.dumps(run))
+        with pytest.raises(ResultError, match="'wheather' is not a known option"):
+            ee.load(folder)
