@@ -6,7 +6,6 @@ exits with 2 on those and with 3 on anything else.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -35,11 +34,21 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
 
     Case is ignored when looking for the nearest.
     """
-    by_folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), by_folded, n=n, cutoff=0.5)
+    # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
+    from rapidfuzz.distance import OSA
+    from rapidfuzz.process import extract
+
+    names = list(known)
+    near = extract(
+        word.casefold(),
+        [name.casefold() for name in names],
+        scorer=OSA.normalized_similarity,
+        score_cutoff=0.5,
+        limit=n,
+    )
     if not near:
         return ""
-    return " Did you mean " + " or ".join(repr(by_folded[name]) for name in near) + "?"
+    return " Did you mean " + " or ".join(repr(names[index]) for _, _, index in near) + "?"
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:

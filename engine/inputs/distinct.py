@@ -22,7 +22,10 @@ def distinct(values: pl.Series) -> pl.Series:
         return runs.drop_nulls().unique().sort()
     low, flags = marks
     found = np.flatnonzero(flags)
-    return pl.Series(values.name, found + low if low else found, dtype=values.dtype)
+    if low:
+        unsigned = values.dtype.is_unsigned_integer()
+        found = found.astype(np.uint64 if unsigned else np.int64) + low
+    return pl.Series(values.name, found, dtype=values.dtype)
 
 
 def has_repeats(values: pl.Series) -> bool:

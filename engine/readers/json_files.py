@@ -14,6 +14,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from .json_rows import malformed
+from .objects import frame_of_rows
 from .source import Source
 
 _HEAD = 1 << 16
@@ -148,7 +149,7 @@ def _records(buffer: Any, name: str) -> pl.DataFrame:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise malformed(error, bytes(buffer), 0, name) from None
     try:
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return frame_of_rows(rows)
     except (pl.exceptions.PolarsError, TypeError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ReadError(f"{Path(name)}: the records do not fit one table: {reason}") from None

@@ -53,7 +53,7 @@ def _convert(thing: Any) -> pl.DataFrame:
         return pl.DataFrame({name: _column(values) for name, values in thing.items()})
     if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
         if all(isinstance(row, Mapping) for row in thing):
-            return pl.DataFrame([dict(row) for row in thing], infer_schema_length=None)
+            return frame_of_rows(thing)
         raise ReadError(
             "a list given as a table must hold rows as dicts, or paths; this one holds"
             f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}."
@@ -64,10 +64,27 @@ def _convert(thing: Any) -> pl.DataFrame:
     )
 
 
+def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as dicts to a table; a field that a row lacks is null there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
+
+
 def _column(values: Any) -> Any:
-    """A list of integers and floats as floats; everything else as it is."""
-    if isinstance(values, (list, tuple)) and {type(value) for value in values} >= {int, float}:
+    """Plain values whose integers and floats mix, alone or in lists, as floats; others as is."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {int, float}:
         return pl.Series(values, dtype=pl.Float64)
+    if kinds and kinds <= {list, tuple}:
+        inner = {type(item) for value in values if value is not None for item in value}
+        if inner - {type(None)} == {int, float}:
+            floats = [
+                None if value is None else [None if x is None else float(x) for x in value]
+                for value in values
+            ]
+            return pl.Series(floats, dtype=pl.List(pl.Float64))
     return values
 
 

@@ -59,8 +59,11 @@ def _at(
     hits = met & (kind[pairs.prediction] == 0)
     value[pairs.prediction[hits]] = pairs.iou[hits]
     counts = np.flatnonzero(ranked.score >= lowest)
-    missed = np.flatnonzero(facts.gt_regular & (facts.gt_taken < lowest))
-    confused = facts.gt_other[missed] >= lowest
+    missed = np.flatnonzero(
+        facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < lowest))
+    )
+    other = facts.gt_other[missed]
+    confused = (other >= lowest) & (other > -np.inf)
     known = partner[counts] >= 0
     gt_row = np.r_[
         np.where(known, ranked.gt_row[np.maximum(partner[counts], 0)] if ranked.gt_row.size else 0, 0),

@@ -1,0 +1,79 @@
+"""Every example in README.md and docs/ is run, and prints what the page says.
+
+``console`` blocks: each line after ``$ `` is a command, what follows is all it prints. ``python``
+blocks: doctest sessions, one namespace a page. ``bash`` blocks set up from nothing; CI runs those.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for found, body in BLOCK.findall(page.read_text("utf-8")) if found == language]
+
+
+def sessions(body: str) -> list[tuple[str, str]]:
+    """Commands and what they print."""
+    found: list[tuple[str, list[str]]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and found[-1][0].endswith("\\") and not found[-1][1]:
+            found[-1] = (found[-1][0][:-1] + line.strip(), [])
+        else:
+            found[-1][1].append(line)
+    return [(command, "\n".join(output).strip("\n")) for command, output in found]
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder with the examples in it, so that what a page writes does not land in the tree."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_console_sessions(page, workplace):
+    for body in blocks(page, "console"):
+        for command, expected in sessions(body):
+            done = subprocess.run(
+                command, shell=True, capture_output=True, text=True, check=False, timeout=120
+            )
+            printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).splitlines())
+            assert printed.strip("\n") == expected, f"{page.name}: $ {command}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_sessions(page, workplace):
+    text = "\n".join(blocks(page, "python"))
+    if ">>>" not in text:
+        assert text == "", f"{page.name} has python blocks that are not doctest sessions"
+        return
+    session = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    report: list[str] = []
+    failed = doctest.DocTestRunner(optionflags=flags).run(session, out=report.append).failed
+    assert failed == 0, "".join(report)
+
+
+def test_the_two_setup_commands_are_single_lines():
+    found = [body for body in blocks(ROOT / "README.md", "bash") if body.startswith("python3 -m venv")]
+    assert len(found) == 2
+    for body in found:
+        assert len(re.sub(r"\\\n\s*", "", body).strip().splitlines()) == 1
