@@ -113,7 +113,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
         return
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     with console.status("starting") as status:
 
         def tell(step: str) -> None:

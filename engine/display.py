@@ -155,7 +155,7 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
                 Text(number(line.value), style="bold", justify="right"),
                 Text(line.note or digits, style="dim"),
             )
-        parts.append(Padding(table, (0, 0, 0, 2)))
+        parts.append(Padding(table, (0, 0, 0, 2), expand=False))
     if section.labels is not None:
         parts += [Text(""), _grid(section.labels, BEST, WORST)]
     for grid in section.slices:
@@ -191,4 +191,5 @@ def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
         table.add_row(*gap)
     said = [grid.note] if grid.note else []
     said += ["--format csv for all"] if left_out else []
-    return Padding(Group(table, *(Text(line, style="dim") for line in said)), (0, 0, 0, 2))
+    lines = (Text(line, style="dim") for line in said)
+    return Padding(Group(table, *lines), (0, 0, 0, 2), expand=False)

@@ -148,8 +148,7 @@ class TestCurve:
         assert [list(entry["value"]) for entry in found] == [["cat"], ["red"]]
 
     def test_other_curves_have_no_shape(self) -> None:
-        rows = [{**curve("cat", 0.05), "curve": "InterpolatedPrecisionRecallCurve"}]
-        assert fabricated.card([], curves=rows).to_valor() == []
+        assert fabricated.card([], curves=[{**curve("cat", 0.05), "curve": "x"}]).to_valor() == []
 
 
 def example(outcome: str, observation: str, count: int, datum: Any = None) -> dict[str, Any]:

@@ -1,0 +1,52 @@
+"""Running the command inside the test's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fabricated
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine import api
+from evalengine.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command; give its status, output and errors."""
+
+    def call(*args: str) -> tuple[int, str, str]:
+        status = main(args)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What ``score`` was called with; it returns a fabricated card."""
+    calls: dict[str, Any] = {}
+
+    def score(predictions: Any, ground_truths: Any = None, **given: Any) -> ee.Scorecard:
+        calls.update(given, predictions=predictions, ground_truths=ground_truths)
+        return fabricated.card()
+
+    monkeypatch.setattr(api, "score", score)
+    return calls
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[str, str]:
+    """Paths of a small pair of tables."""
+    box = {"xmin": [0.0, 5.0], "ymin": [0.0, 5.0], "xmax": [4.0, 9.0], "ymax": [4.0, 9.0]}
+    truths = pl.DataFrame({"datum_id": [1, 2], "label_value": ["cat", "dog"], **box})
+    truths.write_parquet(tmp_path / "gts.parquet")
+    truths.with_columns(score=pl.lit(0.9)).write_parquet(tmp_path / "preds.parquet")
+    return str(tmp_path / "preds.parquet"), str(tmp_path / "gts.parquet")

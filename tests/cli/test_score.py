@@ -1,0 +1,158 @@
+"""The options of the command: what it passes on and what it prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalengine as ee
+from evalengine.cli_options import SHORT, generated
+from evalengine.schemas.options import FIELDS, make_options
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+class TestOptions:
+    def test_every_field_has_an_option_with_its_dashed_name(self) -> None:
+        made = {option.name: option for option in generated()}
+        assert tuple(made) == FIELDS
+        for name, option in made.items():
+            assert f"--{name.replace('_', '-')}" in option.opts
+            assert set(SHORT.get(name, ())) <= set(option.opts)
+            assert option.help
+
+    @pytest.mark.parametrize("command", ["score", "check", "explain"])
+    def test_help_shows_them_and_an_example(self, run: Run, command: str) -> None:
+        status, out, _ = run(command, "--help")
+        assert status == 0
+        assert "--pr-curve-iou-threshold" in out
+        assert f"evalengine {command} preds" in out
+
+    @pytest.mark.parametrize(
+        ("args", "field", "value"),
+        [
+            (["--dialect", "coco"], "dialect", "coco"),
+            (["--metric", "AP,mAP", "--metric", "AR"], "metrics", ("AP", "mAP", "AR")),
+            (["--metrics", "AP"], "metrics", ("AP",)),
+            (["--iou", "0.5, 0.75"], "iou_thresholds", (0.5, 0.75)),
+            (["--iou-thresholds", "0.5"], "iou_thresholds", (0.5,)),
+            (["--iou-thresholds-to-return", "0.5"], "iou_thresholds_to_return", (0.5,)),
+            (["--score-threshold", ".1"], "score_thresholds", (0.1,)),
+            (["--recall-score-threshold", "0.3"], "recall_score_threshold", 0.3),
+            (["--pr-curve-max-examples", "0"], "pr_curve_max_examples", 0),
+            (["--max-detections", "1,10"], "max_detections", (1, 10)),
+            (["--by", "weather", "--by", "a*b"], "by", ("weather", "a*b")),
+            (["--threads", "2"], "threads", 2),
+            (["--columns", "a=datum_id,b=score"], "columns", {"a": "datum_id", "b": "score"}),
+            (["--columns", "a,b=score"], "columns", {"a,b": "score"}),
+            (["--where", "score > 0.1, 2"], "where", "score > 0.1, 2"),
+            (["--where", "a > 1", "--where", "b = 2"], "where", "(a > 1) AND (b = 2)"),
+            (
+                ["--where", "predictions=score > 0.1", "--where", "ground_truths=area > 1"],
+                "where",
+                {"predictions": "score > 0.1", "ground_truths": "area > 1"},
+            ),
+            (["--label-map", "van=car,bus=car"], "label_map", ["van=car", "bus=car"]),
+            (["--label-map", "map.csv"], "label_map", "map.csv"),
+            (
+                ["--area-range", "small=0:1024,large=1024:inf"],
+                "area_ranges",
+                {"small": (0.0, 1024.0), "large": (1024.0, float("inf"))},
+            ),
+        ],
+    )
+    def test_reach_score(
+        self, run: Run, seen: dict[str, Any], args: list[str], field: str, value: Any
+    ) -> None:
+        status, _, err = run("score", "p.parquet", "g.parquet", *args)
+        assert (status, err) == (0, "")
+        assert seen["options"] == make_options(**{field: value})
+        assert getattr(seen["options"], field) == value
+
+    def test_what_was_not_given_stays_open(self, run: Run, seen: dict[str, Any]) -> None:
+        assert run("score", "p.parquet")[0] == 0
+        assert seen.pop("options") == make_options()
+        assert seen == {
+            "predictions": "p.parquet",
+            "ground_truths": None,
+            "datums": None,
+            "labels": None,
+            "storage_options": None,
+            "progress": None,
+        }
+
+    def test_tables_and_storage(self, run: Run, seen: dict[str, Any]) -> None:
+        args = ["--datums", "d.csv", "--labels", "l.csv", "--storage-option", "key=a=b"]
+        assert run("score", "p", "g", *args)[0] == 0
+        assert (seen["datums"], seen["labels"]) == ("d.csv", "l.csv")
+        assert seen["storage_options"] == {"key": "a=b"}
+
+    @pytest.mark.parametrize(
+        ("args", "words"),
+        [
+            (["--iou", "x"], "not a number"),
+            (["--max-detections", "1.5"], "not a whole number"),
+            (["--threads", "two"], "'two' is not a valid integer"),
+            (["--columns", "mine"], "key=value"),
+            (["--area-range", "small=1"], "name=low:high"),
+            (["--storage-option", "key"], "key=value"),
+            (["--where", "a = 1", "--where", "predictions=b = 2"], "one condition for both"),
+            (["--dialekt", "coco"], "--dialect"),
+            (["--format", "jsn"], "json"),
+        ],
+    )
+    def test_bad_ones_say_what_is_wrong(self, run: Run, args: list[str], words: str) -> None:
+        status, out, err = run("score", "p", "g", *args)
+        assert (status, out) == (2, "")
+        assert words in err
+        assert "Traceback" not in err
+
+
+class TestScore:
+    def test_prints_a_table(self, run: Run, seen: dict[str, Any]) -> None:
+        status, out, err = run("score", "p", "g")
+        assert (status, err) == (0, "")
+        assert "mAP @ IoU 0.5        0.7000" in out
+
+    def test_formats(self, run: Run, seen: dict[str, Any]) -> None:
+        assert json.loads(run("score", "p", "g", "--format", "json")[1])[0]["value"] == 0.5
+        assert run("score", "p", "g", "--format", "csv")[1].startswith("metric,statistic,")
+        assert "| mAR | 0.6000 |" in run("score", "p", "g", "--format", "markdown")[1]
+
+    def test_out(self, run: Run, seen: dict[str, Any], tmp_path: Path) -> None:
+        folder = str(tmp_path / "run")
+        status, out, err = run("score", "p", "g", "--out", folder, "--format", "json")
+        assert status == 0
+        assert json.loads(out)
+        assert folder in err
+        assert ee.load(folder).value("mAR") == 0.6
+        status, out, err = run("score", "p", "g", "-o", folder)
+        assert (status, out) == (2, "")
+        assert "--overwrite" in err
+        assert run("score", "p", "g", "-o", folder, "--overwrite")[0] == 0
+
+    def test_out_is_refused_before_the_work(
+        self, run: Run, seen: dict[str, Any], tmp_path: Path
+    ) -> None:
+        (tmp_path / "thesis.txt").write_text("dear")
+        assert run("score", "p", "g", "--out", str(tmp_path), "--overwrite")[0] == 2
+        assert seen == {}
+
+    def test_parquet_on_a_terminal_is_refused_before_the_work(
+        self, run: Run, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        status, _, err = run("score", "p", "g", "--format", "parquet")
+        assert status == 2
+        assert "--out" in err
+        assert seen == {}
+
+    def test_for_real(self, run: Run, tables: tuple[str, str]) -> None:
+        status, out, _ = run("score", *tables, "--format", "json", "--metric", "mAP")
+        assert status == 0
+        assert [row["value"] for row in json.loads(out)] == [pytest.approx(1.0)] * 2
