@@ -155,7 +155,7 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
                 Text(number(line.value), style="bold", justify="right"),
                 Text(line.note or digits, style="dim"),
             )
-        parts.append(Padding(table, (0, 0, 0, 2), expand=False))
+        parts.append(Padding(table, (0, 0, 0, 2)))
     if section.labels is not None:
         parts += [Text(""), _grid(section.labels, BEST, WORST)]
     for grid in section.slices:
@@ -192,4 +192,4 @@ def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
     said = [grid.note] if grid.note else []
     said += ["--format csv for all"] if left_out else []
     lines = (Text(line, style="dim") for line in said)
-    return Padding(Group(table, *lines), (0, 0, 0, 2), expand=False)
+    return Padding(Group(table, *lines), (0, 0, 0, 2))
