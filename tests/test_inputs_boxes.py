@@ -15,6 +15,11 @@ from evalengine.schemas.errors import OptionError
 BOXES = [[0.0, 1.0, 5.0, 7.0], [10.0, 11.0, 15.0, 17.0], [20.0, 21.0, 25.0, 27.0]]
 EXTENTS = [[0.0, 1.0, 5.0, 6.0], [10.0, 11.0, 5.0, 6.0], [20.0, 21.0, 5.0, 6.0]]
 CENTRES = [[2.5, 4.0, 5.0, 6.0], [12.5, 14.0, 5.0, 6.0], [22.5, 24.0, 5.0, 6.0]]
+DTYPES = {
+    "list": pl.List(pl.Float64),
+    "array": pl.Array(pl.Float64, 4),
+    "single": pl.List(pl.Float32),
+}
 
 
 def bare(**columns: Any) -> pl.DataFrame:
@@ -94,21 +99,24 @@ def test_extents_named_by_the_user() -> None:
     assert frames.predictions["ymax"].to_list() == [7.0, 17.0, 27.0]
 
 
-@pytest.mark.parametrize("dtype", [pl.List(pl.Float64), pl.Array(pl.Float64, 4), pl.List(pl.Int32)])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("box_format", "rows"), [("xyxy", BOXES), ("xywh", EXTENTS), ("cxcywh", CENTRES)]
 )
 def test_one_list_column_with_its_format(
-    dtype: pl.DataType, box_format: str, rows: list[list[float]]
+    dtype: str, box_format: str, rows: list[list[float]]
 ) -> None:
-    if dtype == pl.List(pl.Int32) and box_format == "cxcywh":
-        pytest.skip("halves are no integers")
-    table = bare().with_columns(bbox=pl.Series(rows).cast(dtype))
+    table = bare().with_columns(bbox=pl.Series(rows).cast(DTYPES[dtype]))
     frames = load(table, box_format=box_format)
     assert frames.predictions.select(predictions().columns).equals(predictions())
     assert ("box_width" in frames.predictions.columns) == (box_format != "xyxy")
     assert not any(name.startswith("__") for name in frames.predictions.columns)
     assert frames.recognised["predictions"] == {"bbox": "xmin, ymin, xmax, ymax"}
+
+
+def test_a_list_of_integers_is_a_box() -> None:
+    table = bare().with_columns(bbox=pl.Series(EXTENTS).cast(pl.List(pl.Int32)))
+    assert load(table, box_format="xywh").predictions["xmax"].to_list() == [5.0, 15.0, 25.0]
 
 
 def test_a_bare_list_is_refused_with_what_to_write() -> None:

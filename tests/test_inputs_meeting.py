@@ -202,6 +202,13 @@ def test_only_in_and_union_are_those_of_sets(pair: tuple[list[Any], list[Any]]) 
     assert set(union([a, b]).to_list()) == set(first) | set(second)
 
 
+def test_distinct_near_the_ends_of_the_integers() -> None:
+    for dtype, ends in ((pl.UInt64, [2**64 - 1, 2**64 - 3]), (pl.Int64, [-(2**63), -(2**63) + 2])):
+        series = pl.Series("x", ends, dtype=dtype)
+        assert distinct(series).to_list() == sorted(ends)
+        assert distinct(series).dtype == dtype
+
+
 def test_distinct_leaves_nulls_out() -> None:
     assert distinct(pl.Series([3, None, 1, 3])).to_list() == [1, 3]
     assert distinct(pl.Series(["b", None, "a"])).to_list() == ["a", "b"]

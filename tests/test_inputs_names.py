@@ -113,6 +113,19 @@ def test_a_missing_column_names_the_nearest_and_what_to_write() -> None:
     assert message.startswith("predictions (polars.DataFrame of 3 rows) cannot be used:")
 
 
+def test_swapped_tables_are_pointed_out() -> None:
+    message = refusal(ground_truths(), predictions().rename({"score": "conf"}))
+    assert "The ground truths have 'conf': are the two tables swapped?" in message
+    assert "swapped" not in refusal(ground_truths())
+
+
+def test_the_users_table_is_left_alone() -> None:
+    table = predictions()
+    frames = load(table)
+    frames.predictions.drop_in_place("score")
+    assert table.equals(predictions())
+
+
 def test_all_missing_columns_of_both_sides_are_told_at_once() -> None:
     message = refusal(predictions().drop("score", "label_value"), ground_truths().drop("datum_id"))
     assert message.count("is missing") == 3

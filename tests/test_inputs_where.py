@@ -100,6 +100,11 @@ def test_rows_removed_are_not_checked() -> None:
     assert heights(frames) == (2, 3)
 
 
+def test_row_numbers_after_a_condition_say_so() -> None:
+    message = refusal(predictions(score=[0.1, None, 0.7]), where="xmin > 5")
+    assert "first (rows that where= keeps count from 0): row 0 (datum_id=1" in message
+
+
 def test_datums_of_another_meaning_are_no_guess() -> None:
     table = predictions(x=[0.0] * 3, y=[0.0] * 3, width=[1.0, 2.0, 3.0], height=[1.0] * 3)
     table = table.drop("xmin", "ymin", "xmax", "ymax")

@@ -19,7 +19,11 @@ _SHOWN = 3
 
 
 def check_side(
-    frame: pl.DataFrame, table: Table, recognised: Mapping[str, str] | None = None
+    frame: pl.DataFrame,
+    table: Table,
+    recognised: Mapping[str, str] | None = None,
+    *,
+    filtered: bool = False,
 ) -> tuple[list[Problem], list[Note]]:
     """Every value of one side held against the contract.
 
@@ -28,18 +32,22 @@ def check_side(
             left alone.
         table: the contract.
         recognised: own name to canonical name, for messages.
+        filtered: whether rows were removed before, so that row numbers are not the source's.
 
     Returns:
         What stops the run, and what is only worth telling.
     """
-    check = _Check(frame, table, recognised or {})
+    check = _Check(frame, table, recognised or {}, filtered=filtered)
     if frame.height:
         check.run()
     return check.problems, check.notes
 
 
 class _Check:
-    def __init__(self, frame: pl.DataFrame, table: Table, recognised: Mapping[str, str]) -> None:
+    def __init__(
+        self, frame: pl.DataFrame, table: Table, recognised: Mapping[str, str], *, filtered: bool
+    ) -> None:
+        self.counted = "rows that where= keeps" if filtered else "rows"
         self.frame = frame
         self.side = table.side
         self.key = table.key
@@ -244,7 +252,7 @@ class _Check:
             + ")"
             for row in found.iter_rows(named=True)
         ]  # fmt: skip
-        return f"first (rows count from 0): {'; '.join(rows)}"
+        return f"first ({self.counted} count from 0): {'; '.join(rows)}"
 
     def _add(self, column: str, count: int, message: str) -> None:
         self.problems.append(Problem(self.side, column, message, count))

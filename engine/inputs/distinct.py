@@ -23,8 +23,7 @@ def distinct(values: pl.Series) -> pl.Series:
     low, flags = marks
     found = np.flatnonzero(flags)
     if low:
-        unsigned = values.dtype.is_unsigned_integer()
-        found = found.astype(np.uint64 if unsigned else np.int64) + low
+        found = found.astype(np.uint64 if low > 0 else np.int64) + low  # type: ignore[assignment]
     return pl.Series(values.name, found, dtype=values.dtype)
 
 

@@ -19,7 +19,7 @@ from . import dtypes, meeting
 from .checks import check_side, finish
 from .distinct import distinct
 from .lists import open_datums, open_labels
-from .names import Naming, check_columns, recognise
+from .names import Naming, check_columns, point_out_swap, recognise
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .slices import SlicePlan, build_slices, plan_slices
@@ -107,7 +107,7 @@ def load_frames(
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
     problems: list[Problem] = []
     for role, side in sides.items():
-        found, told, frames[role] = _checked(side, frames[role])
+        found, told, frames[role] = _checked(side, frames[role], filtered=role in where)
         problems += found
         notes += told
     refuse(problems, sources)
@@ -162,13 +162,10 @@ def _open(
     contracts = {role: tables.table_for(task, role) for role in sources}
     schemas = {role: schema_of(source) for role, source in sources.items()}
     check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in sources})
+    namings = {role: _naming(schemas[role], contracts[role], options) for role in sources}
+    point_out_swap(namings, schemas)
     return {
-        role: _Side(
-            source,
-            contracts[role],
-            schemas[role],
-            _naming(schemas[role], contracts[role], options),
-        )
+        role: _Side(source, contracts[role], schemas[role], namings[role])
         for role, source in sources.items()
     }
 
@@ -206,7 +203,9 @@ def _collect(
     return frames, before
 
 
-def _checked(side: _Side, frame: pl.DataFrame) -> tuple[list[Problem], list[Note], pl.DataFrame]:
+def _checked(
+    side: _Side, frame: pl.DataFrame, *, filtered: bool
+) -> tuple[list[Problem], list[Note], pl.DataFrame]:
     """Problems and notes of one side, and its frame in final dtypes."""
     empty = frame.height == 0 and not _rows(side)
     problems = [
@@ -214,7 +213,7 @@ def _checked(side: _Side, frame: pl.DataFrame) -> tuple[list[Problem], list[Note
         for problem in side.naming.problems
         if not (empty and _has(side.schema, side.naming, problem.column))
     ]
-    found, notes = check_side(frame, side.table, side.naming.recognised)
+    found, notes = check_side(frame, side.table, side.naming.recognised, filtered=filtered)
     problems += found
     notes = [*side.naming.notes, *notes]
     if problems:

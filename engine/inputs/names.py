@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
+from evalengine.schemas import tables
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
 from evalengine.schemas.tables import Table
 
@@ -126,3 +127,16 @@ def recognise(
     order = [*contract, *(name for name in exprs if name not in contract)]
     exprs = {name: exprs[name].alias(name) for name in order if name in exprs}
     return Naming(exprs, recognised, find.problems, boxes.notes if boxes else [])
+
+
+def point_out_swap(
+    namings: Mapping[str, Naming], schemas: Mapping[str, Mapping[str, object]]
+) -> None:
+    """If the predictions lack a score that the ground truths have, ask whether they are swapped."""
+    ours = namings[tables.PREDICTIONS]
+    known = {name.casefold() for name in (tables.SCORE.name, *tables.SCORE.aliases)}
+    theirs = [name for name in schemas[tables.GROUND_TRUTHS] if name.casefold() in known]
+    for i, problem in enumerate(ours.problems):
+        if problem.column == tables.SCORE.name and theirs and " is missing" in problem.message:
+            hint = f" The ground truths have {theirs[0]!r}: are the two tables swapped?"
+            ours.problems[i] = msgspec.structs.replace(problem, message=problem.message + hint)

@@ -1,0 +1,175 @@
+"""COCO JSON that cannot be read: what is wrong, by index and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from coco_files import Write, annotation, result, truths, writer
+from small_tables import load, refusal
+
+from evalengine.readers import json_rows
+from evalengine.readers.coco import convert_coco
+from evalengine.schemas.errors import InputError, ReadError
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    return writer(tmp_path)
+
+
+def test_results_without_score_are_refused(write: Write) -> None:
+    bare = {name: result()[name] for name in ("image_id", "category_id", "bbox")}
+    message = refusal(write("dt.json", [bare]), write("gt.json", truths()))
+    assert "column 'score' is missing" in message
+
+
+MISFITS: list[tuple[Any, str]] = [
+    ([result(), {**result(), "bbox": [1, 2, 3]}], "result 1 (counted from 0), field 'bbox'"),
+    (
+        [result(), {**result(), "bbox": [1, 2, "3", 4]}],
+        "result 1 (counted from 0), field 'bbox[2]'",
+    ),
+    ([result(), {**result(), "bbox": [1, 2, None, 4]}], "field 'bbox[2]'"),
+    ([result(), {**result(), "score": "high"}], "result 1 (counted from 0), field 'score'"),
+    ([result(), {**result(), "image_id": 1.5}], "result 1 (counted from 0), field 'image_id'"),
+    ([result(), {"bbox": [1, 2, 3, 4]}], "missing required field 'image_id'"),
+    ([result(), 3], "result 1 (counted from 0): expected 'object', got 'int'"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), MISFITS)
+def test_rows_that_do_not_fit_name_index_and_field(content: Any, words: str, write: Write) -> None:
+    path = write("dt.json", content)
+    message = refusal(path, write("gt.json", truths()))
+    assert message.startswith(f"{path}: ")
+    assert words in message
+
+
+def test_the_index_counts_over_pieces(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_rows, "_PIECE", 100)
+    rows = [result(image=i) for i in range(1000)]
+    rows[777]["score"] = "high"
+    assert "result 777 (counted" in refusal(write("dt.json", rows), write("gt.json", truths()))
+
+
+@pytest.mark.parametrize("what", ["image", "category", "annotation"])
+def test_ground_truth_rows_that_do_not_fit(what: str, write: Write) -> None:
+    given = truths()
+    if what == "annotation":
+        given["annotations"].append({**annotation(), "iscrowd": "no"})
+        words = "annotation 1 (counted from 0), field 'iscrowd'"
+    elif what == "image":
+        given["images"].append({"file_name": "c.jpg"})
+        words = "image 2 (counted from 0), field 'id'"
+    else:
+        given["categories"].append({"id": 3, "name": 5})
+        words = "category 2 (counted from 0), field 'name'"
+    assert words in refusal(write("dt.json", [result()]), write("gt.json", given))
+
+
+def test_mixed_ids_name_the_first_odd_one(write: Write) -> None:
+    rows = [result(image=1), result(image=2), result(image="3")]
+    message = refusal(write("dt.json", rows), write("gt.json", truths()))
+    assert "result 2, field 'image_id': '3' among integers such as 1" in message
+
+
+def test_images_that_stand_twice_are_refused(write: Write) -> None:
+    given = truths(images=[{"id": 1}, {"id": 1}])
+    message = refusal(write("dt.json", [result()]), write("gt.json", given))
+    assert "'datum_id': 1 value standing in more than one row" in message
+
+
+def test_annotation_ids_that_stand_twice_are_refused(write: Write) -> None:
+    given = truths(annotation(3), annotation(3))
+    message = refusal(write("dt.json", [result()]), write("gt.json", given))
+    assert "'annotation_id': 1 value standing" in message
+
+
+def test_negative_widths_are_refused(write: Write) -> None:
+    rows = [result(), {**result(), "bbox": [1, 2, -3, 4]}]
+    message = refusal(write("dt.json", rows), write("gt.json", truths()))
+    assert "column 'box_width': 1 row below 0" in message
+
+
+def test_masks_without_boxes_say_that_boxes_are_needed(write: Write) -> None:
+    mask = {name: value for name, value in result().items() if name != "bbox"}
+    mask["segmentation"] = {"size": [1, 1], "counts": "1"}
+    message = refusal(write("dt.json", [result(), mask, mask]), write("gt.json", truths()))
+    assert "2 of 3 results have no bbox, first result 1 (counted from 0)" in message
+    assert "2 of them have a segmentation: boxes are needed" in message
+    assert "masks come with a later release" in message
+
+
+def test_annotations_without_boxes_are_refused(write: Write) -> None:
+    bare = annotation(2, segmentation=[[0, 0, 1, 1, 1, 0]])
+    del bare["bbox"]
+    message = refusal(write("dt.json", [result()]), write("gt.json", truths(annotation(), bare)))
+    assert "1 of 2 annotations have no bbox" in message
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.99])
+def test_truncated_json_is_named(cut: float, write: Write) -> None:
+    text = json.dumps([result()] * 20)
+    path = write("dt.json", text[: int(len(text) * cut)])
+    assert f"{path}: the JSON ends in the middle" in refusal(path, write("gt.json", truths()))
+    text = json.dumps(truths())
+    path = write("gt.json", text[: int(len(text) * cut)])
+    assert "truncated" in refusal(write("dt.json", [result()]), path)
+
+
+def test_nan_in_json_is_pointed_out(write: Write) -> None:
+    path = write("dt.json", json.dumps([result(), result(score=float("nan"))]))
+    message = refusal(path, write("gt.json", truths()))
+    assert "NaN and Infinity are no JSON" in message
+    assert '"score": NaN' in message
+
+
+@pytest.mark.parametrize("text", ['[{"image_id": 1,, }]', "hello", '{"annotations": [}'])
+def test_what_is_no_json_is_named(text: str, write: Write) -> None:
+    path = write("dt.json", text)
+    message = refusal(path, write("gt.json", truths()))
+    assert message.startswith(f"{path}: ")
+    assert "JSON" in message
+
+
+def test_an_object_that_is_no_coco_is_refused(write: Write) -> None:
+    message = refusal(write("dt.json", {"datum_id": [1]}), write("gt.json", truths()))
+    assert "a JSON object without 'annotations'" in message
+
+
+def test_several_results_files_are_one_table_but_ground_truths_are_not(write: Write) -> None:
+    paths = [write("a.json", [result()]), write("b.json", [result(image=2)])]
+    truth = write("gt.json", truths())
+    assert load(paths, truth).predictions["datum_id"].to_list() == [1, 2]
+    other = write("gt2.json", truths())
+    assert "several COCO ground-truth files" in refusal(paths, [truth, other])
+
+
+def test_convert_refuses_the_wrong_way_round(write: Write, tmp_path: Path) -> None:
+    truth, results = write("gt.json", truths()), write("dt.json", [result()])
+    with pytest.raises(ReadError, match=r"COCO ground truths .* are needed, but this file holds"):
+        convert_coco(results, truth, out=tmp_path / "out")
+    with pytest.raises(ReadError, match="no such file"):
+        convert_coco(tmp_path / "gone.json", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_convert_writes_all_or_nothing(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    real = pl.DataFrame.write_parquet
+
+    def fail_on_labels(frame: pl.DataFrame, path: Path, **more: Any) -> None:
+        if "labels" in path.name:
+            raise OSError(28, "No space left on device")
+        real(frame, path, **more)
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail_on_labels)
+    with pytest.raises(InputError, match="cannot be written: No space left"):
+        convert_coco(write("gt.json", truths()), out=out)
+    assert list(out.iterdir()) == []

@@ -1,0 +1,175 @@
+"""What cannot be read says which file, which format, why, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from small_tables import load, predictions, refusal
+from table_files import FILES, Writer, write_packed_csv, write_records
+
+from evalengine.schemas.errors import InputError, ReadError
+
+
+@pytest.mark.parametrize("name", ["predictons.parquet", "nothing/here.parquet", "x*.parquet"])
+def test_missing_paths_name_what_is_there(name: str, tmp_path: Path) -> None:
+    predictions().write_parquet(tmp_path / "predictions.parquet")
+    with pytest.raises(ReadError) as caught:
+        load(tmp_path / name)
+    message = str(caught.value)
+    assert str(tmp_path / name) in message
+    assert "there are: 'predictions.parquet'" in message
+    assert ("no file matches" if "*" in name else "no such file") in message
+
+
+def test_an_empty_folder_is_named(tmp_path: Path) -> None:
+    assert "holds no readable file" in refusal(tmp_path)
+    assert "is empty" in refusal(tmp_path / "a.parquet")
+
+
+def test_a_folder_of_several_formats_asks_which(tmp_path: Path) -> None:
+    predictions().write_parquet(tmp_path / "a.parquet")
+    predictions().write_csv(tmp_path / "b.csv")
+    assert "holds several formats ('a.parquet', 'b.csv')" in refusal(tmp_path)
+    message = refusal([tmp_path / "a.parquet", tmp_path / "b.csv"])
+    assert "a.parquet is Parquet" in message
+    assert "b.csv is CSV" in message
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.csv", "t.jsonl", "t.json", "t"])
+def test_files_of_no_bytes_are_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    message = refusal(tmp_path / name)
+    assert f"{tmp_path / name}: the" in message
+    assert "file is empty (0 bytes)" in message
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+@pytest.mark.parametrize("kept", [0.3, 0.9])
+def test_truncated_files_are_named(name: str, kept: float, tmp_path: Path) -> None:
+    path = tmp_path / name
+    FILES[name](predictions(), path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * kept)])
+    message = refusal(path)
+    assert f"{path}: the" in message
+    assert "truncated" in message
+    assert "again" in message
+
+
+def test_damage_inside_a_parquet_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    predictions().write_parquet(path, compression="uncompressed")
+    data = bytearray(path.read_bytes())
+    data[-30:-10] = b"\xff" * 20
+    path.write_bytes(bytes(data))
+    with pytest.raises(ReadError, match=r"t\.parquet: cannot be read as Parquet"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "writer", "words"),
+    [
+        ("t.parquet", pl.DataFrame.write_csv, "not a Parquet file though its name says so"),
+        ("t.arrow", pl.DataFrame.write_parquet, "it holds Parquet; rename it"),
+        ("t.csv", pl.DataFrame.write_parquet, "it holds Parquet; rename it"),
+        ("t.parquet", write_packed_csv, "it is gzip-compressed"),
+        ("t", write_packed_csv, "is gzip-compressed. Decompress it first"),
+    ],
+)
+def test_files_that_are_not_what_they_say(
+    name: str, writer: Writer, words: str, tmp_path: Path
+) -> None:
+    writer(predictions(), tmp_path / name)
+    message = refusal(tmp_path / name)
+    assert words in message
+    assert str(tmp_path / name) in message
+
+
+def test_an_unknown_format_says_what_is_readable(tmp_path: Path) -> None:
+    (tmp_path / "t.xyz").write_bytes(b"\x01\x02\x03 what")
+    assert "Readable are Parquet, Arrow IPC" in refusal(tmp_path / "t.xyz")
+
+
+def test_broken_lines_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"datum_id": 1}\n{"datum_id":\n')
+    message = refusal(path)
+    assert f"{path}: cannot be read as JSON Lines" in message
+
+
+@pytest.mark.parametrize("name", ["part-{}.parquet", "part-{}.csv", "part-{}.jsonl"])
+def test_among_many_files_the_broken_one_is_named(name: str, tmp_path: Path) -> None:
+    writer = FILES["t" + Path(name).suffix]
+    for i in range(4):
+        writer(predictions(), tmp_path / name.format(i))
+    broken = tmp_path / name.format(2)
+    if name.endswith("parquet"):
+        data = bytearray(broken.read_bytes())
+        data[-30:-10] = b"\xff" * 20
+        broken.write_bytes(bytes(data))
+    elif name.endswith("csv"):
+        broken.write_text(broken.read_text() + "1,2,3,4,5,6,7,8,9,10\n")
+    else:
+        broken.write_text(broken.read_text() + '{"datum_id":\n')
+    with pytest.raises(ReadError) as caught:
+        load(f"{tmp_path}/part-*")
+    assert str(caught.value).startswith(f"{broken}: cannot be read as")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (predictions().with_columns(pl.col("score").cast(pl.Float32)),
+         "column 'score' is Float64 in {0} but Float32 in {1}"),
+        (predictions().drop("ymax"), "column 'ymax' (Float64) of {0} is missing in {1}"),
+        (predictions(extra=[1, 2, 3]), "column 'extra' (Int64) of {1} is missing in {0}"),
+    ],
+)  # fmt: skip
+def test_files_that_differ_name_file_column_and_dtypes(
+    other: pl.DataFrame, words: str, tmp_path: Path
+) -> None:
+    names = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    predictions().write_parquet(names[0])
+    other.write_parquet(names[1])
+    message = refusal(f"{tmp_path}/*.parquet")
+    assert "the files differ" in message
+    assert words.format(*names) in message
+
+
+def test_record_files_that_differ_are_named_too(tmp_path: Path) -> None:
+    write_records(predictions(), tmp_path / "a.json")
+    write_records(predictions().drop("score"), tmp_path / "b.json")
+    assert "column 'score' (Float64)" in refusal(f"{tmp_path}/*.json")
+    write_records(predictions(), tmp_path / "b.json")
+    assert load(f"{tmp_path}/*.json").predictions.height == 6
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (3, "a int is no table"),
+        ([1, 2], "must hold rows as dicts, or paths; this one holds int"),
+        ({"a": [1, 2], "b": [1]}, "dict: cannot be made a table"),
+        ({"datum_id": [1, "a"]}, "dict: cannot be made a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(thing: Any, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(thing)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/x.unknown", "s3://bucket/x", "gs://b/x.json"])
+def test_remote_paths_need_a_known_extension(path: str) -> None:
+    assert "a remote path must end in .parquet, .arrow, .csv or .jsonl" in refusal(path)
+
+
+def test_pandas_missing_integers_say_why_they_are_floats() -> None:
+    table = predictions().to_pandas()
+    table.loc[1, "datum_id"] = None
+    message = refusal(table)
+    assert "column 'datum_id' has dtype Float64" in message
+    assert "in pandas a missing value turns integers into floats" in message
