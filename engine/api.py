@@ -243,4 +243,4 @@ def warmup() -> None:
         )
         card.metrics, card.curves, card.confusion, card.examples, card.outcomes  # noqa: B018
         if dialect == "coco":
-            card.to_coco()["scores"]  # noqa: B018
+            card.to_coco()["scores"]

@@ -14,12 +14,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 import numpy as np
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
 
@@ -74,7 +72,7 @@ def is_compiled() -> bool:
     return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.nbi"))
 
 
-def _compiled(function: F, **flags: bool) -> F:
+def _compiled(function: Callable[..., Any], **flags: bool) -> Any:
     """Numba's decorator with the options and the cache folder that all kernels share."""
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER) if CACHE_FOLDER else ""
@@ -84,10 +82,10 @@ def _compiled(function: F, **flags: bool) -> F:
         )(function)
     finally:
         numba.config.CACHE_DIR = previous
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function in nopython mode, releasing the GIL, cached on disk where possible.
 
     Read-only arrays (Arrow buffers, memory maps) are accepted. Numba would compile once more for
@@ -97,7 +95,7 @@ def kernel(function: F) -> F:
     return _compiled(function)
 
 
-def inner(function: F) -> F:
+def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call: no entry from Python, so it compiles faster."""
     return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 

@@ -96,9 +96,9 @@ def greedy(
     wants_taker = taker.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
-        for j in range(g1 - 1, g0 - 1, -1):
-            where[g_datum[j]] = j
-            matched[j - g0] = none
+        for g in range(g1 - 1, g0 - 1, -1):
+            where[g_datum[g]] = g
+            matched[g - g0] = none
         for i in range(p_start[k], p_start[k + 1]):
             p = p_order[i]
             datum = p_datum[p]
@@ -112,7 +112,7 @@ def greedy(
             area = p_area[p]
             # Candidates by descending IoU; of equal ones the later ground truth comes first.
             n = 0
-            j = np.int64(where[datum])
+            j: Any = np.int64(where[datum])
             while 0 <= j < g1 and g_datum[j] == datum:
                 iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
                 if iou >= thresholds[0]:
@@ -157,7 +157,7 @@ def greedy(
                     beside |= wanted & area_bits[a]
             hit[i] = hits
             ignored[i] = beside
-        for j in range(g0, g1):
-            where[g_datum[j]] = -1
+        for g in range(g0, g1):
+            where[g_datum[g]] = -1
         for i in range(p_start[k], p_start[k + 1]):
             seen[p_datum[p_order[i]]] = 0

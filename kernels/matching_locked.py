@@ -77,16 +77,16 @@ def locked(
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         p0, p1 = p_start[k], p_start[k + 1]
-        for j in range(g1 - 1, g0 - 1, -1):
-            where[g_datum[j]] = j
-            ious[j - g0] = 0.0  # best IoU of the predictions before
+        for g in range(g1 - 1, g0 - 1, -1):
+            where[g_datum[g]] = g
+            ious[g - g0] = 0.0  # best IoU of the predictions before
         for p in range(p0, p1):
             xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
             area = p_area[p]
             datum = p_datum[p]
             own[p - p0] = 0.0
             tied[p - p0] = -1
-            j = np.int64(where[datum])
+            j: Any = np.int64(where[datum])
             while 0 <= j < g1 and g_datum[j] == datum:
                 iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
                 if iou > own[p - p0]:
@@ -130,7 +130,7 @@ def locked(
             for a in range(area_bits.size):
                 if p_area[p] < area_ranges[a, 0] or p_area[p] > area_ranges[a, 1]:
                     ignored[i] |= area_bits[a] & ~taken
-        for j in range(g0, g1):
-            where[g_datum[j]] = -1
+        for g in range(g0, g1):
+            where[g_datum[g]] = -1
         for i in range(p0, p1):
             seen[p_datum[p_order[i]]] = 0

@@ -63,9 +63,9 @@ def pool(
     wants_taker = taker.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
-        for j in range(g1 - 1, g0 - 1, -1):
-            where[g_datum[j]] = j
-            matched[j - g0] = none  # not none once it has left the pool
+        for g in range(g1 - 1, g0 - 1, -1):
+            where[g_datum[g]] = g
+            matched[g - g0] = none  # not none once it has left the pool
         for i in range(p_start[k], p_start[k + 1]):
             p = p_order[i]
             datum = p_datum[p]
@@ -73,14 +73,14 @@ def pool(
             seen[datum] += 1
             hit[i] = none
             ignored[i] = every
-            j = np.int64(where[datum])
+            j: Any = np.int64(where[datum])
             skipped[i] = j < 0
             if rank[i] >= max_rank:
                 continue
             xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
             area = p_area[p]
             best = -1.0
-            pick = np.int64(-1)
+            pick: Any = np.int64(-1)
             while 0 <= j < g1 and g_datum[j] == datum:
                 if matched[j - g0] == none:
                     iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
@@ -105,7 +105,7 @@ def pool(
             for a in range(area_bits.size):
                 if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
                     ignored[i] |= area_bits[a] & ~taken
-        for j in range(g0, g1):
-            where[g_datum[j]] = -1
+        for g in range(g0, g1):
+            where[g_datum[g]] = -1
         for i in range(p_start[k], p_start[k + 1]):
             seen[p_datum[p_order[i]]] = 0

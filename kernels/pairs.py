@@ -92,7 +92,10 @@ def rows_by_datum(datum: Array, n_datums: int) -> tuple[Array, Array]:
 
 
 def close_pairs(
-    first: int, last: int, predictions: tuple[Array, ...], ground_truths: tuple[Array, ...],
+    first: int,
+    last: int,
+    predictions: tuple[Array, ...],
+    ground_truths: tuple[Array, ...],
     lowest: float,
 ) -> tuple[Array, Array, Array]:
     """Pairs with IoU >= ``lowest`` and the same label key, datum by datum.

@@ -63,7 +63,7 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # numpy.linspace(0.5, 0.95, 10), written out: the grid COCO compares with is not round decimals.
-_COCO_IOUS = tuple(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)) + (0.95,)
+_COCO_IOUS = (*(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)), 0.95)
 _ROUND_IOUS = tuple(x / 100 for x in range(50, 100, 5))
 _AVERAGES = ("mAPAveragedOverIOUs", "mAP", "mAR", "APAveragedOverIOUs", "AP", "AR")
 _EPSILON = 2.0**-52  # numpy.spacing(1)
@@ -76,9 +76,7 @@ _COCO_RULES = DetectionRules(
     epsilon=_EPSILON,
     mean_over_cells=True,
 )
-_VALOR_RULES = DetectionRules(
-    matching="locked", from_extent=False, crowd=False, integer_grid=True
-)
+_VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_DEFAULTS = DetectionDefaults(
     metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_ROUND_IOUS
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,7 +38,7 @@ def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
         return []
     targets = np.linspace(offsets[0], offsets[-1], pieces + 1)[1:-1]
     cuts = np.unique(np.r_[0, np.searchsorted(offsets, targets), n_groups])
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 class Threads:
@@ -51,9 +53,7 @@ class Threads:
         self.workers = workers or available_cores()
         self._given = executor
 
-    def over(
-        self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]
-    ) -> list[R]:
+    def over(self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]) -> list[R]:
         """Call ``function(first, last)`` on ranges of groups and return the results in order.
 
         Args:
@@ -64,7 +64,7 @@ class Threads:
             ranges = split(offsets, 1)
         else:
             ranges = split(offsets, self.workers * _PIECES_PER_WORKER)
-        return self.each([lambda a=a, b=b: function(a, b) for a, b in ranges])
+        return self.each([partial(function, a, b) for a, b in ranges])
 
     def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
         """Run the calls side by side and return their results in order."""

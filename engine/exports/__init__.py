@@ -68,7 +68,7 @@ def _live(target: str, run: tuple[Any, Any]) -> Callable[[Any], Any]:
     return lambda card: call(*run)
 
 
-def _later(target: str) -> Callable[[Any], Any]:
+def _later(target: str) -> Callable[..., Any]:
     module, function = target.split(":")
 
     def call(*args: Any) -> Any:

@@ -86,13 +86,19 @@ def _arrays(view: RankedView, settings: Settings) -> dict[str, Array]:
     at = [view.tally.variants.threshold_index(iou) for iou in settings.iou_thresholds]
     caps = [int(cap) for cap in view.caps]
     undefined = view.positives[0] == 0  # label, area
-    precision, scores, recall = [], [], []
+    precision: list[Array] = []
+    scores: list[Array] = []
+    recall: list[Array] = []
     for cap in caps:
         q, s, true = (array[0] for array in view.sampled_with_scores(cap))
         with np.errstate(invalid="ignore", divide="ignore"):
             r = true[:, 0] / view.positives[0][..., None]
         for array, target in ((q, precision), (s, scores), (r, recall)):
-            target.append(np.where(undefined.reshape(*undefined.shape, *[1] * (array.ndim - 2)), -1.0, array)[:, :, at])
+            target.append(
+                np.where(undefined.reshape(*undefined.shape, *[1] * (array.ndim - 2)), -1.0, array)[
+                    :, :, at
+                ]
+            )
     return {
         "precision": np.stack(precision, axis=-1).transpose(2, 3, 0, 1, 4),
         "scores": np.stack(scores, axis=-1).transpose(2, 3, 0, 1, 4),

@@ -24,15 +24,23 @@ _VALOR = "Valor metrics document, Average Precision / Average Recall"
 
 def present(view: RankedView) -> Array:
     """Labels with a prediction or a ground truth, bool [group, label]."""
-    return (view.n_predictions + view.n_ground_truths) > 0
+    here: Array = (view.n_predictions + view.n_ground_truths) > 0
+    return here
 
 
 def present_keys(view: RankedView) -> Array:
     """Label keys with a label present, bool [group, key]."""
-    here = present(view)
-    return np.stack(
-        [here[:, members].any(axis=1) for members in key_members(view)], axis=1
-    ) if len(view.labels) else np.zeros((view.n_groups, 0), bool)
+    here: Array = sum_by_key(view, present(view)) > 0
+    return here
+
+
+def sum_by_key(view: RankedView, array: Array) -> Array:
+    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
+    keys = key_members(view)
+    out = np.zeros((array.shape[0], len(keys), *array.shape[2:]), np.result_type(array, np.int64))
+    for k, members in enumerate(keys):
+        out[:, k] = np.nansum(array[:, members], axis=1)
+    return out
 
 
 def key_members(view: RankedView) -> list[Array]:
@@ -53,8 +61,11 @@ def _fill(settings: Settings) -> float:
 def _members(view: RankedView, settings: Settings, group: int, area: int, key: Array) -> Array:
     """Labels of a key that enter its means."""
     if settings.rules.unannotated_labels_are_zero:
-        return key[present(view)[group, key]]
-    return key[view.positives[group, key, area] > 0]
+        inside = present(view)[group, key]
+    else:
+        inside = view.positives[group, key, area] > 0
+    members: Array = key[inside]
+    return members
 
 
 def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
@@ -63,9 +74,7 @@ def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...
     return np.where(view.positives[..., None] > 0, ap, _fill(settings))
 
 
-def mean_precision(
-    view: RankedView, settings: Settings, ious: tuple[float, ...]
-) -> Array:
+def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """Mean over labels, recall levels and the given IoU thresholds, [group, key, area]."""
     at = _at_ious(settings, view, ious)
     keys = key_members(view)
@@ -107,12 +116,6 @@ def mean_recall(view: RankedView, settings: Settings) -> Array:
             else:
                 out[g, k, m, a] = cube.mean(axis=1).mean()
     return out
-
-
-def _key_positives(view: RankedView) -> Array:
-    """Ground truths of each key, [group, key, area]."""
-    keys = key_members(view)
-    return np.stack([view.positives[:, members].sum(axis=1) for members in keys], axis=1)
 
 
 def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, Sequence[Any]]:
@@ -173,7 +176,7 @@ def _map(view: RankedView, settings: Settings) -> list[Cells]:
             keep=present_keys(view)[:, :, None, None],
             columns={
                 "value": value,
-                "support": _key_positives(view)[..., None],
+                "support": sum_by_key(view, view.positives)[..., None],
                 "max_detections": settings.cap,
             },
             reason=NO_LABEL,
@@ -191,7 +194,7 @@ def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
             keep=present_keys(view)[:, :, None],
             columns={
                 "value": value,
-                "support": _key_positives(view),
+                "support": sum_by_key(view, view.positives),
                 "max_detections": settings.cap,
                 "parameters": parameters(iou_thresholds=settings.iou_thresholds),
             },
@@ -235,7 +238,7 @@ def _mar(view: RankedView, settings: Settings) -> list[Cells]:
             keep=present_keys(view)[:, :, None, None],
             columns={
                 "value": value,
-                "support": _key_positives(view)[:, :, None, :],
+                "support": sum_by_key(view, view.positives)[:, :, None, :],
                 "parameters": _recall_parameters(settings),
             },
             reason=NO_LABEL,

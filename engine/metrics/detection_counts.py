@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.view import RankedView
-from .detection_averages import axis_values, key_members, present, present_keys
+from .detection_averages import axis_values, present, present_keys, sum_by_key
 from .registry import Metric
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _accuracy(tp: Array, fp: Array, fn: Array) -> tuple[Array, Array]:
     return tp, tp + fp + fn
 
 
-_WHY = {
+_WHY: dict[Any, str] = {
     _precision: "no prediction at this threshold",
     _recall: "no ground truth",
     _f1: "neither ground truth nor prediction at this threshold",
@@ -50,7 +50,9 @@ _WHY = {
 def _divided(ratio: tuple[Array, Array]) -> Array:
     """Numerator / denominator, NaN where the denominator is 0."""
     top, bottom = ratio
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    out = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=out, where=bottom != 0)
+    return out
 
 
 def _counts(
@@ -99,14 +101,10 @@ def _ratio_cells(ratio: Ratio, view: RankedView, settings: Settings) -> list[Cel
             reason=reason,
         )
     ]
-    members = key_members(view)
-    if not members:
-        return cells
     keep = present_keys(view)[:, :, None, None, None]
-    summed = ratio(*(np.stack([c[:, m].sum(axis=1) for m in members], axis=1) for c in counts))
-    defined = ~np.isnan(value)
-    n_defined = np.stack([defined[:, m].sum(axis=1) for m in members], axis=1)
-    total = np.stack([np.nansum(value[:, m], axis=1) for m in members], axis=1)
+    summed = ratio(*(sum_by_key(view, c) for c in counts))
+    n_defined = sum_by_key(view, ~np.isnan(value))
+    total = sum_by_key(view, value)
     for average, number in (("macro", _divided((total, n_defined))), ("micro", _divided(summed))):
         cells.append(
             Cells(

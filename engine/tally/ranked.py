@@ -42,7 +42,9 @@ class Variants(msgspec.Struct, frozen=True):
         t, a = len(self.thresholds), len(self.areas)
         if t > BITS:
             return tuple(
-                Word(at, min(BITS, t - at), area, 1) for area in range(a) for at in range(0, t, BITS)
+                Word(at, min(BITS, t - at), area, 1)
+                for area in range(a)
+                for at in range(0, t, BITS)
             )
         each = BITS // t
         return tuple(Word(0, t, at, min(each, a - at)) for at in range(0, a, each))

@@ -51,9 +51,7 @@ def _by_segment(
     label = np.repeat(np.arange(n_labels, dtype=np.int32), np.diff(start))
     n_segments = n_groups * n_labels
     segment = np.where(of_row < 0, n_segments, of_row * n_labels + label).astype(np.int32)
-    offsets, position = group_by_label(
-        np.zeros(segment.size, np.int32), segment, 1, n_segments + 1
-    )
+    offsets, position = group_by_label(np.zeros(segment.size, np.int32), segment, 1, n_segments + 1)
     order = np.empty(segment.size, np.int32)
     order[position] = np.arange(segment.size, dtype=np.int32)
     return offsets[:-1], order
@@ -184,9 +182,10 @@ class RankedView(View):
                 reached[:, areas, thresholds] = s.reshape(*block, levels.size)
             true[:, :, areas, thresholds] = tp.reshape(-1, caps.size, *block[1:])
         lead = (groups, n_labels)
-        return tuple(
-            array.reshape(*lead, *array.shape[1:]) if array.size else array
-            for array in (sampled, reached, true)
+        return (
+            sampled.reshape(*lead, *sampled.shape[1:]),
+            reached.reshape(*lead, *reached.shape[1:]) if scores else reached,
+            true.reshape(*lead, *true.shape[1:]),
         )
 
     @cached_property

@@ -66,8 +66,8 @@ def _examples(
     hits = hits[np.lexsort((facts.gt_taker[hits], pairs.g_label[hits]))]
     best = {0: (_first_by_label(pairs.g_label, hits, n_labels, n), reached["taken"])}
     for cell in (1, 2, 3):
-        rows = np.flatnonzero(kinds[CELLS[cell][1]])
-        best[cell] = (_first_by_label(pairs.p_label, rows, n_labels, n), reached["score"])
+        wrong = np.flatnonzero(kinds[CELLS[cell][1]])
+        best[cell] = (_first_by_label(pairs.p_label, wrong, n_labels, n), reached["score"])
     for cell, (rows, at) in best.items():
         if at.size:
             shown = (rows >= 0) & (at[np.maximum(rows, 0)] > 0)
@@ -77,10 +77,8 @@ def _examples(
     for k in range(n_scores):
         missed = facts.gt_regular & (reached["taken"] <= k)
         other = reached["other"] > k
-        for cell, rows in ((4, missed & other), (5, missed & ~other)):
-            out[cell, :, k] = _first_by_label(
-                pairs.g_label, np.flatnonzero(rows), n_labels, n
-            )
+        for cell, mask in ((4, missed & other), (5, missed & ~other)):
+            out[cell, :, k] = _first_by_label(pairs.g_label, np.flatnonzero(mask), n_labels, n)
     return out
 
 
@@ -96,9 +94,7 @@ def geojson(boxes: Array) -> pl.Series:
     ring: list[Any] = []
     for x, y in corners:
         ring += [pl.lit(",[" if ring else "["), x, pl.lit(","), y, pl.lit("]")]
-    text = pl.concat_str(
-        pl.lit('{"type":"Polygon","coordinates":[['), *ring, pl.lit("]]}")
-    )
+    text = pl.concat_str(pl.lit('{"type":"Polygon","coordinates":[['), *ring, pl.lit("]]}"))
     return frame.select(text.alias("geometry"))["geometry"]
 
 

@@ -92,7 +92,9 @@ def _encode_labels(frames: Frames) -> tuple[Labels, Array, Array]:
                 for side in sides
             ]
         )
-        joint = [k.astype(np.int64) * len(values) + v for k, v in zip(key_codes, codes, strict=True)]
+        joint = [
+            k.astype(np.int64) * len(values) + v for k, v in zip(key_codes, codes, strict=True)
+        ]
         distinct, pair_codes = encode([pl.Series("pair", array) for array in joint])
         at = distinct.to_numpy()
         width = max(1, len(values))
@@ -102,19 +104,21 @@ def _encode_labels(frames: Frames) -> tuple[Labels, Array, Array]:
     mapped = _mapped(pairs, frames.label_map)
     declared = _declared(frames.labels, mapped)
     table = (
-        pl.concat([mapped.select("label_key", "label_value"), declared.select("label_key", "label_value")])
+        pl.concat(
+            [mapped.select("label_key", "label_value"), declared.select("label_key", "label_value")]
+        )
         .unique()
         .sort("label_key", "label_value")
     )
     code_of = table.with_row_index("code")
     new = (
-        mapped.join(code_of, on=["label_key", "label_value"], how="left", maintain_order="left")["code"]
+        mapped.join(code_of, on=["label_key", "label_value"], how="left", maintain_order="left")[
+            "code"
+        ]
         .cast(pl.Int32)
         .to_numpy()
     )
-    named = table.join(
-        declared, on=["label_key", "label_value"], how="left", maintain_order="left"
-    )
+    named = table.join(declared, on=["label_key", "label_value"], how="left", maintain_order="left")
     identity = new.size == 0 or bool((new == np.arange(new.size)).all())
     p, g = (codes if identity else new.take(codes) for codes in pair_codes)
     return Labels.of(named), p, g
@@ -135,7 +139,11 @@ def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.Dat
 def _declared(labels: pl.DataFrame | None, pairs: pl.DataFrame) -> pl.DataFrame:
     """Declared labels as label_key, label_value, label_name."""
     dtype = pairs.schema["label_value"]
-    schema = {"label_key": pl.String, "label_value": dtype, "label_name": pl.String}
+    schema: dict[str, Any] = {
+        "label_key": pl.String,
+        "label_value": dtype,
+        "label_name": pl.String,
+    }
     if labels is None or labels.is_empty():
         return pl.DataFrame(schema=schema)
     key = pl.col("label_key") if "label_key" in labels.columns else pl.lit(DEFAULT_LABEL_KEY)

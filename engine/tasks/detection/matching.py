@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..workers import Workers
 from ...kernels.boxes import lay_out
 from ...kernels.jit import frozen
 from ...kernels.matching_greedy import greedy
@@ -15,6 +14,7 @@ from ...kernels.matching_locked import locked
 from ...kernels.matching_pool import pool
 from ...kernels.order import group_by_label, rank_by_score
 from ...tally.ranked import Ranked, Variants, Word
+from ..workers import Workers
 from .encode import Batch, Side
 
 Array = np.ndarray[Any, Any]
@@ -164,10 +164,8 @@ def match(
             skipped,
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
         )
-        kernel = MATCHERS[rules.matching]
-
         def run(first: int, last: int, inputs: Any = inputs, outputs: Any = outputs) -> None:
-            kernel(
+            MATCHERS[rules.matching](
                 first,
                 last,
                 *inputs,

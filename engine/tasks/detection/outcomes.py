@@ -59,22 +59,20 @@ def _at(
     hits = met & (kind[pairs.prediction] == 0)
     value[pairs.prediction[hits]] = pairs.iou[hits]
     counts = np.flatnonzero(ranked.score >= lowest)
-    missed = np.flatnonzero(
-        facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < lowest))
-    )
+    missed = np.flatnonzero(facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < lowest)))
     other = facts.gt_other[missed]
     confused = (other >= lowest) & (other > -np.inf)
     known = partner[counts] >= 0
     gt_row = np.r_[
-        np.where(known, ranked.gt_row[np.maximum(partner[counts], 0)] if ranked.gt_row.size else 0, 0),
+        np.where(
+            known, ranked.gt_row[np.maximum(partner[counts], 0)] if ranked.gt_row.size else 0, 0
+        ),
         ranked.gt_row[missed],
     ]
     unmatched = pl.Series(np.r_[~known, np.zeros(missed.size, bool)])
     label = np.r_[pairs.p_label[counts], pairs.g_label[missed]]
     datum = np.r_[ranked.datum[counts], ranked.gt_datum[missed]]
-    outcome = np.r_[
-        np.array(PREDICTED)[kind[counts]], np.where(confused, MISSED[0], MISSED[1])
-    ]
+    outcome = np.r_[np.array(PREDICTED)[kind[counts]], np.where(confused, MISSED[0], MISSED[1])]
     blank = np.full(missed.size, np.nan)
     table = batch.labels.frame
     return pl.DataFrame(
@@ -83,7 +81,9 @@ def _at(
             "label_key": table["label_key"].gather(label),
             "label_value": table["label_value"].gather(label),
             "iou_threshold": np.full(label.size, iou),
-            "score_threshold": np.full(label.size, max(score, 0.0) if np.isneginf(score) else score),
+            "score_threshold": np.full(
+                label.size, max(score, 0.0) if np.isneginf(score) else score
+            ),
             "outcome": outcome,
             "score": pl.Series(np.r_[ranked.score[counts], blank]).fill_nan(None),
             "iou": pl.Series(np.r_[value[counts], blank]).fill_nan(None),

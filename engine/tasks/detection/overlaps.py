@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..workers import Workers
 from ...kernels.cross_matching import match_across_labels
 from ...kernels.pairs import by_datum, close_pairs
 from ...tally.counts import Counts
 from ...tally.datums import Labels
+from ..workers import Workers
 from .matching import Matched
 
 Array = np.ndarray[Any, Any]
@@ -72,21 +72,17 @@ def find_pairs(
     place[matched.order] = np.arange(place.size, dtype=np.int32)
     sides = threads.each(
         [
-            lambda: by_datum(
-                laid.datum, n_datums, laid.boxes, laid.area, labels.key[p_label]
-            ),
+            lambda: by_datum(laid.datum, n_datums, laid.boxes, laid.area, labels.key[p_label]),
             lambda: by_datum(
                 truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label]
             ),
         ]
     )
     found = threads.over(
-        sides[0][0], lambda first, last: close_pairs(first, last, *sides, lowest)
+        sides[0][0], lambda first, last: close_pairs(first, last, sides[0], sides[1], lowest)
     )
     empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
-    p, g, iou = (
-        np.concatenate(parts) for parts in zip(empty, *found, strict=True)
-    )
+    p, g, iou = (np.concatenate(parts) for parts in zip(empty, *found, strict=True))
     p = place[p]
     keep = regular_ground_truths(matched)[g]
     if not keep.all():
@@ -140,7 +136,9 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
     crossing = near & ~same
     np.maximum.at(other, pairs.ground_truth[crossing], ranked.score[pairs.prediction[crossing]])
     taker = matched.taker[threshold]
-    taken = np.where(taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf)
+    taken = np.where(
+        taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
+    )
     return Facts(
         hit=(ranked.hit[word] & one) != 0,
         ignored=(ranked.ignored[word] & one) != 0,

@@ -68,8 +68,10 @@ def _to_return(
 ) -> tuple[float, ...]:
     given = options.iou_thresholds_to_return
     if given is None:
-        return thresholds if options.iou_thresholds is not None else _snapped(
-            defaults.iou_thresholds_to_return, thresholds
+        return (
+            thresholds
+            if options.iou_thresholds is not None
+            else _snapped(defaults.iou_thresholds_to_return, thresholds)
         )
     missing = [t for t in given if not any(math.isclose(t, c, abs_tol=1e-9) for c in thresholds)]
     if missing:

@@ -7,11 +7,11 @@ import time
 import msgspec
 import polars as pl
 
-from ..workers import Workers
 from ...inputs.frames import Frames
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
 from ...tally.ranked import Ranked, Variants
+from ..workers import Workers
 from .detailed import detailed_frame
 from .encode import encode_batch
 from .matching import match
@@ -53,9 +53,7 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
     return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
 
 
-def tally(
-    frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers
-) -> Tallies:
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers) -> Tallies:
     """Encode, match and tally.
 
     Args:
@@ -109,6 +107,4 @@ def tally(
                 batch, matched, pairs, settings.spot_ious, settings.outcome_scores
             )
         lap("overlaps")
-    return Tallies(
-        batch.datums, batch.labels, matched.ranked, crossed, examples, outcomes, seconds
-    )
+    return Tallies(batch.datums, batch.labels, matched.ranked, crossed, examples, outcomes, seconds)
