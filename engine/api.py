@@ -86,12 +86,19 @@ def _rows(frames: Frames) -> dict[str, int]:
     return {name: table.height for name, table in tables.items() if table is not None}
 
 
-def _digest(source: Any) -> str | None:
-    """SHA-256 of a single local file, None for anything else."""
+_HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
+
+
+def _digest(source: Any) -> dict[str, Any]:
+    """Size, time and SHA-256 of a single local file; nothing for anything else."""
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
-        return None
-    with open(source, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return {}
+    found = Path(source).stat()
+    facts: dict[str, Any] = {"bytes": found.st_size, "modified": found.st_mtime}
+    if found.st_size <= _HASHED_BYTES:
+        with open(source, "rb") as file:
+            facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return facts
 
 
 def score(
@@ -165,9 +172,8 @@ def score(
 
     def with_digests() -> dict[str, Any]:
         for name, path in paths.items():
-            digest = _digest(path)
-            if digest is not None and name in run["inputs"]:
-                run["inputs"][name]["sha256"] = digest
+            if name in run["inputs"]:
+                run["inputs"][name].update(_digest(path))
         return run
 
     return Scorecard(
@@ -176,7 +182,7 @@ def score(
         options=chosen,
         frames=frame_makers,
         labels=tallies.labels.frame,
-        run=run,
+        run=with_digests,
         notes=tuple(note.message for note in frames.notes),
         exports=makers(plan.task, plan.dialect.name, (whole, plan.settings)),
         directions={metric.name: metric.better for metric in plan.metrics},
