@@ -181,11 +181,11 @@ class Scorecard:
         return save(self, directory, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        from .summary import as_text
+        from .display.summary import as_text
 
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from .summary import as_html
+        from .display.summary import as_html
 
         return as_html(self)

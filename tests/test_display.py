@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from evalengine.cli import _FORMATS
-from evalengine.display import FORMATS, show
+from evalengine.display.show import FORMATS, show
 from evalengine.schemas.errors import OptionError
 from evalengine.scorecard import Scorecard
 

@@ -161,7 +161,7 @@ def from_frames(card: Scorecard) -> CocoResult:
     Raises:
         ResultError: on looking up an array, which is not stored.
     """
-    from ..display import coco_numbers
+    from ..display.sections import coco_numbers
 
     def missing() -> Any:
         raise ResultError(

@@ -40,26 +40,30 @@ def _marks(values: pl.Series) -> tuple[int, NDArray[np.bool_]] | None:
     """The lowest value and a flag per integer from there on; None where that would not pay."""
     if not values.dtype.is_integer() or values.null_count() or len(values) == 0:
         return None
-    low, high = values.min(), values.max()
-    if not isinstance(low, int) or not isinstance(high, int):
-        return None
-    if low >= 0 and high < _SPAN:
-        low = 0
+    chunks = [chunk.to_numpy() for chunk in values.get_chunks()]
+    # Read as unsigned, a negative number is a huge one: one pass finds whether all are small.
+    high = max(int(chunk.view(f"u{chunk.itemsize}").max()) for chunk in chunks if chunk.size)
+    low = 0
+    if high >= _SPAN:
+        low = min(int(chunk.min()) for chunk in chunks if chunk.size)
+        high = max(int(chunk.max()) for chunk in chunks if chunk.size)
     span = high - low + 1
     if span > max(_SPAN, 2 * len(values)):
         return None
     flags = np.zeros(span, dtype=np.bool_)
-    for chunk in values.get_chunks():
-        numbers = chunk.to_numpy()
-        flags[numbers - low if low else numbers] = True
+    for chunk in chunks:
+        flags[chunk - low if low else chunk] = True
     return low, flags
 
 
 def only_in(first: pl.Series, second: pl.Series) -> pl.Series:
     """Values of the first that the second lacks; both distinct, ascending, of one dtype."""
     if first.dtype.is_integer() and second.dtype.is_integer():
+        if len(second) == 0:
+            return first
         a, b = first.to_numpy(), second.to_numpy()
-        return pl.Series(first.name, np.setdiff1d(a, b, assume_unique=True), dtype=first.dtype)
+        place = np.minimum(np.searchsorted(b, a), len(b) - 1)
+        return pl.Series(first.name, a[b[place] != a], dtype=first.dtype)
     return first.filter(~first.is_in(second.implode()))
 
 

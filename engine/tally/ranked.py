@@ -82,6 +82,8 @@ class Ranked(msgspec.Struct, frozen=True):
         gt_row: int64 [m], row of the ground truth in its table.
         gt_counted: uint64 [words, m], not ignored there.
         cap: rows of that rank or beyond are ignored everywhere; None for no cap.
+        single: whether scores came in single precision; thresholds are then rounded to it, so
+            that a score written as 0.3 reaches the threshold 0.3.
     """
 
     variants: Variants
@@ -98,6 +100,11 @@ class Ranked(msgspec.Struct, frozen=True):
     gt_row: Array
     gt_counted: Array
     cap: int | None
+    single: bool
+
+    def comparable(self, threshold: float) -> float:
+        """A score threshold as the scores' own precision can express it."""
+        return float(np.float32(threshold)) if self.single else threshold
 
     @property
     def n_labels(self) -> int:

@@ -214,7 +214,7 @@ class RankedView(View):
         if lowest_score is None:
             everything: Array = self._sampled[2]
             return everything
-        skipped = self.tally.score < lowest_score
+        skipped = self.tally.score < self.tally.comparable(lowest_score)
         if self.tally.skipped.size:
             skipped = skipped | self.tally.skipped
         kept: Array = self._run(skipped=skipped, caps=self.caps, precision=False, scores=False)[2]
@@ -227,7 +227,8 @@ class RankedView(View):
             score_thresholds: ascending; a prediction counts at those its score reaches.
         """
         if score_thresholds not in self._counts:
-            self._counts[score_thresholds] = self._count(np.asarray(score_thresholds))
+            grid = [self.tally.comparable(t) for t in score_thresholds]
+            self._counts[score_thresholds] = self._count(np.asarray(grid))
         return self._counts[score_thresholds]
 
     def _count(self, score_thresholds: Array) -> tuple[Array, Array]:

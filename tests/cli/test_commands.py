@@ -16,7 +16,8 @@ import fabricated
 import pytest
 
 import evalengine as ee
-from evalengine import api, cli_base
+from evalengine import api
+from evalengine.cli import base as cli_base
 from evalengine.cli import cli
 
 Run = Callable[..., tuple[int, str, str]]

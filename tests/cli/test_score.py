@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import evalengine as ee
-from evalengine.cli_options import SHORT, generated
+from evalengine.cli.options import SHORT, generated
 from evalengine.schemas.options import FIELDS, make_options
 
 Run = Callable[..., tuple[int, str, str]]

@@ -130,7 +130,7 @@ def detailed_frame(
     n_labels, n_scores = len(labels), len(score_thresholds)
     if n_labels == 0:
         return empty_frame("examples", label=labels.dtype, datum=batch.datums.id.dtype)
-    grid = np.asarray(batch.rounded(score_thresholds))
+    grid = np.asarray([ranked.comparable(t) for t in score_thresholds])
     reached = {
         name: np.searchsorted(grid, scores, side="right")
         for name, scores in (

@@ -43,7 +43,7 @@ class Batch(msgspec.Struct, frozen=True):
         predictions: rows of the predictions.
         ground_truths: rows of the ground truths.
         score: float64 [n], widened from the score column's own dtype.
-        score_dtype: that dtype; thresholds are rounded to it before they are compared.
+        single: whether that dtype was single precision.
         crowd: bool [m].
         area: float64 [m], annotated area, or None to use the box's.
     """
@@ -53,13 +53,9 @@ class Batch(msgspec.Struct, frozen=True):
     predictions: Side
     ground_truths: Side
     score: Array
-    score_dtype: type[np.floating[Any]]
+    single: bool
     crowd: Array
     area: Array | None
-
-    def rounded(self, thresholds: tuple[float, ...]) -> tuple[float, ...]:
-        """Score thresholds as the scores' own dtype can express them, widened again."""
-        return tuple(float(self.score_dtype(t)) for t in thresholds)
 
 
 def _taken(frame: pl.DataFrame, name: str) -> pl.Series:
@@ -206,7 +202,6 @@ def encode_batch(frames: Frames) -> Batch:
     datums, p_datum, g_datum = _encode_datums(frames)
     ground_truths = frames.ground_truths
     score = _taken(frames.predictions, "score")
-    single = score.dtype == pl.Float32
     crowd = (
         ground_truths["iscrowd"].cast(pl.Boolean).to_numpy()
         if "iscrowd" in ground_truths.columns
@@ -218,7 +213,7 @@ def encode_batch(frames: Frames) -> Batch:
         predictions=_side(frames.predictions, p_datum, p_label),
         ground_truths=_side(ground_truths, g_datum, g_label),
         score=score.cast(pl.Float64).to_numpy(),
-        score_dtype=np.float32 if single else np.float64,
+        single=score.dtype == pl.Float32,
         crowd=crowd,
         area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
     )

@@ -164,6 +164,7 @@ def match(
             skipped,
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
         )
+
         def run(first: int, last: int, inputs: Any = inputs, outputs: Any = outputs) -> None:
             MATCHERS[rules.matching](
                 first,
@@ -194,5 +195,6 @@ def match(
         gt_row=ground_truths.row.astype(np.int64),
         gt_counted=counted,
         cap=cap,
+        single=batch.single,
     )
     return Matched(ranked, predictions, order, ground_truths, takers)

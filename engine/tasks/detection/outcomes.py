@@ -43,7 +43,7 @@ def _at(
     """Outcomes at one IoU and score threshold; ``score`` may be -inf for every prediction."""
     ranked = matched.ranked
     n = ranked.score.size
-    lowest = batch.rounded((score,))[0]
+    lowest = ranked.comparable(score)
     near = pairs.iou >= iou
     kind = np.select(
         [facts.hit, facts.ignored, facts.near_other, facts.near_own], [0, 4, 1, 2], default=3

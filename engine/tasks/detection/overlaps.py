@@ -184,7 +184,7 @@ def cross_match(
     starts = np.flatnonzero(np.r_[True, datum[1:] != datum[:-1]]) if datum.size else np.empty(0)
     start = np.r_[starts, datum.size].astype(np.int64)
     words = [
-        np.asarray(score_thresholds[at : at + _BITS])
+        np.asarray([ranked.comparable(t) for t in score_thresholds[at : at + _BITS]])
         for at in range(0, len(score_thresholds), _BITS)
     ]
 

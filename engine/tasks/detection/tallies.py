@@ -90,8 +90,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )  # fmt: skip
         pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads)
         if "confusion" in needs:
-            grid = batch.rounded(settings.score_thresholds)
-            crossed = cross_match(matched, pairs, settings.spot_ious, grid, threads)
+            crossed = cross_match(
+                matched, pairs, settings.spot_ious, settings.score_thresholds, threads
+            )
         if "detailed" in needs:
             examples = detailed_frame(
                 batch,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from .schemas.errors import OptionError, unknown
-from .schemas.results import FRAMES
-from .schemas.tables import TABLES
+from ..schemas.errors import OptionError, unknown
+from ..schemas.results import FRAMES
+from ..schemas.tables import TABLES
 
 if TYPE_CHECKING:
-    from .api import CheckReport
+    from ..api import CheckReport
 
 _WIDTH = 80
 

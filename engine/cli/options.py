@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 import click
 import msgspec
 
-from .schemas.options import FIELDS, Options
+from ..schemas.options import FIELDS, Options
 
 if TYPE_CHECKING:
     # Generic in the types only: click 8.1 has no subscript at run time.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
+from ..lookup import whole
+from ..schemas.errors import ResultError
 from .layouts import EACH, PARTS, Entry, layout_of
-from .lookup import whole
-from .schemas.errors import ResultError
 
 if TYPE_CHECKING:
-    from .scorecard import Scorecard
+    from ..scorecard import Scorecard
 
 Number = float | None
 

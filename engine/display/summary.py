@@ -1,6 +1,6 @@
 """A scorecard in a few lines: for the prompt, for a notebook, as Markdown.
 
-Everything is built from :mod:`evalengine.sections`; nothing here needs rich.
+Everything is built from :mod:`evalengine.display.sections`; nothing here needs rich.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .schemas.tables import DEFAULT_LABEL_KEY
+from ..schemas.tables import DEFAULT_LABEL_KEY
 from .sections import Grid, Number, Section, exact_headline, sections
 
 if TYPE_CHECKING:
-    from .scorecard import Scorecard
+    from ..scorecard import Scorecard
 
 UNDEFINED = "–"
 BEST = 5

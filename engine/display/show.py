@@ -14,8 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .schemas.errors import OptionError, unknown
-from .schemas.tables import DEFAULT_LABEL_KEY
+from ..schemas.errors import OptionError, unknown
+from ..schemas.tables import DEFAULT_LABEL_KEY
 from .sections import Grid, Section, coco_numbers, exact_headline, sections
 from .summary import (
     BEST,
@@ -33,7 +33,7 @@ from .summary import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from .scorecard import Scorecard
+    from ..scorecard import Scorecard
 
 __all__ = ["FORMATS", "coco_numbers", "render", "show", "show_frame", "write_rich", "write_text"]
 

@@ -29,7 +29,7 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            from .schemas.errors import did_you_mean
+            from ..schemas.errors import did_you_mean
 
             near = did_you_mean(args[0], self.commands)
             raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx) from None
@@ -51,7 +51,7 @@ class WithOptions(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._grown:
-            from .cli_options import generated
+            from .options import generated
 
             self._grown = True
             self.params += generated()
@@ -92,7 +92,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 def arguments(storage: Sequence[str], datums: Any, labels: Any, fields: Any) -> dict[str, Any]:
     """Arguments of the call behind a command."""
-    from .schemas.options import make_options
+    from ..schemas.options import make_options
 
     strange = [pair for pair in storage if "=" not in pair]
     if strange:
@@ -118,7 +118,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
 
         def tell(step: str) -> None:
             if step == "matching":
-                from .kernels.jit import is_compiled
+                from ..kernels.jit import is_compiled
 
                 if not is_compiled():
                     console.print("compiling kernels once (a few seconds) ...", style="dim")

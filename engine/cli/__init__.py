@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ._version import __version__
-from .cli_base import (
+from .._version import __version__
+from .base import (
     STATE,
     Commands,
     PipeClosed,
@@ -80,11 +80,11 @@ def score(
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
     if out is not None:
-        from .store import check_target
+        from ..store import check_target
 
         check_target(out, overwrite=overwrite)
     with progress_line() as progress:
-        from .api import score as run
+        from ..api import score as run
 
         card = run(predictions, ground_truths, progress=progress, **given)
         card.frame("metrics")
@@ -93,7 +93,7 @@ def score(
                 progress("writing")
             card.save(out, overwrite=overwrite)
     if form != "parquet" or not sys.stdout.isatty():
-        from .display import show
+        from ..display.show import show
 
         show(card, form)
     if out is not None:
@@ -120,8 +120,8 @@ def check(
     Example:
       evalengine check preds.parquet gts.parquet
     """
-    from . import listings
-    from .api import check as run
+    from ..api import check as run
+    from ..display import listings
 
     report = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
     click.echo(listings.checked(report, form))
@@ -147,7 +147,7 @@ def explain(
     Example:
       evalengine explain preds.parquet gts.parquet --metric mAP --by weather
     """
-    from .api import explain as run
+    from ..api import explain as run
 
     click.echo(run(predictions, ground_truths, **arguments(storage, datums, labels, fields)))
 
@@ -175,7 +175,7 @@ def coco(ground_truths: str, predictions: str | None, out: str) -> None:
       evalengine convert coco instances.json detections.json --out tables
       evalengine score tables/predictions.parquet tables/groundtruths.parquet --dialect coco
     """
-    from .readers.coco import convert_coco
+    from ..readers.coco import convert_coco
 
     for name, rows in convert_coco(ground_truths, predictions, out=out).items():
         click.echo(f"{os.path.join(out, name)}: {rows} rows")
@@ -194,8 +194,8 @@ def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
       evalengine metrics mAP AR
       evalengine metrics --task detection --format csv
     """
-    from . import listings
-    from .api import metrics_table
+    from ..api import metrics_table
+    from ..display import listings
 
     click.echo(listings.metrics(metrics_table(), names, task, form), nl=False)
 
@@ -212,7 +212,7 @@ def schemas(names: tuple[str, ...], form: str) -> None:
       evalengine schemas predictions
       evalengine schemas metrics --format json
     """
-    from . import listings
+    from ..display import listings
 
     click.echo(listings.schemas(names, form), nl=False)
 
@@ -228,8 +228,8 @@ def warmup() -> None:
     """
     import time
 
-    from .api import warmup as run
-    from .kernels.jit import CACHE_FOLDER
+    from ..api import warmup as run
+    from ..kernels.jit import CACHE_FOLDER
 
     begun = time.perf_counter()
     run()
@@ -266,7 +266,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _report(error: Exception) -> int:
-    from .schemas.errors import EvalengineError
+    from ..schemas.errors import EvalengineError
 
     if STATE["debug"]:
         import traceback
