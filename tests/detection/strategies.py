@@ -14,12 +14,12 @@ GRID_IOUS = (0.25, 1 / 3, 0.5, 0.6, 0.75, 1.0)
 """Thresholds that boxes of the grid meet exactly."""
 
 GRID_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Scores drawn, which are thresholds too."""
+"""Scores drawn, which are thresholds too; negative ones and -0.0 are drawn beside them."""
 
 _INTEGER_LABELS = (-1, 3, 12)
 _STRING_LABELS = ("a", "b", "ab")
 _INTEGER_DATUMS = (0, 2, 10, 11)
-_STRING_DATUMS = ("10", "2", "x", "Y")
+_STRING_DATUMS = ("10", "2", "é", "Y")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Tables:
 
 _corner = st.integers(0, 3).map(float)
 _extent = st.sampled_from((0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0))
-_score = st.sampled_from(GRID_SCORES)
+_score = st.sampled_from((*GRID_SCORES, *GRID_SCORES, -0.0, -0.5))
 
 
 def _rows(

@@ -78,7 +78,7 @@ def _box(geometry: Mapping[str, Any]) -> dict[str, float] | None:
     return {"xmin": xs[0], "ymin": ys[0], "xmax": xs[1], "ymax": ys[1]}
 
 
-def _tables(case: Mapping[str, Any], key: str | None = None) -> Tables | None:
+def row_tables(case: Mapping[str, Any], key: str | None = None) -> Tables | None:
     """Tables of a case of rows, of one label key if given; None if not all are boxes."""
     sides = []
     for side in ("predictions", "groundtruths"):
@@ -139,12 +139,30 @@ def load(name: str) -> Any:
     return json.loads(shared_dir("vectors", "valor", name).read_text())
 
 
+def why_not_core(case: Mapping[str, Any]) -> str | None:
+    """Why a legacy case is not run: refused by valor_core itself, or not boxes."""
+    if "error" in case:
+        return "error"
+    return "polygon or raster" if row_tables(case) is None else None
+
+
+def why_not_lite(case: Mapping[str, Any]) -> str | None:
+    """Why a lite case is not among the precision-recall vectors; confusion runs elsewhere."""
+    if case["filter"] or case["parameters"].get("datums") is not None:
+        return "filter"
+    if lite_tables(case["data"]) is None:
+        return "polygon or raster"
+    if case["method"] == "compute_examples":
+        return "examples"
+    return "confusion" if "confusion" in case["method"] else None
+
+
 def core_vectors() -> Iterator[Vector]:
     """valor_core's answers: the hand-made cases and those of its own tests, boxes only."""
     for case in load("edge_cases.json")["cases"]:
         if case["task"] != "object_detection":
             continue
-        expected, tables = case["expected"]["valor_core_0.33.19"], _tables(case)
+        expected, tables = case["expected"]["valor_core_0.33.19"], row_tables(case)
         given = case["parameters"]
         if "metrics" in expected and tables is not None:
             ious = tuple(given["iou_thresholds"])
@@ -153,8 +171,8 @@ def core_vectors() -> Iterator[Vector]:
                 case["id"], tables, _datums(case), ious, (), options, **_core(expected["metrics"])
             )
     for case in load("detection_legacy.json")["cases"]:
-        tables = _tables(case)
-        if tables is None or "error" in case:
+        tables = row_tables(case)
+        if tables is None or why_not_core(case):
             continue
         given = case["parameters"]
         options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
@@ -175,7 +193,7 @@ def lite_vectors() -> Iterator[Vector]:
             continue
         given = case["parameters"]
         for key, answer in case["expected"]["valor_lite_0.39.0"].items():
-            tables = _tables(case, key)
+            tables = row_tables(case, key)
             expected = answer.get("precision_recall", answer)
             if tables is None or "error" in expected:
                 continue
@@ -190,11 +208,11 @@ def lite_vectors() -> Iterator[Vector]:
     seen = set()
     for case in load("lite_object_detection.json")["cases"]:
         tables = lite_tables(case["data"])
-        if case["method"] != "compute_precision_recall" or case["filter"] or tables is None:
-            continue
         given = case["parameters"]
+        if tables is None or why_not_lite(case):
+            continue
         content = (tables.predictions.write_json(), tables.truths.write_json(), json.dumps(given))
-        if given["datums"] is not None or content in seen or not isinstance(case["expected"], dict):
+        if content in seen:
             continue
         seen.add(content)
         yield _lite_vector(case["id"], case, tables)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,26 @@ def run_coco(
         if iou_thresholds is None and max_detections is None and area_ranges is None:
             evaluation.summarize()
     return evaluation, datums, labels
+
+
+def coco_eval(truths: str, detections: str) -> Any:
+    """COCOeval of two JSON files, accumulated and summarised.
+
+    Args:
+        truths: path of the ground-truth JSON.
+        detections: path of the results JSON; only image, category, box and score are read.
+    """
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(truths)
+        results = [
+            {name: row[name] for name in ("image_id", "category_id", "bbox", "score")}
+            for row in json.loads(Path(detections).read_text())
+        ]
+        evaluation = COCOeval(coco, coco.loadRes(results), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation
 
 
 def _labels(frame: pl.DataFrame) -> list[tuple[str, Any]]:

@@ -113,7 +113,7 @@ def to_sides(predictions: pl.DataFrame, truths: pl.DataFrame, *, crowd: bool = T
 
     Args:
         predictions: one row per prediction.
-        truths: one row per ground truth.
+        truths: one row per ground truth; without annotation_id, their row number stands for it.
         crowd: whether the column ``iscrowd`` is honoured.
     """
     return Sides(
@@ -129,7 +129,7 @@ def to_sides(predictions: pl.DataFrame, truths: pl.DataFrame, *, crowd: bool = T
                 _box(row),
                 crowd and bool(row.get("iscrowd", 0)),
                 float(row["area"]) if "area" in row else box_area(_box(row)),
-                row.get("annotation_id"),
+                row.get("annotation_id", i),
             )
             for i, row in enumerate(truths.iter_rows(named=True))
         ),

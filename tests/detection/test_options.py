@@ -1,0 +1,216 @@
+"""Label maps, conditions, many thresholds, other dtypes: options that change what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from detection.checking import (
+    AVERAGES,
+    CURVES,
+    EVERYTHING,
+    GRID,
+    RATES,
+    asked,
+    check_confusion,
+    check_examples,
+    check_numbers,
+    check_outcomes,
+    check_score_curve,
+    modest,
+    oracle_of,
+    run,
+)
+from detection.frames import agree, numbers
+from detection.strategies import Tables, crowded_tables, tables
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.detection_metrics import Asked
+
+import evalengine as ee
+
+FEW = replace(GRID, iou_thresholds=(0.5,), returned=(0.5,))
+
+
+def _mapped(frame: pl.DataFrame, label_map: dict[Any, Any]) -> pl.DataFrame:
+    pairs = [
+        label_map.get(pair, pair) for pair in frame.select("label_key", "label_value").iter_rows()
+    ]
+    return frame.with_columns(
+        pl.Series("label_key", [key for key, _ in pairs], dtype=pl.String),
+        pl.Series("label_value", [v for _, v in pairs], dtype=frame.schema["label_value"]),
+    )
+
+
+@given(st.data(), asked())
+@modest
+def test_label_map(data: st.DataObject, options: Asked) -> None:
+    """A map of (key, value) pairs is as good as tables so renamed; it may merge labels."""
+    drawn = data.draw(tables())
+    both = pl.concat([t.select("label_key", "label_value") for t in vars(drawn).values()])
+    pairs = sorted(set(both.iter_rows()))
+    targets = [*pairs, ("new", pairs[0][1])]
+    label_map = {
+        pair: data.draw(st.sampled_from(targets)) for pair in pairs if data.draw(st.booleans())
+    }
+    renamed = Tables(_mapped(drawn.predictions, label_map), _mapped(drawn.truths, label_map))
+    card = run(drawn, "standard", options, EVERYTHING, label_map=label_map or None)
+    oracle = oracle_of(renamed, "standard", options)
+    check_numbers(card, oracle)
+    check_examples(card, oracle)
+    check_confusion(card, oracle)
+    check_outcomes(card, oracle)
+
+
+def test_label_map_of_values() -> None:
+    """A map of plain values, to a value that is new."""
+    drawn = crowded_tables(14, datums=8, strings=True)
+    swap = {"class 1": "class 2", "class 3": "other"}
+    renamed = Tables(
+        *(t.with_columns(pl.col("label_value").replace(swap)) for t in vars(drawn).values())
+    )
+    plain = ee.score(renamed.predictions, renamed.truths, task="detection")
+    card = ee.score(drawn.predictions, drawn.truths, task="detection", label_map=swap)
+    agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
+
+
+@pytest.mark.parametrize("dialect", ["standard", "coco", "valor"])
+def test_where(dialect: str) -> None:
+    """A condition removes rows of every side that has its columns."""
+    drawn = crowded_tables(15, datums=10)
+    both = (drawn.predictions, drawn.truths)
+    cases: list[tuple[Any, Tables]] = [
+        ("score > 0.4", Tables(drawn.predictions.filter(pl.col("score") > 0.4), drawn.truths)),
+        (
+            "xmax - xmin >= 20",
+            Tables(*(t.filter(pl.col("xmax") - pl.col("xmin") >= 20) for t in both)),
+        ),
+        (
+            {"ground_truths": "iscrowd = 0"},
+            Tables(drawn.predictions, drawn.truths.filter(pl.col("iscrowd") == 0)),
+        ),
+    ]
+    for where, kept in cases:
+        card = ee.score(
+            drawn.predictions, drawn.truths, task="detection", dialect=dialect, where=where
+        )
+        plain = ee.score(kept.predictions, kept.truths, task="detection", dialect=dialect)
+        agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-docs"])
+def test_more_variants_than_bits(dialect: str) -> None:
+    """Nine area ranges by nine IoU thresholds, counted in more than one word."""
+    drawn = crowded_tables(16, datums=5, labels=3)
+    edges = [0.0, 1024.0, 200.0, 900.0, 3000.0, 5000.0, 8000.0, 9216.0, 16000.0]
+    options = Asked(
+        tuple(round(0.1 * i, 1) for i in range(1, 10)),
+        (0.5,),
+        (0.3,),
+        area_ranges=(("all", (0.0, 1e10)), *((f"r{x:g}", (x, x + 4000.0)) for x in edges[1:])),
+    )
+    assert len(options.iou_thresholds) * len(options.area_ranges) > 64
+    card = run(drawn, dialect, options, [*AVERAGES, *RATES, *CURVES])
+    oracle = oracle_of(drawn, dialect, options)
+    check_numbers(card, oracle)
+    check_score_curve(card, oracle)
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor"])
+def test_more_score_thresholds_than_bits(dialect: str) -> None:
+    """A hundred and one score thresholds, each of which some score equals."""
+    drawn = crowded_tables(17, datums=4, labels=3)
+    options = replace(FEW, score_thresholds=tuple(i / 100 for i in range(101)))
+    metrics = [*RATES, *CURVES, "ConfusionMatrix", "DetailedPrecisionRecallCurve"]
+    card = run(drawn, dialect, options, metrics)
+    oracle = oracle_of(drawn, dialect, options)
+    check_numbers(card, oracle, averaged=False)
+    check_score_curve(card, oracle)
+    check_examples(card, oracle)
+    check_confusion(card, oracle)
+
+
+def test_single_precision_scores() -> None:
+    """A threshold is rounded to the scores' dtype: 0.1 as a single is at 0.1."""
+    drawn = crowded_tables(18, datums=4, labels=3)
+    scores = np.round(drawn.predictions["score"].to_numpy(), 1).astype(np.float32)
+    single = Tables(drawn.predictions.with_columns(score=pl.Series(scores)), drawn.truths)
+    double = Tables(
+        drawn.predictions.with_columns(score=pl.Series(np.round(scores.astype(np.float64), 1))),
+        drawn.truths,
+    )
+    options = replace(
+        FEW, score_thresholds=tuple(i / 10 for i in range(11)), recall_score_threshold=0.7
+    )
+    metrics = [name for name in EVERYTHING if not name.startswith("Interpolated")]
+    card, expected = (run(t, "standard", options, metrics) for t in (single, double))
+    agree(numbers(card.metrics), numbers(expected.metrics), tolerance=0.0)
+    assert card.curves.equals(expected.curves)
+    assert card.confusion.equals(expected.confusion)
+    assert card.examples.equals(expected.examples)
+    scoreless = [c for c in card.outcomes.columns if c != "score"]
+    assert card.outcomes.select(scoreless).equals(expected.outcomes.select(scoreless))
+
+
+def test_ids_and_labels_keep_their_dtype() -> None:
+    """Integers stay integers and strings strings, in every frame."""
+    for strings in (False, True):
+        drawn = crowded_tables(19, datums=4, labels=3, strings=strings)
+        card = run(drawn, "standard", FEW, EVERYTHING)
+        dtype = pl.String if strings else pl.Int64
+        for frame in (card.metrics, card.curves, card.examples, card.outcomes):
+            assert frame.schema["label_value"] == dtype
+        for frame in (card.examples, card.outcomes):
+            assert frame.schema["datum_id"] == dtype
+        assert card.confusion.schema["actual"] == card.confusion.schema["predicted"] == dtype
+
+
+def test_defaults_of_details() -> None:
+    """Without thresholds: confusion at pr_curve_iou_threshold, outcomes of every score too."""
+    drawn = crowded_tables(22, datums=4, labels=3)
+    card = ee.score(
+        drawn.predictions, drawn.truths, task="detection", metrics=["ConfusionMatrix", "Outcomes"]
+    )
+    grid = tuple(x / 100 for x in range(5, 100, 5))
+    confused = replace(FEW, score_thresholds=grid)
+    check_confusion(card, oracle_of(drawn, "standard", confused))
+    check_outcomes(card, oracle_of(drawn, "standard", replace(FEW, score_thresholds=(0.0,))))
+
+
+def test_thresholds_are_the_same_in_every_frame() -> None:
+    """COCO's grid is not round decimals (0.8999999999999999): frames join all the same."""
+    drawn = crowded_tables(21, datums=3)
+    ious = tuple(np.linspace(0.5, 0.95, 10).tolist())
+    options = replace(FEW, iou_thresholds=ious, returned=ious, pr_curve_iou_threshold=ious[8])
+    card = run(drawn, "standard", options, EVERYTHING)
+    shown = set(card.metrics["iou_threshold"].drop_nulls())
+    for frame in (card.curves, card.confusion, card.outcomes, card.examples):
+        assert set(frame["iou_threshold"]) <= shown
+
+
+def test_both_sides_empty() -> None:
+    """Nothing against nothing scores: frames without rows, of the right columns."""
+    drawn = crowded_tables(0, datums=3)
+    nothing = Tables(drawn.predictions.clear(), drawn.truths.clear())
+    card = run(nothing, "standard", FEW, EVERYTHING)
+    for frame in (card.metrics, card.curves, card.examples, card.confusion, card.outcomes):
+        assert frame.is_empty()
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-docs", "coco"])
+def test_one_side_empty(dialect: str) -> None:
+    """Only false positives: AP is undefined; only misses: AP is 0."""
+    drawn = crowded_tables(0, datums=3)
+    options = replace(FEW, area_ranges=(("all", (0.0, 1e10)),), max_detections=(100,))
+    truths = drawn.truths.drop("iscrowd")
+    only_predictions = Tables(drawn.predictions, truths.clear())
+    only_truths = Tables(drawn.predictions.clear(), truths)
+    for case, expected in ((only_predictions, None), (only_truths, 0.0)):
+        card = run(case, dialect, options, EVERYTHING)
+        oracle = oracle_of(case, dialect, options)
+        check_numbers(card, oracle)
+        check_outcomes(card, oracle)
+        assert set(card.metrics.filter(pl.col("metric") == "AP")["value"]) == {expected}

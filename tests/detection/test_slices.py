@@ -1,0 +1,107 @@
+"""A slice's rows are those of a run on only that slice's datums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from detection.checking import (
+    EVERYTHING,
+    asked,
+    check_confusion,
+    check_interpolated,
+    check_numbers,
+    check_score_curve,
+    modest,
+    oracle_of,
+    run,
+)
+from detection.frames import agree, numbers, of_slice
+from detection.strategies import Tables, crowded_tables, tables
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.detection_metrics import Asked
+
+import evalengine as ee
+
+WEATHER = ("fog", "rain", "sun")
+CAMERA = (1, 2)
+
+
+@st.composite
+def sliced(draw: st.DrawFn) -> tuple[Tables, pl.DataFrame]:
+    """Tables, and a table of datums with two slice columns."""
+    drawn = draw(tables(crowd=True))
+    datums = drawn.datums
+    return drawn, pl.DataFrame(
+        {
+            "datum_id": pl.Series(datums, dtype=drawn.truths.schema["datum_id"]),
+            "weather": [draw(st.sampled_from(WEATHER)) for _ in datums],
+            "camera": [draw(st.sampled_from(CAMERA)) for _ in datums],
+        }
+    )
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor-docs"])
+@given(sliced(), asked())
+@modest
+def test_slices_stand_alone(
+    dialect: str, given_tables: tuple[Tables, pl.DataFrame], options: Asked
+) -> None:
+    """By one column, by another and by both crossed, beside the whole set."""
+    drawn, datums = given_tables
+    by = ["weather", "weather*camera"]
+    card = run(drawn, dialect, options, EVERYTHING, by=by, datums=datums)
+    groups: dict[tuple[str | None, str | None], list[Any]] = {(None, None): drawn.datums}
+    for datum, weather, camera in datums.iter_rows():
+        groups.setdefault(("weather", weather), []).append(datum)
+        groups.setdefault(("weather*camera", f"{weather}*{camera}"), []).append(datum)
+    for frame in (card.metrics, card.curves, card.confusion):
+        assert set(frame.select("slice", "slice_value").unique().iter_rows()) <= set(groups)
+    for of, members in groups.items():
+        oracle = oracle_of(drawn.on(members), dialect, options)
+        check_numbers(card, oracle, of)
+        check_score_curve(card, oracle, of)
+        check_interpolated(card, oracle, of)
+        check_confusion(card, oracle, of)
+
+
+def test_slices_equal_runs_of_their_own() -> None:
+    """To the bit, on larger tables."""
+    drawn = crowded_tables(11)
+    datums = drawn.datums
+    column = [WEATHER[d % 3] for d in datums]
+    card = ee.score(
+        drawn.predictions,
+        drawn.truths,
+        task="detection",
+        by=["weather"],
+        datums=pl.DataFrame({"datum_id": datums, "weather": column}),
+    )
+    for weather in WEATHER:
+        members = [d for d, w in zip(datums, column, strict=True) if w == weather]
+        alone = drawn.on(members)
+        expected = ee.score(alone.predictions, alone.truths, task="detection")
+        ours = of_slice(card.metrics, "weather", weather)
+        agree(numbers(ours), numbers(expected.metrics), tolerance=0.0)
+        drop = ["slice", "slice_value"]
+        key = ["label_value", "score_threshold"]
+        curves = of_slice(card.curves, "weather", weather).drop(drop).sort(key)
+        assert curves.equals(expected.curves.drop(drop).sort(key))
+
+
+def test_slice_column_of_a_side() -> None:
+    """A slice column may stand in the ground truths or the predictions."""
+    drawn = crowded_tables(12, datums=8)
+    odd = pl.col("datum_id") % 2
+    datums = pl.DataFrame({"datum_id": drawn.datums}).with_columns(side=odd)
+    wide = Tables(drawn.predictions.with_columns(side=odd), drawn.truths.with_columns(side=odd))
+    told = ee.score(drawn.predictions, drawn.truths, task="detection", by="side", datums=datums)
+    shown = ee.score(wide.predictions, wide.truths, task="detection", by="side")
+    for value in ("0", "1"):
+        agree(
+            numbers(of_slice(shown.metrics, "side", value)),
+            numbers(of_slice(told.metrics, "side", value)),
+            tolerance=0.0,
+        )
