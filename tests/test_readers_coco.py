@@ -88,6 +88,14 @@ def test_ids_beyond_int64(write: Write) -> None:
     assert frames.predictions["datum_id"].to_list() == [big]
 
 
+def test_ids_beyond_int64_among_small_ones(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_rows, "_PIECE", 1)
+    ids = [1, 2**63 + 5, 2**53 + 1]
+    frame = open_source(write("dt.json", [result(i) for i in ids])).frame.collect()
+    assert frame["datum_id"].to_list() == ids
+    assert frame.schema["datum_id"] == pl.UInt64
+
+
 def test_an_empty_results_file_is_legal(write: Write) -> None:
     frames = load(write("dt.json", "[]"), write("gt.json", truths()))
     assert frames.predictions.height == 0

@@ -71,10 +71,14 @@ def test_ground_truth_rows_that_do_not_fit(what: str, write: Write) -> None:
     assert words in refusal(write("dt.json", [result()]), write("gt.json", given))
 
 
-def test_mixed_ids_name_the_first_odd_one(write: Write) -> None:
-    rows = [result(image=1), result(image=2), result(image="3")]
+@pytest.mark.parametrize("piece", [1, 150, 1 << 20])
+def test_mixed_ids_name_the_first_odd_one(
+    piece: int, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_rows, "_PIECE", piece)
+    rows = [result(image=1), result(image=2), result(image=1), result(image="3")]
     message = refusal(write("dt.json", rows), write("gt.json", truths()))
-    assert "result 2, field 'image_id': '3' among integers such as 1" in message
+    assert "result 3 (counted from 0), field 'image_id': '3' among integers such as 1" in message
 
 
 def test_images_that_stand_twice_are_refused(write: Write) -> None:

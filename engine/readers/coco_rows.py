@@ -135,8 +135,7 @@ def _rows(
     except (ReadError, OverflowError):
         # Ids that are strings, flags that are booleans; what is really wrong fails again.
         pieces = _columns(buffer, loose, name, what, loose=True)
-    frame = pl.concat(pieces, rechunk=False, how="vertical_relaxed") if pieces else pl.DataFrame()
-    return _tidy(frame)
+    return _tidy(_joined(pieces))
 
 
 def _columns(
@@ -168,8 +167,39 @@ def _columns(
             columns["area"] = _numbers(rows, "area")
             columns["annotation_id"] = _ids(rows, "id", name, what, done, loose=loose)
         pieces.append(pl.DataFrame(columns))
+        _same_kind(pieces, name, what, done)
         done += n
     return pieces
+
+
+def _same_kind(pieces: list[pl.DataFrame], name: str, what: str, done: int) -> None:
+    """Refuse a piece whose ids are strings where those before are integers, or the reverse."""
+    for column, field in (("datum_id", "image_id"), ("label_value", "category_id")):
+        first, last = pieces[0][column], pieces[-1][column]
+        if (first.dtype == pl.String) != (last.dtype == pl.String):
+            raise _mixed(name, what, done, field, last[0], first[0])
+
+
+def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -> InputError:
+    kind = "strings" if isinstance(usual, str) else "integers"
+    return InputError(
+        f"{name}: {what} {index:,} (counted from 0), field {field!r}: {odd!r} among {kind} such as"
+        f" {usual!r}. Ids are all integers or all strings."
+    )
+
+
+def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
+    """The pieces as one table; ids beyond Int64 in one make that column unsigned in all."""
+    if not pieces:
+        return pl.DataFrame()
+    large = [
+        name
+        for name in pieces[0].columns
+        if any(piece.schema[name] == pl.UInt64 for piece in pieces)
+    ]
+    if large:
+        pieces = [piece.with_columns(pl.col(large).cast(pl.UInt64)) for piece in pieces]
+    return pl.concat(pieces, rechunk=False, how="vertical_relaxed")
 
 
 def _ids(
@@ -187,12 +217,8 @@ def _ids(
     if kinds and (str in kinds) and (int in kinds):
         odd = next(i for i, value in enumerate(found) if value is not None
                    and type(value) is not kinds[0])  # fmt: skip
-        raise InputError(
-            f"{name}: {what} {done + odd:,}, field {field!r}: {found[odd]!r} among"
-            f" {'strings' if kinds[0] is str else 'integers'} such as"
-            f" {next(value for value in found if value is not None)!r} (counted from 0). Ids are"
-            " all integers or all strings."
-        )
+        usual = next(value for value in found if value is not None)
+        raise _mixed(name, what, done + odd, field, found[odd], usual)
     if kinds and kinds[0] is int and any(value is not None and value >= 2**63 for value in found):
         return pl.Series(found, dtype=pl.UInt64)
     return pl.Series(found, dtype=None if kinds else pl.Null)
