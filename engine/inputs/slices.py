@@ -22,18 +22,18 @@ class SlicePlan(msgspec.Struct):
 
     Attributes:
         by: the entries as given, in order, each once.
-        home: column name to the table it is read from.
+        homes: column name to the tables it is read from; the first that knows a datum tells.
         extra: table to the expressions to read beside its canonical columns.
     """
 
     by: tuple[str, ...] = ()
-    home: dict[str, str] = msgspec.field(default_factory=dict)
+    homes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
 
     @property
     def pieces(self) -> tuple[str, ...]:
         """The single columns, crossed entries taken apart."""
-        return tuple(self.home)
+        return tuple(self.homes)
 
     def without(self, role: str, frame: pl.DataFrame) -> pl.DataFrame:
         """A table without the columns that were read for slices alone."""
@@ -49,7 +49,7 @@ def split(entry: str) -> list[str]:
 def plan_slices(
     by: tuple[str, ...], sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]]
 ) -> SlicePlan:
-    """Find every slice column: in the datums, else the ground truths, else the predictions.
+    """Find every slice column: in the datums, the ground truths and the predictions.
 
     Raises:
         InputError: a column no table has, with the nearest.
@@ -57,23 +57,28 @@ def plan_slices(
     plan = SlicePlan(tuple(dict.fromkeys(by)))
     for entry in plan.by:
         for piece in split(entry):
-            if piece in plan.home:
+            if piece in plan.homes:
                 continue
-            role = _home(piece, sides, entry)
-            plan.home[piece] = role
-            schema, naming = sides[role]
-            if piece not in naming.exprs:
-                _sliceable(piece, schema[piece], role)
-                plan.extra.setdefault(role, []).append(pl.col(piece))
+            plan.homes[piece] = _homes(piece, sides, entry)
+            for role in plan.homes[piece]:
+                schema, naming = sides[role]
+                if piece not in naming.exprs:
+                    _sliceable(piece, schema[piece], role)
+                    plan.extra.setdefault(role, []).append(pl.col(piece))
     return plan
 
 
-def _home(
+def _homes(
     piece: str, sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]], entry: str
-) -> str:
-    for role in _LOOKED_AT:
-        if role in sides and (piece in sides[role][0] or piece in sides[role][1].exprs):
-            return role
+) -> tuple[str, ...]:
+    homes = tuple(
+        role
+        for role in _LOOKED_AT
+        if role in sides and (piece in sides[role][0] or piece in sides[role][1].exprs)
+    )
+    if homes:
+        # A table of all datums knows them all; of the two sides either may lack some.
+        return homes[:1] if homes[0] == DATUMS else homes
     there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
     within = f" (in {entry!r})" if entry != piece else ""
     looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
@@ -111,16 +116,37 @@ def build_slices(
     if not plan.by:
         return None, []
     slices = pl.DataFrame({"datum_id": union(list(ids.values()))})
-    for role in dict.fromkeys(plan.home.values()):
-        names = [name for name, home in plan.home.items() if home == role]
-        values = _per_datum(frames[role], names, role)
-        slices = slices.join(values, on="datum_id", how="left", maintain_order="left")
+    for role in _LOOKED_AT:
+        names = [name for name, homes in plan.homes.items() if role in homes]
+        if names:
+            values = _per_datum(frames[role], names, role)
+            slices = slices.join(
+                values, on="datum_id", how="left", maintain_order="left", suffix=f" {role}"
+            )
+    for name, homes in plan.homes.items():
+        if len(homes) > 1:
+            slices = _agreed(slices, name, homes)
     crossed = [
         pl.concat_str([pl.col(f"__{piece}") for piece in split(entry)], separator="*").alias(entry)
         for entry in plan.by
     ]
     slices = slices.select("datum_id", *crossed)
     return slices, [note for entry in plan.by for note in _without_value(slices, entry)]
+
+
+def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataFrame:
+    """One column from the two sides', which must not contradict each other."""
+    first, second = f"__{name}", f"__{name} {homes[1]}"
+    torn = slices.filter(pl.col(first) != pl.col(second))
+    if torn.height:
+        datum, one, other = torn.select("datum_id", first, second).row(0)
+        raise InputError(
+            f"by: column {name!r} differs between the two sides for"
+            f" {count_of(torn.height, 'datum', 'datums')}, the first is {datum!r} with {one!r} in"
+            f" the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give one value per"
+            " datum, e.g. in datums=."
+        )
+    return slices.with_columns(pl.coalesce(first, second).alias(first))
 
 
 def _per_datum(frame: pl.DataFrame, names: list[str], role: str) -> pl.DataFrame:

@@ -207,7 +207,7 @@ def _frame(
             "dataset": None if dataset is None else dataset.gather(index),
             "label_key": table["label_key"].gather(label),
             "label_value": table["label_value"].gather(label),
-            "iou_threshold": np.full(cell.size, iou),
+            "iou_threshold": np.full(cell.size, round(iou, 10)),
             "score_threshold": np.asarray(score_thresholds)[score],
             "outcome": outcome,
             "observation": observation,
