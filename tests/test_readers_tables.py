@@ -118,9 +118,10 @@ def test_globs_lists_and_folders_are_read_in_name_order(tmp_path: Path) -> None:
     assert load(listed).predictions["score"].to_list() == [0.2] * 3 + [0.0] * 3
 
 
-def test_a_name_with_brackets_is_itself_before_it_is_a_pattern(tmp_path: Path) -> None:
-    path = tmp_path / "run[1].parquet"
-    predictions().write_parquet(path)
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
+def test_a_name_with_brackets_is_itself_before_it_is_a_pattern(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"run[1]{suffix}"
+    FILES["t" + suffix](predictions(), path)
     assert load(path).predictions.height == 3
 
 

@@ -6,6 +6,7 @@ import difflib
 import glob
 import os
 import re
+from collections.abc import Sequence
 
 from evalengine.schemas.errors import ReadError
 
@@ -18,6 +19,11 @@ _WILD = re.compile(r"[*?\[]")
 def is_remote(path: str) -> bool:
     """Whether a path names an object store or a server: ``s3://``, ``gs://``, ``az://``, ..."""
     return bool(_REMOTE.match(path)) and not path.startswith("file://")
+
+
+def looks_wild(paths: Sequence[str]) -> bool:
+    """Whether any of the paths has a character of glob patterns in it."""
+    return any(_WILD.search(path) for path in paths)
 
 
 def expand(path: str) -> list[str]:

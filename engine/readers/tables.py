@@ -14,7 +14,7 @@ from evalengine.schemas.errors import ReadError
 from . import formats
 from .explain import explain
 from .objects import open_object
-from .paths import expand, is_remote
+from .paths import expand, is_remote, looks_wild
 from .source import Source
 
 READ_FAILURES: tuple[type[BaseException], ...] = (pl.exceptions.PolarsError, OSError)
@@ -115,7 +115,9 @@ def scan(
     if format_ == "parquet":
         return pl.scan_parquet(paths, glob=remote, storage_options=storage_options)
     if format_ == "ipc":
-        return pl.scan_ipc(paths, glob=remote, storage_options=storage_options)
+        # Older Polars has no such option; it is needed only for names that look like patterns.
+        literal: dict[str, Any] = {} if remote or not looks_wild(paths) else {"glob": False}
+        return pl.scan_ipc(paths, storage_options=storage_options, **literal)
     if format_ == "ipc_stream":
         return pl.concat([pl.read_ipc_stream(path).lazy() for path in paths])
     if format_ == "csv":
