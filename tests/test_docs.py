@@ -73,7 +73,9 @@ def test_python_sessions(page, workplace):
 
 
 def test_the_two_setup_commands_are_single_lines():
-    found = [body for body in blocks(ROOT / "README.md", "bash") if body.startswith("python3 -m venv")]
+    found = [
+        body for body in blocks(ROOT / "README.md", "bash") if body.startswith("python3 -m venv")
+    ]
     assert len(found) == 2
     for body in found:
         assert len(re.sub(r"\\\n\s*", "", body).strip().splitlines()) == 1
