@@ -49,6 +49,7 @@ def greedy(
     hit: Array,
     ignored: Array,
     skipped: Array,
+    tie: Array,
     taker: Array,
 ) -> None:
     """Match every label of [first, last).
@@ -86,6 +87,8 @@ def greedy(
         hit: uint64 [n], out: variants in which the prediction hit a regular ground truth.
         ignored: uint64 [n], out: variants in which it counts as neither hit nor miss.
         skipped: bool [n] or [0], out: predictions that average precision leaves out; none here.
+        tie: float64 [n] or [0], out: what orders equal scores before datum and row, higher
+            first; nothing here.
         taker: int32 [t, m] or [0, 0], out: the ranked prediction that hit each ground truth in
             the first area range, by threshold.
     """

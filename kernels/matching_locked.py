@@ -59,11 +59,13 @@ def locked(
     hit: Array,
     ignored: Array,
     skipped: Array,
+    tie: Array,
     taker: Array,
 ) -> None:
     """Match every label of [first, last); arguments as in :func:`.matching_greedy.greedy`.
 
-    ``p_order`` is rewritten: runs of equal score come out by descending IoU.
+    ``p_order`` is rewritten: runs of equal score come out by descending IoU, which is also what
+    ``tie`` [n] tells.
     """
     every = prefix[thresholds.size]
     one = np.uint64(1)
@@ -111,6 +113,7 @@ def locked(
             seen[p_datum[p]] += 1
             hit[i] = none
             ignored[i] = every
+            tie[i] = own[p - p0]
             if rank[i] >= max_rank:
                 continue
             ignored[i] = none

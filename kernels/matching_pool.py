@@ -50,6 +50,7 @@ def pool(
     hit: Array,
     ignored: Array,
     skipped: Array,
+    tie: Array,
     taker: Array,
 ) -> None:
     """Match every label of [first, last); arguments as in :func:`.matching_greedy.greedy`.

@@ -136,14 +136,13 @@ def make_options(base: Options | None = None, **given: Any) -> Options:
     Raises:
         OptionError: an unknown name, or a value of the wrong type.
     """
-    changes = {k: v for k, v in checked_names(given).items() if v is not None}
-    for name, kind in _TUPLES.items():
-        if name in changes:
-            changes[name] = _as_tuple(name, changes[name], kind)
-    if "area_ranges" in changes:
-        changes["area_ranges"] = _as_ranges(changes["area_ranges"])
     merged = {field: getattr(base, field) for field in FIELDS} if base is not None else {}
-    merged.update(changes)
+    merged.update({k: v for k, v in checked_names(given).items() if v is not None})
+    for name, kind in _TUPLES.items():
+        if merged.get(name) is not None:
+            merged[name] = _as_tuple(name, merged[name], kind)
+    if merged.get("area_ranges") is not None:
+        merged["area_ranges"] = _as_ranges(merged["area_ranges"])
     try:
         options = msgspec.convert(
             {k: v for k, v in merged.items() if k != "label_map"}, Options, strict=False

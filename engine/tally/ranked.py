@@ -77,6 +77,7 @@ class Ranked(msgspec.Struct, frozen=True):
         hit: uint64 [words, n], true positive there.
         ignored: uint64 [words, n], neither true nor false positive there.
         skipped: bool [n] or [0], left out of average precision, though counted elsewhere.
+        tie: float64 [n] or [0], orders equal scores before datum and row, higher first.
         gt_start: int64 [labels + 1], offsets of each label's ground truths.
         gt_datum: int32 [m].
         gt_row: int64 [m], row of the ground truth in its table.
@@ -95,6 +96,7 @@ class Ranked(msgspec.Struct, frozen=True):
     hit: Array
     ignored: Array
     skipped: Array
+    tie: Array
     gt_start: Array
     gt_datum: Array
     gt_row: Array

@@ -131,6 +131,7 @@ def match(
     hit = np.empty((n_words, n), np.uint64)
     ignored = np.empty((n_words, n), np.uint64)
     skipped = np.zeros(n if rules.matching == "pool" else 0, bool)
+    tie = np.zeros(n if rules.matching == "locked" else 0, np.float64)
     counted = np.empty((n_words, m), np.uint64)
     takers = np.full((len(variants.thresholds), m) if taker else (0, 0), -1, np.int32)
     ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
@@ -162,6 +163,7 @@ def match(
             hit[w],
             ignored[w],
             skipped,
+            tie,
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
         )
 
@@ -190,6 +192,7 @@ def match(
         hit=hit,
         ignored=ignored,
         skipped=skipped,
+        tie=tie,
         gt_start=ground_truths.start,
         gt_datum=ground_truths.datum,
         gt_row=ground_truths.row.astype(np.int64),

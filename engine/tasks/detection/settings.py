@@ -13,6 +13,9 @@ from ...schemas.options import Options
 
 Range = tuple[str | None, float, float]
 
+IOU_TYPES = ("bbox",)
+"""Geometries that can be compared."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a detection run computes with.
@@ -94,6 +97,11 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         OptionError: a threshold out of range, an empty list, a range upside down.
     """
     defaults: DetectionDefaults = dialect.defaults
+    if options.iou_type not in (None, *IOU_TYPES):
+        raise OptionError(
+            f"iou_type={options.iou_type!r}: this release compares boxes; write iou_type='bbox' or"
+            " leave it out."
+        )
     thresholds = _distinct(
         "iou_thresholds",
         defaults.iou_thresholds if options.iou_thresholds is None else options.iou_thresholds,
