@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from dataclasses import replace
@@ -157,12 +158,11 @@ def check_interpolated(
 
 
 def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int = 1) -> None:
-    """Counts of the detailed curve, and that each cell shows as many examples as it should."""
+    """Counts of the detailed curve; each cell shows as many of its own rows as it should."""
     asked = oracle.asked
     expected = detailed_cells(oracle, asked.pr_curve_iou_threshold, asked.score_thresholds)
     cells: dict[Any, int] = {}
-    shown: Counter[Any] = Counter()
-    datums = {row.datum for row in (*oracle.sides.predictions, *oracle.sides.truths)}
+    shown: dict[Any, Counter[Any]] = {}
     for row in card.examples.iter_rows(named=True):
         names = ("label_key", "label_value", "score_threshold", "outcome", "observation")
         key = tuple(row[name] for name in names)
@@ -170,11 +170,21 @@ def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int = 1) -
         assert cells.setdefault(key, row["count"]) == row["count"]
         assert (row["datum_id"] is None) == (row["geometry"] is None)
         if row["datum_id"] is not None:
-            assert row["datum_id"] in datums
-            shown[key] += 1
-    assert {key: n for key, n in cells.items() if n} == dict(expected)
+            shown.setdefault(key, Counter())[row["datum_id"], _box(row["geometry"])] += 1
+    assert {key: n for key, n in cells.items() if n} == {k: v.total() for k, v in expected.items()}
     for key, n in cells.items():
-        assert shown[key] == min(n, most), key
+        examples = shown.get(key, Counter())
+        assert examples.total() == min(n, most), key
+        assert examples <= expected.get(key, Counter()), key
+
+
+def _box(geometry: str) -> tuple[float, float, float, float]:
+    """Corners of a GeoJSON polygon, which must be a closed ring of a box."""
+    polygon = json.loads(geometry)
+    (ring,) = polygon["coordinates"]
+    assert (polygon["type"], len(ring), ring[0]) == ("Polygon", 5, ring[-1])
+    xs, ys = zip(*ring, strict=True)
+    return (min(xs), min(ys), max(xs), max(ys))
 
 
 def check_confusion(card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()) -> None:

@@ -25,7 +25,7 @@ def _labels(frame: pl.DataFrame) -> list[tuple[str, Any]]:
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the first area range and the largest cap."""
+    """The rows of the first area range, which the tests call all."""
     return frame.filter(pl.col("area").is_null() | (pl.col("area") == "all"))
 
 
@@ -57,6 +57,12 @@ def check_sums(card: ee.Scorecard, drawn: Tables) -> None:
         seen = sum(label == (key, value) and s >= score for label, s in scored)
         assert counts["tp"] + counts["fp"] == seen
         assert counts["tp"] + counts["fn"] == truths[key, value]
+    check_agreement(card)
+
+
+def check_agreement(card: ee.Scorecard) -> None:
+    """Curves, examples, confusion and outcomes hold the counts of the metrics frame."""
+    cells = _cells(card)
     observed = _observed(card)
     for row in _whole(card.curves).filter(pl.col("curve") == "PrecisionRecallCurve").to_dicts():
         key = (*(row[n] for n in LABEL), row["score_threshold"])
@@ -127,6 +133,25 @@ def test_sums_of_large_tables(dialect: str) -> None:
         max_detections=[10_000],
     )
     check_sums(card, drawn)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_frames_agree_under_caps_and_ranges(dialect: str) -> None:
+    """With crowds, predictions beyond a cap and areas outside the first range."""
+    drawn = crowded_tables(31, datums=6)
+    ranges = {"all": (1024.0, 9216.0), "any": (0.0, 1e10)}
+    for options in ({"max_detections": [1, 2]}, {"area_ranges": ranges, "max_detections": [3]}):
+        card = ee.score(
+            drawn.predictions,
+            drawn.truths,
+            task="detection",
+            dialect=dialect,
+            metrics=EVERYTHING,
+            iou_thresholds=[0.3, 0.5],
+            score_thresholds=[0.0, 0.2, 0.5, 0.9],
+            **options,
+        )
+        check_agreement(card)
 
 
 @given(tables(crowd=True), asked())

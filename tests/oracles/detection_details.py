@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from .detection_metrics import DetectionOracle
-from .detection_rows import Fate, Label, Prediction, Truth, box_iou
+from .detection_rows import Box, Fate, Label, Prediction, Truth, box_iou
 
 
 def _may_confuse(p: Prediction, g: Truth, iou: float) -> bool:
@@ -45,19 +45,26 @@ def _missed(oracle: DetectionOracle, fates: list[Fate], label: Label) -> list[Tr
 
 def detailed_cells(
     oracle: DetectionOracle, iou: float, scores: tuple[float, ...]
-) -> Counter[tuple[Any, ...]]:
-    """(label key, label value, score, outcome, observation) to count."""
-    out: Counter[tuple[Any, ...]] = Counter()
+) -> dict[tuple[Any, ...], Counter[tuple[Any, Box]]]:
+    """(label key, label value, score, outcome, observation) to its datums and boxes, with counts.
+
+    The box is the ground truth's, but for false positives, where it is the prediction's.
+    """
+    out: dict[tuple[Any, ...], Counter[tuple[Any, Box]]] = {}
+
+    def add(row: Prediction | Truth, *cell: Any) -> None:
+        out.setdefault(cell, Counter())[row.datum, row.box] += 1
+
     for label in oracle.sides.labels:
         for s in scores:
             fates = _hits(oracle, label, iou, s)
             for f in fates:
-                if f.status == "tp":
-                    out[*label, s, "tp", "all"] += 1
+                if f.status == "tp" and f.truth is not None:
+                    add(f.truth, *label, s, "tp", "all")
                 elif f.status == "fp":
-                    out[*label, s, "fp", _why_false(oracle, f.prediction, iou)] += 1
+                    add(f.prediction, *label, s, "fp", _why_false(oracle, f.prediction, iou))
             for g in _missed(oracle, fates, label):
-                out[*label, s, "fn", _why_missed(oracle, g, iou, s)] += 1
+                add(g, *label, s, "fn", _why_missed(oracle, g, iou, s))
     return out
 
 
