@@ -33,7 +33,8 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     twice = sorted_ids.filter(sorted_ids.is_duplicated()).unique(maintain_order=True)
     if len(twice):
         raise InputError(
-            f"{len(twice)} datums stand in more than one partition, first {twice.head(3).to_list()}:"
+            f"{len(twice)} datums stand in more than one partition, first"
+            f" {twice.head(3).to_list()}:"
             " put all rows of a datum into the same one."
         )
     code = np.empty(order.size, np.int32)
