@@ -128,79 +128,64 @@ def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, S
     }
 
 
+def _cells(
+    view: RankedView,
+    settings: Settings,
+    axes: tuple[str, ...],
+    value: Array,
+    support: Array,
+    ious: tuple[float, ...] = (),
+    **columns: Any,
+) -> list[Cells]:
+    """Rows per label or per key, whichever the second axis is; ``support`` lacks later axes."""
+    per_label = axes[1] == "label"
+    keep = present(view) if per_label else present_keys(view)
+    cells = Cells(
+        axes=axes,
+        values=axis_values(settings, ious),
+        shape=value.shape,
+        keep=keep.reshape(*keep.shape, *[1] * (value.ndim - 2)),
+        columns={"value": value, "support": support, **columns},
+        reason=NO_TRUTH if per_label else NO_LABEL,
+    )
+    return [cells]
+
+
 def _ap(view: RankedView, settings: Settings) -> list[Cells]:
-    value = label_precision(view, settings, settings.iou_thresholds_to_return)
-    return [
-        Cells(
-            axes=("group", "label", "area", "iou_threshold"),
-            values=axis_values(settings, settings.iou_thresholds_to_return),
-            shape=value.shape,
-            keep=present(view)[:, :, None, None],
-            columns={
-                "value": value,
-                "support": view.positives[..., None],
-                "max_detections": settings.cap,
-            },
-            reason=NO_TRUTH,
-        )
-    ]
-
-
-def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
-    value = label_precision(view, settings, settings.iou_thresholds).mean(axis=-1)
-    return [
-        Cells(
-            axes=("group", "label", "area"),
-            values=axis_values(settings),
-            shape=value.shape,
-            keep=present(view)[:, :, None],
-            columns={
-                "value": value,
-                "support": view.positives,
-                "max_detections": settings.cap,
-                "parameters": parameters(iou_thresholds=settings.iou_thresholds),
-            },
-            reason=NO_TRUTH,
-        )
-    ]
+    ious = settings.iou_thresholds_to_return
+    value = label_precision(view, settings, ious)
+    axes = ("group", "label", "area", "iou_threshold")
+    support = view.positives[..., None]
+    return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
 
 
 def _map(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds_to_return
     value = np.stack([mean_precision(view, settings, (iou,)) for iou in ious], axis=-1)
-    return [
-        Cells(
-            axes=("group", "key", "area", "iou_threshold"),
-            values=axis_values(settings, ious),
-            shape=value.shape,
-            keep=present_keys(view)[:, :, None, None],
-            columns={
-                "value": value,
-                "support": sum_by_key(view, view.positives)[..., None],
-                "max_detections": settings.cap,
-            },
-            reason=NO_LABEL,
-        )
-    ]
+    axes = ("group", "key", "area", "iou_threshold")
+    support = sum_by_key(view, view.positives)[..., None]
+    return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
+
+
+def _over_ious(settings: Settings) -> dict[str, Any]:
+    """Columns of means of AP over IoU thresholds."""
+    return {
+        "max_detections": settings.cap,
+        "parameters": parameters(iou_thresholds=settings.iou_thresholds),
+    }
+
+
+def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
+    value = label_precision(view, settings, settings.iou_thresholds).mean(axis=-1)
+    axes = ("group", "label", "area")
+    return _cells(view, settings, axes, value, view.positives, **_over_ious(settings))
 
 
 def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     value = mean_precision(view, settings, settings.iou_thresholds)
-    return [
-        Cells(
-            axes=("group", "key", "area"),
-            values=axis_values(settings),
-            shape=value.shape,
-            keep=present_keys(view)[:, :, None],
-            columns={
-                "value": value,
-                "support": sum_by_key(view, view.positives),
-                "max_detections": settings.cap,
-                "parameters": parameters(iou_thresholds=settings.iou_thresholds),
-            },
-            reason=NO_LABEL,
-        )
-    ]
+    axes = ("group", "key", "area")
+    support = sum_by_key(view, view.positives)
+    return _cells(view, settings, axes, value, support, **_over_ious(settings))
 
 
 def _recall_parameters(settings: Settings) -> str:
@@ -212,38 +197,18 @@ def _recall_parameters(settings: Settings) -> str:
 
 def _ar(view: RankedView, settings: Settings) -> list[Cells]:
     value = recalls(view, settings).mean(axis=-1)
-    return [
-        Cells(
-            axes=("group", "label", "max_detections", "area"),
-            values=axis_values(settings),
-            shape=value.shape,
-            keep=present(view)[:, :, None, None],
-            columns={
-                "value": value,
-                "support": view.positives[:, :, None, :],
-                "parameters": _recall_parameters(settings),
-            },
-            reason=NO_TRUTH,
-        )
-    ]
+    axes = ("group", "label", "max_detections", "area")
+    support = view.positives[:, :, None, :]
+    told = _recall_parameters(settings)
+    return _cells(view, settings, axes, value, support, parameters=told)
 
 
 def _mar(view: RankedView, settings: Settings) -> list[Cells]:
     value = mean_recall(view, settings)
-    return [
-        Cells(
-            axes=("group", "key", "max_detections", "area"),
-            values=axis_values(settings),
-            shape=value.shape,
-            keep=present_keys(view)[:, :, None, None],
-            columns={
-                "value": value,
-                "support": sum_by_key(view, view.positives)[:, :, None, :],
-                "parameters": _recall_parameters(settings),
-            },
-            reason=NO_LABEL,
-        )
-    ]
+    axes = ("group", "key", "max_detections", "area")
+    support = sum_by_key(view, view.positives)[:, :, None, :]
+    told = _recall_parameters(settings)
+    return _cells(view, settings, axes, value, support, parameters=told)
 
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
@@ -282,68 +247,65 @@ def parameters(**values: Any) -> str:
 
 _IOUS = ("iou_thresholds", "max_detections", "area_ranges")
 
+
+def _average(
+    name: str, definition: str, source: str, compute: Any, params: tuple[str, ...] = ()
+) -> Metric:
+    return Metric(
+        name=name,
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=(*_IOUS, *params),
+        definition=definition,
+        source=source,
+        compute=compute,
+    )
+
+
+_RETURNED = ("iou_thresholds_to_return",)
+_SCORED = ("recall_score_threshold",)
+_BOTH = f"{_COCO}; {_VALOR}"
+
 METRICS = (
-    Metric(
-        name="AP",
-        task="detection",
-        frame="metrics",
-        needs=("iou_thresholds",),
-        params=(*_IOUS, "iou_thresholds_to_return"),
-        definition="Mean of 101 interpolated precisions p(r) = max precision at recall >= r,"
+    _average(
+        "AP",
+        "Mean of 101 interpolated precisions p(r) = max precision at recall >= r,"
         " r = 0, 0.01, ..., 1, of one label at one IoU threshold.",
-        source=f"{_COCO}; {_VALOR}",
-        compute=_ap,
+        _BOTH,
+        _ap,
+        _RETURNED,
     ),
-    Metric(
-        name="APAveragedOverIOUs",
-        task="detection",
-        frame="metrics",
-        needs=("iou_thresholds",),
-        params=_IOUS,
-        definition="Mean of a label's AP over iou_thresholds.",
-        source=_VALOR,
-        compute=_ap_averaged,
+    _average(
+        "APAveragedOverIOUs", "Mean of a label's AP over iou_thresholds.", _VALOR, _ap_averaged
     ),
-    Metric(
-        name="mAP",
-        task="detection",
-        frame="metrics",
-        needs=("iou_thresholds",),
-        params=(*_IOUS, "iou_thresholds_to_return"),
-        definition="Mean of AP over the labels of a key that have ground truth.",
-        source=f"{_COCO}; {_VALOR}",
-        compute=_map,
+    _average(
+        "mAP",
+        "Mean of AP over the labels of a key that have ground truth.",
+        _BOTH,
+        _map,
+        _RETURNED,
     ),
-    Metric(
-        name="mAPAveragedOverIOUs",
-        task="detection",
-        frame="metrics",
-        needs=("iou_thresholds",),
-        params=_IOUS,
-        definition="Mean of mAP over iou_thresholds: COCO's AP.",
-        source=f"{_COCO}; {_VALOR}",
-        compute=_map_averaged,
+    _average(
+        "mAPAveragedOverIOUs",
+        "Mean of mAP over iou_thresholds: COCO's AP.",
+        _BOTH,
+        _map_averaged,
     ),
-    Metric(
-        name="AR",
-        task="detection",
-        frame="metrics",
-        needs=("iou_thresholds",),
-        params=(*_IOUS, "recall_score_threshold"),
-        definition="Mean over iou_thresholds of a label's recall tp / ground truths, counting"
-        " matches with score >= recall_score_threshold.",
-        source=_VALOR,
-        compute=_ar,
+    _average(
+        "AR",
+        "Mean over iou_thresholds of a label's recall tp / ground truths, counting matches with"
+        " score >= recall_score_threshold.",
+        _VALOR,
+        _ar,
+        _SCORED,
     ),
-    Metric(
-        name="mAR",
-        task="detection",
-        frame="metrics",
-        needs=("iou_thresholds",),
-        params=(*_IOUS, "recall_score_threshold"),
-        definition="Mean of AR over the labels of a key that have ground truth: COCO's AR.",
-        source=f"{_COCO}; {_VALOR}",
-        compute=_mar,
+    _average(
+        "mAR",
+        "Mean of AR over the labels of a key that have ground truth: COCO's AR.",
+        _BOTH,
+        _mar,
+        _SCORED,
     ),
     Metric(
         name="InterpolatedPrecisionRecallCurve",
