@@ -1,0 +1,137 @@
+"""Which row wins among equals: rules that averages rarely show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+Row = tuple[Any, str, tuple[float, float, float, float]]
+
+
+def table(rows: Sequence[Row], scores: Sequence[float] | None = None) -> pl.DataFrame:
+    """A table of (datum, label, box); ground truths get annotation ids 0, 1, ..."""
+    frame = pl.DataFrame(
+        {
+            "datum_id": [row[0] for row in rows],
+            "label_value": [row[1] for row in rows],
+            **{
+                name: [row[2][i] for row in rows]
+                for i, name in enumerate(("xmin", "ymin", "xmax", "ymax"))
+            },
+        }
+    )
+    if scores is None:
+        return frame.with_columns(annotation_id=pl.Series(range(frame.height), dtype=pl.Int64))
+    return frame.with_columns(score=pl.Series(scores, dtype=pl.Float64))
+
+
+def outcomes(dialect: str, predictions: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
+    """Outcomes of all predictions at IoU 0.5."""
+    return ee.score(
+        predictions, truths, task="detection", dialect=dialect, metrics=["Outcomes"]
+    ).outcomes
+
+
+LEFT, MIDDLE, RIGHT = (0.0, 0.0, 4.0, 4.0), (1.0, 0.0, 5.0, 4.0), (2.0, 0.0, 6.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "winner"),
+    [("standard", 1), ("coco", 1), ("valor", 0), ("valor-lite", 0), ("valor-docs", 0)],
+)
+def test_equal_overlaps(dialect: str, winner: int) -> None:
+    """COCO takes the later of two ground truths overlapped alike, Valor the first."""
+    truths = table([(1, "a", LEFT), (1, "a", RIGHT)])
+    frame = outcomes(dialect, table([(1, "a", MIDDLE)], [0.5]), truths)
+    (matched,) = frame.filter(pl.col("outcome") == "tp")["matched_annotation_id"]
+    assert matched == winner
+
+
+def test_later_ground_truth_leaves_the_first_free() -> None:
+    """So does COCO's rule decide what the next prediction finds."""
+    truths = table([(1, "a", LEFT), (1, "a", RIGHT)])
+    predictions = table([(1, "a", MIDDLE), (1, "a", LEFT)], [0.9, 0.8])
+    for dialect, hits in (("standard", 2), ("coco", 2), ("valor", 1), ("valor-docs", 1)):
+        frame = outcomes(dialect, predictions, truths)
+        assert frame.filter(pl.col("outcome") == "tp").height == hits, dialect
+
+
+@pytest.mark.parametrize(("ids", "first"), [((2, 10), 2), (("10", "2"), "10")])
+def test_equal_scores_rank_by_datum_id(ids: tuple[Any, Any], first: Any) -> None:
+    """Integers by number, strings by bytes: the first datum's hit or miss decides AP."""
+    truths = table([(i, "a", LEFT) for i in ids])
+    for hit in ids:
+        boxes = [(i, "a", LEFT if i == hit else (50.0, 50.0, 60.0, 60.0)) for i in reversed(ids)]
+        card = ee.score(table(boxes, [0.5, 0.5]), truths, task="detection", dialect="valor-docs")
+        expected = 51 / 101 if hit == first else 51 / 202
+        assert card.value("AP", iou_threshold=0.5, label_value="a") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "value"), [("valor", 1.0), ("standard", 0.5), ("valor-docs", 0.0)]
+)
+def test_equal_scores_rank_by_iou_in_valor(dialect: str, value: float) -> None:
+    """Valor walks equal scores by descending IoU, the others by row."""
+    near = (0.0, 0.0, 4.0, 1.0)  # IoU 0.25
+    predictions = table([(1, "a", near), (1, "a", LEFT)], [0.5, 0.5])
+    card = ee.score(predictions, table([(1, "a", LEFT)]), task="detection", dialect=dialect)
+    assert card.value("AP", iou_threshold=0.5, label_value="a") == pytest.approx(value)
+
+
+def test_zero_score_is_no_hit_in_valor() -> None:
+    """A score of 0 is never a true positive there; elsewhere it is."""
+    for dialect, expected in (("valor", "fp_duplicate"), ("standard", "tp"), ("valor-docs", "tp")):
+        frame = outcomes(dialect, table([(1, "a", LEFT)], [0.0]), table([(1, "a", LEFT)]))
+        assert expected in frame["outcome"].to_list()
+
+
+def confusion(predictions: pl.DataFrame, truths: pl.DataFrame) -> dict[tuple[Any, Any], int]:
+    """Cells at IoU 0.5 and score 0.5."""
+    frame = ee.score(
+        predictions,
+        truths,
+        task="detection",
+        metrics=["ConfusionMatrix"],
+        iou_thresholds=[0.5],
+        score_thresholds=[0.5],
+    ).confusion
+    return {(row["actual"], row["predicted"]): row["count"] for row in frame.to_dicts()}
+
+
+def test_confusion_ties_go_by_row() -> None:
+    """Equal scores of two labels: the first row of the table takes the leftover."""
+    truths = table([(1, "c", LEFT)])
+    first = table([(1, "b", LEFT), (1, "a", LEFT)], [0.7, 0.7])
+    assert confusion(first, truths) == {("c", "b"): 1, (None, "a"): 1}
+    second = table([(1, "a", LEFT), (1, "b", LEFT)], [0.7, 0.7])
+    assert confusion(second, truths) == {("c", "a"): 1, (None, "b"): 1}
+
+
+def test_confusion_equal_overlaps_go_to_the_first_row() -> None:
+    """Of two leftover ground truths overlapped alike, the first row is taken."""
+    predictions = table([(1, "a", MIDDLE)], [0.7])
+    for first, second in (("b", "c"), ("c", "b")):
+        truths = table([(1, first, LEFT), (1, second, RIGHT)])
+        assert confusion(predictions, truths) == {(first, "a"): 1, (second, None): 1}
+
+
+def test_confusion_matches_labels_first() -> None:
+    """A better-scored box of another label does not take what its own label finds."""
+    truths = table([(1, "a", LEFT)])
+    predictions = table([(1, "b", LEFT), (1, "a", MIDDLE)], [0.9, 0.6])
+    assert confusion(predictions, truths) == {("a", "a"): 1, (None, "b"): 1}
+
+
+@pytest.mark.parametrize("dialect", ["standard", "coco"])
+def test_regular_before_crowd(dialect: str) -> None:
+    """A regular match beats a better crowd; a crowd swallows any number of the rest."""
+    truths = table([(1, "a", RIGHT), (1, "a", LEFT)]).with_columns(iscrowd=pl.Series([0, 1]))
+    predictions = table([(1, "a", MIDDLE), (1, "a", LEFT), (1, "a", LEFT)], [0.9, 0.8, 0.7])
+    frame = outcomes(dialect, predictions, truths)
+    assert sorted(frame["outcome"]) == ["ignored", "ignored", "tp"]
+    assert frame.filter(pl.col("outcome") == "tp")["score"].to_list() == [0.9]
