@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from .metrics.registry import Metric
-from .schemas.results import empty_frame, frame_schema
+from .schemas.results import frame_schema
 from .tally.cells import Cells
 from .tally.datums import Labels
 
@@ -28,19 +27,30 @@ def _spread(column: Any, n: int, dtype: pl.DataType) -> pl.Series:
     return pl.Series([column], dtype=dtype, strict=False).new_from_index(0, n)
 
 
-def _frame(
+def frame_of(
     name: str,
-    metric: str,
+    metric: Metric,
     cells: Cells,
     labels: Labels,
+    datum: pl.DataType,
     slice_name: str | None,
     groups: list[str],
-    schema: dict[str, pl.DataType],
 ) -> pl.DataFrame:
-    """Rows of one array of cells in the frame's own columns."""
+    """Rows of the ``metrics`` or ``curves`` frame from one array of cells.
+
+    Args:
+        name: which of the two.
+        metric: whose cells they are.
+        cells: numbers on named axes.
+        labels: what label codes stand for.
+        datum: dtype of datum ids.
+        slice_name: the slice column, None for the whole set.
+        groups: names of its groups.
+    """
+    schema = frame_schema(name, label=labels.dtype, datum=datum)
     index, columns = cells.rows()
     n = next(iter(index.values())).size
-    made: dict[str, Any] = {_NAME_COLUMN[name]: metric, "slice": slice_name, **columns}
+    made: dict[str, Any] = {_NAME_COLUMN[name]: metric.name, "slice": slice_name, **columns}
     series = {key: _spread(value, n, schema[key]) for key, value in made.items()}
     for axis, at in index.items():
         if axis == "group":
@@ -65,29 +75,3 @@ def _frame(
         if column not in series
     }
     return pl.DataFrame({column: series.get(column, blank.get(column)) for column in schema})
-
-
-def frame_of(
-    name: str,
-    parts: Iterable[tuple[Metric, list[Cells], str | None, list[str]]],
-    labels: Labels,
-    datum: pl.DataType,
-) -> pl.DataFrame:
-    """The ``metrics`` or ``curves`` frame.
-
-    Args:
-        name: which of the two.
-        parts: metric, its cells, slice column (None for the whole set) and group names.
-        labels: what label codes stand for.
-        datum: dtype of datum ids.
-    """
-    schema = frame_schema(name, label=labels.dtype, datum=datum)
-    frames = [
-        _frame(name, metric.name, cells, labels, column, groups, schema)
-        for metric, made, column, groups in parts
-        for cells in made
-    ]
-    frames = [frame for frame in frames if frame.height]
-    if not frames:
-        return empty_frame(name, label=labels.dtype, datum=datum)
-    return pl.concat(frames)

@@ -12,17 +12,17 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from . import dialects, metrics, tasks
+from . import dialects, exports, metrics, tasks
 from ._version import __version__
 from .assemble import frame_of
 from .executors import Threads
 from .inputs.frames import Frames
 from .metrics import Metric
 from .schemas.options import Options
-from .schemas.results import FRAMES
+from .schemas.results import FRAMES, empty_frame
 
 _CELL_FRAMES = ("metrics", "curves")
-_GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised
+_GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised (32 MB)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -67,8 +67,11 @@ def make_plan(options: Options, task: str) -> Plan:
     wanted = dialect.defaults.metrics if options.metrics is None else options.metrics
     chosen = tuple(metrics.get(task, name) for name in dict.fromkeys(wanted))
     needs = frozenset(need for metric in chosen for need in metric.needs)
+    needs |= exports.REGISTRY[dialect.export].needs
+    # Whatever changes rows or outcomes; threads and the choice of metrics do not.
+    rows = msgspec.structs.replace(options, threads=None, metrics=None)
     key = msgspec.json.encode(
-        [__version__, task, dialect.name, sorted(needs), settings], enc_hook=repr
+        [__version__, task, dialect.name, sorted(needs), settings, rows], enc_hook=repr
     )
     return Plan(
         task, dialect, options, settings, chosen, needs, hashlib.sha256(key).hexdigest()[:16]
@@ -81,37 +84,29 @@ def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
 
 
 class _Views:
-    """Views of a tally: the whole set, then every slice column, each computed once."""
+    """Views of a tally: the whole set, then every slice column in chunks of groups.
+
+    The whole set's view is kept, since several frames rest on it; slices are seen chunk by chunk,
+    so that what is computed for one is gone before the next.
+    """
 
     def __init__(self, plan: Plan, tallies: Any, weights: Any) -> None:
         self._plan = plan
         self._tallies = tallies
-        self._weights = weights
-        self._made: dict[str | None, list[tuple[list[str], Any]]] = {}
-
-    def _make(self, column: str | None) -> list[tuple[list[str], Any]]:
-        plan, tallies = self._plan, self._tallies
-        make = partial(plan.module.view, tallies, plan.settings, weights=self._weights)
-        if column is None:
-            return [([], make())]
-        group, names = tallies.datums.groups(column)
-        if not names:
-            return []
-        each = max(1, _GROUP_CELLS // max(1, plan.module.cells_per_group(tallies, plan.settings)))
-        chunks = []
-        for first in range(0, len(names), each):
-            last = min(first + each, len(names))
-            inside = (group >= first) & (group < last)
-            codes = np.where(inside, group - first, -1).astype(np.int32)
-            chunks.append((names[first:last], make(codes, last - first)))
-        return chunks
+        self._make = partial(plan.module.view, tallies, plan.settings, weights=weights)
+        self.whole = self._make()
 
     def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
-        for column in (None, *self._tallies.datums.slices.columns):
-            if column not in self._made:
-                self._made[column] = self._make(column)
-            for names, view in self._made[column]:
-                yield column, names, view
+        yield None, [], self.whole
+        plan, tallies = self._plan, self._tallies
+        each = max(1, _GROUP_CELLS // max(1, plan.module.cells_per_group(tallies, plan.settings)))
+        for column in tallies.datums.slices.columns:
+            group, names = tallies.datums.groups(column)
+            for first in range(0, len(names), each):
+                last = min(first + each, len(names))
+                inside = (group >= first) & (group < last)
+                codes = np.where(inside, group - first, -1).astype(np.int32)
+                yield column, names[first:last], self._make(codes, last - first)
 
 
 def summarise(
@@ -131,16 +126,24 @@ def summarise(
 
     def cells_frame(name: str) -> pl.DataFrame:
         wanted = [metric for metric in plan.metrics if metric.frame == name]
-        made = [
-            (metric, metric.compute(view, plan.settings), column, names)
-            for column, names, view in views
-            for metric in wanted
-            if metric.compute is not None
-        ]
-        return frame_of(name, made, tallies.labels, tallies.datums.id.dtype)
+        frames: dict[tuple[str | None, int, int], list[pl.DataFrame]] = {}
+        for column, names, view in views:
+            for m, metric in enumerate(wanted):
+                if metric.compute is None:
+                    continue
+                for c, cells in enumerate(metric.compute(view, plan.settings)):
+                    made = frame_of(
+                        name, metric, cells, tallies.labels, tallies.datums.id.dtype, column, names
+                    )
+                    # By slice column, metric and cells: chunks of groups leave no trace.
+                    frames.setdefault((column, m, c), []).append(made)
+        filled = [part for parts in frames.values() for part in parts if part.height]
+        if not filled:
+            return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+        return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:
-        frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, list(views))
+        frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, views)
         return frame
 
     filled = {metric.frame for metric in plan.metrics}
@@ -149,8 +152,7 @@ def summarise(
         for name in FRAMES
         if name in filled or name in _CELL_FRAMES
     }
-    whole = next(iter(views))[2]
-    return makers, whole
+    return makers, views.whole
 
 
 def explain(plan: Plan) -> str:

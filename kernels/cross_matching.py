@@ -49,7 +49,7 @@ def _cross(
                 wanted = p_bits[p]
                 if (hit[p] | ignored[p]) & bit != 0:
                     wanted = np.uint64(0)
-            if wanted == 0 or iou[i] < threshold or p_label[p] == g_label[g]:
+            if wanted == 0 or not iou[i] >= threshold or p_label[p] == g_label[g]:
                 continue
             taken = wanted & g_free[g]
             if taken == 0:

@@ -66,7 +66,7 @@ def _close(
                 if w <= 0.0 or h <= 0.0 or w * h < lowest * 0.999 * max(area, g_area[b]):
                     continue
                 iou = w * h / (area + g_area[b] - w * h)
-                if iou < lowest or p_key[a] != g_key[b]:
+                if not iou >= lowest or p_key[a] != g_key[b]:  # NaN is no overlap
                     continue
                 if n == capacity:
                     capacity *= 2

@@ -18,6 +18,7 @@ class Export(NamedTuple):
         target: ``module:function`` of this package; the function takes a scorecard.
         tasks: the tasks it can show.
         dialects: the dialects it can show; empty for all of them.
+        needs: what must be tallied for it, whatever the metrics asked for.
         live: ``module:function`` of a view and settings, for what frames do not hold; used where
             the run itself is at hand.
     """
@@ -26,10 +27,16 @@ class Export(NamedTuple):
     tasks: tuple[str, ...]
     dialects: tuple[str, ...] = ()
     live: str | None = None
+    needs: frozenset[str] = frozenset()
 
 
 REGISTRY: dict[str, Export] = {
-    "coco": Export("coco:from_frames", ("detection",), live="coco:from_view"),
+    "coco": Export(
+        "coco:from_frames",
+        ("detection",),
+        live="coco:from_view",
+        needs=frozenset({"iou_thresholds"}),
+    ),
     "valor": Export("valor:to_valor", ("detection",)),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""

@@ -50,8 +50,16 @@ class Variants(msgspec.Struct, frozen=True):
         return tuple(Word(0, t, at, min(each, a - at)) for at in range(0, a, each))
 
     def threshold_index(self, iou: float) -> int:
-        """Index of a threshold by value."""
-        return int(np.argmin(np.abs(np.asarray(self.thresholds) - iou)))
+        """Index of a threshold by value.
+
+        Raises:
+            KeyError: nothing was matched at that threshold.
+        """
+        gaps = np.abs(np.asarray(self.thresholds) - iou)
+        nearest = int(np.argmin(gaps))
+        if gaps[nearest] > 1e-9:
+            raise KeyError(f"nothing was matched at IoU {iou}")
+        return nearest
 
     def bit(self, threshold: int) -> tuple[int, int]:
         """Word and bit of a threshold in the first area range."""

@@ -177,11 +177,17 @@ def _encode_datums(frames: Frames) -> tuple[Datums, Array, Array]:
 
 
 def _dataset(frames: Frames) -> pl.DataFrame | None:
-    """datum_id and dataset, from the first table that tells."""
-    for table in (frames.datums, frames.ground_truths, frames.predictions):
-        if table is not None and "dataset" in table.columns:
-            return table.group_by("datum_id").agg(pl.col("dataset").first().cast(pl.String))
-    return None
+    """datum_id and dataset; of several tables the first that knows a datum tells."""
+    told = [
+        table.select("datum_id", pl.col("dataset").cast(pl.String)).drop_nulls()
+        for table in (frames.datums, frames.ground_truths, frames.predictions)
+        if table is not None and "dataset" in table.columns
+    ]
+    if not told:
+        return None
+    return pl.concat(told, how="vertical_relaxed").unique(
+        "datum_id", keep="first", maintain_order=True
+    )
 
 
 def _side(frame: pl.DataFrame, datum: Array, label: Array) -> Side:

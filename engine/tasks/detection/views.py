@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def own_frames(
     frame: str,
     tallies: Tallies,
     settings: Settings,
-    views: list[tuple[str | None, list[str], RankedView]],
+    views: Iterable[tuple[str | None, list[str], RankedView]],
 ) -> pl.DataFrame:
     """A frame that is not made of cells: examples, confusion or outcomes.
 
