@@ -104,6 +104,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(Options))
 
+_KINDS = {str: "a string", float: "a number", int: "a whole number"}
+
 _TUPLES = {
     "metrics": str,
     "by": str,
@@ -149,6 +151,8 @@ def make_options(base: Options | None = None, **given: Any) -> Options:
         )
     except msgspec.ValidationError as error:
         raise OptionError(f"option {_path(error)}: {error}") from None
+    if options.threads is not None and options.threads < 1:
+        raise OptionError(f"threads={options.threads}: write 1 or more.")
     if merged.get("label_map") is not None:
         options = msgspec.structs.replace(options, label_map=merged["label_map"])
     return options
@@ -165,9 +169,12 @@ def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
             value = value.tolist()
         value = value if isinstance(value, (list, tuple)) else [value]
     try:
-        return tuple(kind(item) for item in value)
-    except (TypeError, ValueError):
-        raise OptionError(f"{name}={value!r}: every item must be {kind.__name__}.") from None
+        converted = tuple(kind(item) for item in value)
+        if kind is int and any(c != float(v) for c, v in zip(converted, value, strict=True)):
+            raise ValueError
+        return converted
+    except (TypeError, ValueError, OverflowError):
+        raise OptionError(f"{name}={value!r}: every item must be {_KINDS[kind]}.") from None
 
 
 def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:

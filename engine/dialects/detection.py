@@ -18,6 +18,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         matching: ``greedy`` (COCO), ``locked`` (Valor's code) or ``pool`` (Valor's document).
         from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
         crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
+        ignore: whether ground truths flagged in a column ``ignore`` count for nothing, and what
+            they match likewise.
         iou_ceiling: thresholds above it are lowered to it.
         integer_grid: recall level j of 100 is reached once 100 tp >= j n, in integers; otherwise
             tp / n is compared with a float grid.
@@ -31,6 +33,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     matching: str = "greedy"
     from_extent: bool = True
     crowd: bool = True
+    ignore: bool = False
     iou_ceiling: float = 1.0
     integer_grid: bool = False
     epsilon: float = 0.0
@@ -88,7 +91,7 @@ DIALECTS = {
             name="standard",
             task="detection",
             about="Valor's metric set and grouping on COCO's matching and arithmetic; no caps.",
-            rules=_COCO_RULES,
+            rules=msgspec.structs.replace(_COCO_RULES, ignore=True),
             defaults=DetectionDefaults(
                 metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_COCO_IOUS
             ),

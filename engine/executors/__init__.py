@@ -1,4 +1,4 @@
-"""Where a plan's work runs. Stages are plain functions handed to ``map`` over index ranges."""
+"""Where a plan's work runs. Stages are functions called over ranges of labels or datums."""
 
 from .threads import Threads, split
 

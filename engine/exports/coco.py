@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..metrics.detection_averages import mean_precision, mean_recall
 from ..schemas.errors import ResultError
 
 if TYPE_CHECKING:
@@ -46,39 +48,44 @@ class CocoResult(Mapping[str, Any]):
 
 
 def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
-    """The numbers COCOeval.summarize prints, -1 where undefined, over all label keys together."""
-    areas = [name for name, _, _ in settings.areas]
+    """The numbers COCOeval.summarize prints, by the metrics' own means; -1 where undefined.
+
+    Numbers over all sizes need a range called "all" (or no ranges); each other range has its own.
+
+    Raises:
+        ResultError: several label keys, which COCO does not have.
+    """
+    keys = view.labels.key_names
+    if len(keys) > 1:
+        raise ResultError(
+            f"COCO's numbers are of one label key, and this result has {len(keys)}:"
+            f' {", ".join(map(repr, keys))}. Choose one with where="label_key = {keys[0]!r}".'
+        )
+    areas = {name or "all": a for a, (name, _, _) in enumerate(settings.areas)}
     caps = settings.max_detections
-    ious = np.asarray(settings.iou_thresholds)
-    at = [view.tally.variants.threshold_index(iou) for iou in ious]
-    positives = view.positives[0]
+    every = settings.iou_thresholds
+    recall = mean_recall(view, settings)
 
-    def precision(area: int, iou: float | None) -> float:
-        chosen = at if iou is None else [at[i] for i in np.flatnonzero(np.isclose(ious, iou))]
-        members = np.flatnonzero(positives[:, area] > 0)
-        cube = view.precision[0, members, area][:, chosen]
-        return _mean(cube.transpose(1, 2, 0))
+    def precision(name: str, ious: tuple[float, ...]) -> float:
+        return _first(mean_precision(view, settings, ious)[..., areas[name]]) if ious else -1.0
 
-    def recall(cap: int, area: int) -> float:
-        members = np.flatnonzero(positives[:, area] > 0)
-        true = view.true_positives(None)[0, members, cap, area][:, at]
-        return _mean((true / positives[members, area][:, None]).T)
-
-    out = {"AP": precision(0, None)}
-    out.update({name: precision(0, iou) for iou, name in _SHORT.items()})
-    out.update({f"AP{name}": precision(a, None) for a, name in enumerate(areas) if a})
-    out.update({f"AR{cap}": recall(m, 0) for m, cap in enumerate(caps)})
-    if not caps:
-        out["AR"] = recall(0, 0)
-    last = max(0, len(caps) - 1)
-    out.update({f"AR{name}": recall(last, a) for a, name in enumerate(areas) if a})
+    out: dict[str, float] = {}
+    if "all" in areas:
+        out["AP"] = precision("all", every)
+        for iou, title in _SHORT.items():
+            out[title] = precision("all", tuple(t for t in every if math.isclose(t, iou)))
+    others = [name for name in areas if name != "all"]
+    out.update({f"AP{name}": precision(name, every) for name in others})
+    if "all" in areas:
+        for m, cap in enumerate(caps or ("",)):
+            out[f"AR{cap}"] = _first(recall[:, :, m, areas["all"]])
+    out.update({f"AR{name}": _first(recall[:, :, -1, areas[name]]) for name in others})
     return out
 
 
-def _mean(cube: Array) -> float:
-    """Mean in the order of the array's axes; -1 of nothing."""
-    flat = np.ascontiguousarray(cube).ravel()
-    return float(flat.mean()) if flat.size else -1.0
+def _first(means: Array) -> float:
+    """The one group's and key's number, -1 where there is none or it is undefined."""
+    return float(means[0, 0]) if means.size and not np.isnan(means[0, 0]) else -1.0
 
 
 def _arrays(view: RankedView, settings: Settings) -> dict[str, Array]:

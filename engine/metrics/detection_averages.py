@@ -49,7 +49,7 @@ def key_members(view: RankedView) -> list[Array]:
     return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
 
 
-def _at_ious(settings: Settings, view: RankedView, ious: tuple[float, ...]) -> list[int]:
+def _at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
     return [view.tally.variants.threshold_index(iou) for iou in ious]
 
 
@@ -70,13 +70,13 @@ def _members(view: RankedView, settings: Settings, group: int, area: int, key: A
 
 def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """AP per label, [group, label, area, iou]; NaN without ground truth."""
-    ap = view.precision[:, :, :, _at_ious(settings, view, ious)].mean(axis=-1)
+    ap = view.precision[:, :, :, _at_ious(view, ious)].mean(axis=-1)
     return np.where(view.positives[..., None] > 0, ap, _fill(settings))
 
 
 def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """Mean over labels, recall levels and the given IoU thresholds, [group, key, area]."""
-    at = _at_ious(settings, view, ious)
+    at = _at_ious(view, ious)
     keys = key_members(view)
     out = np.full((view.n_groups, len(keys), len(settings.areas)), np.nan)
     for g, k, a in np.ndindex(*out.shape):
@@ -93,7 +93,7 @@ def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]
 
 def recalls(view: RankedView, settings: Settings) -> Array:
     """Recall at the averaged IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
-    at = _at_ious(settings, view, settings.iou_thresholds)
+    at = _at_ious(view, settings.iou_thresholds)
     true = view.true_positives(settings.recall_score_threshold)[..., at]
     positives = view.positives[:, :, None, :, None]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -213,7 +213,7 @@ def _mar(view: RankedView, settings: Settings) -> list[Cells]:
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
     cap = np.iinfo(np.int32).max if settings.cap is None else settings.cap
-    at = _at_ious(settings, view, settings.iou_thresholds)
+    at = _at_ious(view, settings.iou_thresholds)
     precision, scores, _ = view.sampled_with_scores(cap)
     precision, scores = precision[:, :, :, at], scores[:, :, :, at]
     annotated = view.positives[..., None, None] > 0

@@ -25,8 +25,12 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     """All datums, and the new code of each old one, int32 a part.
 
     Raises:
-        InputError: a datum stands in two parts; matching needs all its rows in one.
+        InputError: a datum stands in two parts; matching needs all its rows in one. Or ids of
+            different dtypes.
     """
+    dtypes = {part.id.dtype for part in parts}
+    if len(dtypes) > 1:
+        raise InputError(f"datum ids have different dtypes in the partitions: {dtypes}.")
     ids = pl.concat([part.id for part in parts])
     order = ids.arg_sort().to_numpy()
     sorted_ids = ids.gather(order)
@@ -41,8 +45,14 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     code[order] = np.arange(order.size, dtype=np.int32)
     cuts = np.cumsum([len(part) for part in parts])[:-1]
     slices = pl.concat([part.slices for part in parts])
-    known = [part.dataset for part in parts if part.dataset is not None]
-    dataset = pl.concat(known).gather(order) if len(known) == len(parts) else None
+    dataset = None
+    if any(part.dataset is not None for part in parts):
+        blank = pl.Series("dataset", [None], dtype=pl.String)
+        told = [
+            blank.new_from_index(0, len(part)) if part.dataset is None else part.dataset
+            for part in parts
+        ]
+        dataset = pl.concat(told).gather(order)
     merged = Datums(sorted_ids, slices[order] if slices.width else slices, dataset)
     return merged, np.split(code, cuts)
 
@@ -102,7 +112,17 @@ def merge_ranked(
         labels: new label codes of each part, as :func:`merge_labels` gives them.
         n_datums: datums of the whole.
         n_labels: labels of the whole.
+
+    Raises:
+        InputError: the parts were matched differently, or their scores differ in precision.
     """
+    if any((p.variants, p.cap) != (parts[0].variants, parts[0].cap) for p in parts):
+        raise InputError("partitions were matched at different thresholds, ranges or caps.")
+    precisions = {part.single for part in parts if part.score.size}
+    if len(precisions) > 1:
+        raise InputError(
+            "scores are single precision in some partitions and double in others: cast them to one."
+        )
     datum, label = _mapped(parts, "start", "datum", datums, labels)
     row, tie = _joined(parts, "row"), _joined(parts, "tie")
     # Rows of one datum and label lie in one part, by score: bring them into row order first.
@@ -138,7 +158,7 @@ def merge_ranked(
         gt_row=_joined(parts, "gt_row")[gt_order],
         gt_counted=_joined(parts, "gt_counted")[:, gt_order],
         cap=parts[0].cap,
-        single=parts[0].single,
+        single=precisions.pop() if precisions else parts[0].single,
     )
 
 

@@ -107,15 +107,23 @@ class RankedView(View):
     def _gt_rows(self) -> tuple[Array, Array]:
         return _by_segment(self.tally.gt_start, self.tally.gt_datum, self.group, self.n_groups)
 
+    def _n_rows(self, rows: tuple[Array, Array], datum: Array) -> Array:
+        """(Weighted) rows, int64 [group, label]."""
+        start, order = rows
+        if self.weights is None:
+            return np.diff(start).reshape(self._shape[:2])
+        upto = np.r_[0, np.cumsum(self.weights[datum[order[: start[-1]]]])]
+        return np.diff(upto[start]).reshape(self._shape[:2])
+
     @cached_property
     def n_predictions(self) -> Array:
-        """Predictions, int64 [group, label]."""
-        return np.diff(self._rows[0]).reshape(self._shape[:2])
+        """(Weighted) predictions, int64 [group, label]."""
+        return self._n_rows(self._rows, self.tally.datum)
 
     @cached_property
     def n_ground_truths(self) -> Array:
-        """Ground truths, ignored ones too, int64 [group, label]."""
-        return np.diff(self._gt_rows[0]).reshape(self._shape[:2])
+        """(Weighted) ground truths, ignored ones too, int64 [group, label]."""
+        return self._n_rows(self._gt_rows, self.tally.gt_datum)
 
     @cached_property
     def positives(self) -> Array:
@@ -215,8 +223,6 @@ class RankedView(View):
             everything: Array = self._sampled[2]
             return everything
         skipped = self.tally.score < self.tally.comparable(lowest_score)
-        if self.tally.skipped.size:
-            skipped = skipped | self.tally.skipped
         kept: Array = self._run(skipped=skipped, caps=self.caps, precision=False, scores=False)[2]
         return kept
 

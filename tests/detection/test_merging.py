@@ -70,14 +70,37 @@ def test_a_datum_in_two_partitions_is_refused() -> None:
         merge_datums([part.datums, part.datums])
 
 
-@pytest.mark.parametrize("dialect", ["standard", "valor"])
+def test_partitions_of_unlike_scores_are_refused() -> None:
+    """One in single, one in double precision: their thresholds would not be the same numbers."""
+    drawn = crowded_tables(5, datums=6)
+    plan = planner.make_plan(make_options(metrics=["mAP"]), "detection")
+    first = pl.col("datum_id") == sorted(drawn.datums)[0]
+    parts = [
+        tallied(
+            plan, drawn.predictions.filter(side).cast({"score": dtype}), drawn.truths.filter(side)
+        )
+        for side, dtype in ((first, pl.Float32), (~first, pl.Float64))
+    ]
+    datums, datum_codes = merge_datums([part.datums for part in parts])
+    labels, label_codes = merge_labels([part.labels for part in parts])
+    with pytest.raises(ee.InputError, match="single precision"):
+        merge_ranked(
+            [part.ranked for part in parts], datum_codes, label_codes, len(datums), len(labels)
+        )
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-lite"])
 def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
-    """Weights give the numbers of tables in which each datum stands that often."""
+    """Weights give the frames of tables in which each datum stands that often.
+
+    Scores are distinct: a repeated datum's equal scores would rank by datum, a weight counts
+    them at once.
+    """
     drawn = crowded_tables(8, datums=9)
     rng = np.random.default_rng(4)
-    scores = rng.permutation(np.arange(1, drawn.predictions.height + 1)) / 1000  # no ties
+    scores = rng.permutation(np.arange(1, drawn.predictions.height + 1)) / 1000
     predictions = drawn.predictions.with_columns(score=pl.Series(scores))
-    options = make_options(dialect=dialect, metrics=METRICS[:-1], score_thresholds=[0.02, 0.05])
+    options = make_options(dialect=dialect, metrics=METRICS, score_thresholds=[0.02, 0.05])
     plan = planner.make_plan(options, "detection")
     tallies = tallied(plan, predictions, drawn.truths)
     weights = rng.integers(0, 4, len(tallies.datums))
@@ -85,22 +108,30 @@ def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     times = dict(zip(tallies.datums.id.to_list(), weights.tolist(), strict=True))
 
     def repeated(table: pl.DataFrame) -> pl.DataFrame:
+        often = pl.col("datum_id").replace_strict(times, return_dtype=pl.Int64)
         copies = [
-            table.filter(
-                pl.col("datum_id").replace_strict(times, return_dtype=pl.Int64) > copy
-            ).with_columns(pl.format("{}#{}", "datum_id", pl.lit(copy)).alias("datum_id"))
+            table.filter(often > copy).with_columns(
+                pl.format("{}#{}", "datum_id", pl.lit(copy)).alias("datum_id")
+            )
             for copy in range(3)
         ]
         return pl.concat(copies).drop("annotation_id", strict=False)
 
     again, _ = planner.summarise(plan, tallied(plan, repeated(predictions), repeated(drawn.truths)))
-    key = ["metric", "label_key", "label_value", "average", "iou_threshold", "score_threshold"]
-    ours = frames["metrics"]().select(*key, "value", "support")
-    theirs = again["metrics"]().select(*key, "value", "support")
-    common = ours.join(theirs, on=key, how="inner", nulls_equal=True)
-    assert common.height == theirs.height
-    assert_frame_equal(
-        common.select("value", "support"),
-        common.select(value="value_right", support="support_right"),
-        abs_tol=1e-12,
+    for name in ("metrics", "curves", "confusion"):
+        assert_frame_equal(frames[name](), again[name](), abs_tol=1e-12)
+
+
+def test_chunks_of_groups_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices seen one group at a time give the frames of slices seen all at once."""
+    drawn = crowded_tables(6, datums=12)
+    datums = pl.DataFrame({"datum_id": drawn.datums}).with_columns(
+        part=pl.col("datum_id").rank("ordinal") % 5
     )
+    options = {"metrics": METRICS, "by": "part", "datums": datums, "score_thresholds": [0.3, 0.6]}
+    together = ee.score(drawn.predictions, drawn.truths, **options)
+    together.metrics, together.curves, together.confusion  # noqa: B018
+    monkeypatch.setattr(planner, "_GROUP_CELLS", 1)
+    alone = ee.score(drawn.predictions, drawn.truths, **options)
+    for name in ("metrics", "curves", "confusion"):
+        assert_frame_equal(alone.frame(name), together.frame(name), check_exact=True)

@@ -52,18 +52,21 @@ class _Cells(msgspec.Struct, frozen=True):
         return [key, *found[::-1]]
 
 
-def _crossed(crossed: Counts, group: Array | None, cells: _Cells) -> tuple[Array, Array]:
+def _crossed(
+    crossed: Counts, group: Array | None, weights: Array | None, cells: _Cells
+) -> tuple[Array, Array]:
     """Meetings across labels: keys of their cells, and how many there are of each."""
+    times = np.ones(crossed.datum.size, np.int64) if weights is None else weights[crossed.datum]
     groups = np.zeros(crossed.datum.size, np.int32) if group is None else group[crossed.datum]
     key = cells.key(groups, crossed.threshold, crossed.actual, crossed.predicted, 0)
     parts = []
     for w in range(crossed.scores.shape[0]):
         # Few distinct bit patterns: count those first, then spread each over its thresholds.
         patterns = (
-            pl.DataFrame({"key": key, "bits": crossed.scores[w], "in": groups >= 0})
-            .filter("in", pl.col("bits") != 0)
+            pl.DataFrame({"key": key, "bits": crossed.scores[w], "count": times, "in": groups >= 0})
+            .filter("in", pl.col("bits") != 0, pl.col("count") > 0)
             .group_by("key", "bits")
-            .len("count")
+            .agg(pl.col("count").sum())
         )
         bits = patterns["bits"].to_numpy()
         for k in range(min(_BITS, cells.n_scores - w * _BITS)):
@@ -96,7 +99,7 @@ def confusion_frame(
     fn = view.positives[:, :, 0, None, None] - tp
     none = len(labels)
     cells = _Cells(view.n_groups, len(at), none, len(settings.score_thresholds))
-    crossed_key, crossed_count = _crossed(view.crossed, view.group, cells)
+    crossed_key, crossed_count = _crossed(view.crossed, view.group, view.weights, cells)
     group, iou, actual, predicted, score = cells.codes(crossed_key)
     np.subtract.at(fp, (group, predicted, iou, score), crossed_count)
     np.subtract.at(fn, (group, actual, iou, score), crossed_count)

@@ -45,6 +45,7 @@ class Batch(msgspec.Struct, frozen=True):
         score: float64 [n], widened from the score column's own dtype.
         single: whether that dtype was single precision.
         crowd: bool [m].
+        ignore: bool [m].
         area: float64 [m], annotated area, or None to use the box's.
     """
 
@@ -55,6 +56,7 @@ class Batch(msgspec.Struct, frozen=True):
     score: Array
     single: bool
     crowd: Array
+    ignore: Array
     area: Array | None
 
 
@@ -208,10 +210,11 @@ def encode_batch(frames: Frames) -> Batch:
     datums, p_datum, g_datum = _encode_datums(frames)
     ground_truths = frames.ground_truths
     score = _taken(frames.predictions, "score")
-    crowd = (
-        ground_truths["iscrowd"].cast(pl.Boolean).to_numpy()
-        if "iscrowd" in ground_truths.columns
-        else np.zeros(ground_truths.height, bool)
+    crowd, ignore = (
+        ground_truths[name].cast(pl.Boolean).to_numpy()
+        if name in ground_truths.columns
+        else np.zeros(g_datum.size, bool)
+        for name in ("iscrowd", "ignore")
     )
     return Batch(
         datums=datums,
@@ -221,5 +224,6 @@ def encode_batch(frames: Frames) -> Batch:
         score=score.cast(pl.Float64).to_numpy(),
         single=score.dtype == pl.Float32,
         crowd=crowd,
+        ignore=ignore,
         area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
     )

@@ -73,12 +73,12 @@ def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> 
     return LaidOut(start, position, *laid)
 
 
-def _counted(word: Word, variants: Variants, area: Array, crowd: Array) -> Array:
+def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> Array:
     """Variants of a word in which each ground truth is not ignored, uint64 [m]."""
     bits = np.zeros(area.size, np.uint64)
     for a in range(word.n_areas):
         _, low, high = variants.areas[word.first_area + a]
-        inside = ~crowd & (area >= low) & (area <= high)
+        inside = ~set_aside & (area >= low) & (area <= high)
         bits[inside] |= _area_bits(word, a)
     return bits
 
@@ -124,6 +124,7 @@ def match(
         lambda first, last: rank_by_score(score, predictions.start, first, last, order),
     )
     crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
+    set_aside = (crowd | ground_truths.laid(batch.ignore)) if rules.ignore else crowd
     annotated = ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
     words = variants.words
     n_words = len(words)
@@ -137,7 +138,7 @@ def match(
     ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
     most = int(np.diff(ground_truths.start).max(initial=0)) + 1
     for w, word in enumerate(words):
-        counted[w] = _counted(word, variants, annotated, crowd)
+        counted[w] = _counted(word, variants, annotated, set_aside)
         block = slice(word.first_threshold, word.first_threshold + word.n_thresholds)
         inputs = (
             frozen(predictions.start, np.int64),

@@ -49,6 +49,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     outcome_scores: tuple[float, ...]
 
     @property
+    def has_overall_range(self) -> bool:
+        """Whether the first area range is of all sizes, as outputs without ranges need it."""
+        return self.areas[0][0] in (None, "all")
+
+    @property
     def cap(self) -> int | None:
         """The largest cap, which matching itself obeys."""
         return self.max_detections[-1] if self.max_detections else None
@@ -88,6 +93,11 @@ def _to_return(
 def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float, ...]:
     """The grid's own values nearest to the wanted ones (0.9 may stand there as 0.8999...9)."""
     return tuple(c for c in grid if any(math.isclose(c, w, abs_tol=1e-9) for w in wanted))
+
+
+def _all_first(area: tuple[str, float, float]) -> bool:
+    """Sorts the range called "all" first, the others as they stand."""
+    return area[0] != "all"
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
@@ -130,6 +140,11 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     for name, (low, high) in ranges.items():
         if not low <= high:
             raise OptionError(f"area_ranges: {name!r} runs from {low} to {high}; low comes first.")
+        if low < 0:
+            raise OptionError(f"area_ranges: {name!r} starts at {low}; an area is 0 or more.")
+    limit = options.recall_score_threshold
+    if limit is not None and not math.isfinite(limit):
+        raise OptionError(f"recall_score_threshold={limit}: write a finite number.")
     return Settings(
         rules=dialect.rules,
         iou_thresholds=thresholds,
@@ -139,7 +154,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         pr_curve_iou_threshold=at,
         pr_curve_max_examples=examples,
         max_detections=tuple(sorted(set(caps))),
-        areas=tuple((name, low, high) for name, (low, high) in ranges.items())
+        areas=tuple(sorted(((name, *ends) for name, ends in ranges.items()), key=_all_first))
         or ((None, -math.inf, math.inf),),
         spot_ious=thresholds if options.iou_thresholds is not None else (at,),
         outcome_scores=scores if options.score_thresholds is not None else (-math.inf,),

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from ...inputs.frames import Frames
+from ...schemas.errors import OptionError
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
 from ...tally.ranked import Ranked, Variants
@@ -72,6 +73,12 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     batch = encode_batch(frames)
     lap("encode")
     overlapping = needs & {"detailed", "confusion", "outcomes"}
+    if overlapping and not settings.has_overall_range:
+        raise OptionError(
+            f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
+            " matrix and outcomes are over all sizes; add a range called 'all', such as"
+            " 'all': (0, 1e10)."
+        )
     matched = match(
         batch,
         settings.rules,
