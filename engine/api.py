@@ -41,11 +41,6 @@ class CheckReport(msgspec.Struct, frozen=True):
     recognised: dict[str, dict[str, str]]
     notes: list[str]
 
-    @property
-    def ok(self) -> bool:
-        """Always true: a broken table raises before a report is made."""
-        return True
-
 
 def _load(
     predictions: Any,
@@ -221,11 +216,23 @@ def explain(
     options: Options | None = None,
     **named: Any,
 ) -> str:
-    """What :func:`score` would do with these options, step by step; reads no rows."""
-    named.pop("datums", None), named.pop("labels", None), named.pop("storage_options", None)
+    """What :func:`score` would do, step by step.
+
+    Tables that are given are read and checked, as :func:`check` does; without any, the plan that
+    the options make is told alone.
+    """
+    tables = {name: named.pop(name, None) for name in ("datums", "labels", "storage_options")}
     chosen = make_options(options, **named)
     plan = planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
-    return planner.explain(plan)
+    said = planner.explain(plan)
+    if predictions is None:
+        return said
+    report = check(predictions, ground_truths, options=chosen, **tables)
+    inputs = [
+        f"input     {name.replace('_', ' ')}: {count} rows from {report.sources.get(name)}"
+        for name, count in report.rows.items()
+    ]
+    return "\n".join([*inputs, said])
 
 
 def metrics_table() -> pl.DataFrame:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..schemas.errors import OptionError
+
 R = TypeVar("R")
 
 _PIECES_PER_WORKER = 4  # more pieces than workers, so that an uneven one does not hold up the rest
@@ -50,6 +52,13 @@ class Threads:
     """
 
     def __init__(self, workers: int | None = None, executor: Executor | None = None) -> None:
+        if executor is not None:
+            from concurrent.futures import ProcessPoolExecutor
+
+            if isinstance(executor, ProcessPoolExecutor):
+                raise OptionError(
+                    "executor: a process pool cannot share the arrays; give a ThreadPoolExecutor."
+                )
         self.workers = workers or available_cores()
         self._given = executor
 
