@@ -113,7 +113,8 @@ class RankedView(View):
         if self.weights is None:
             return np.diff(start).reshape(self._shape[:2])
         upto = np.r_[0, np.cumsum(self.weights[datum[order[: start[-1]]]])]
-        return np.diff(upto[start]).reshape(self._shape[:2])
+        counted: Array = np.diff(upto[start]).reshape(self._shape[:2])
+        return counted
 
     @cached_property
     def n_predictions(self) -> Array:

@@ -25,7 +25,7 @@ CURVES = ["PrecisionRecallCurve", "InterpolatedPrecisionRecallCurve"]
 DETAILS = ["DetailedPrecisionRecallCurve", "ConfusionMatrix", "Outcomes"]
 EVERYTHING = [*AVERAGES, *RATES, *CURVES, *DETAILS]
 
-RANGES = (("all", (0.0, 1e10)), ("small", (0.0, 2.0)), ("other", (4.0, 9.0)))
+RANGES = (("all", (0.0, 1e10)), ("small", (0.0, 2.0)), ("other", (4.0, 12.0)))
 """Area ranges that boxes of the grid fall on the ends of."""
 
 GRID = Asked(

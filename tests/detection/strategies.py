@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,23 +43,39 @@ class Tables:
         )
 
 
-_corner = st.sampled_from((0.0, 1.0, 1.0, 2.0, 3.0))
-_extent = st.sampled_from((4.0, 3.0, 2.0, 4.0, 2.0, 1.0, 0.0))
-_score = st.sampled_from((*GRID_SCORES, *GRID_SCORES, -0.0, -0.5))
+_BOXES = (
+    (0.0, 0.0, 4.0, 4.0),
+    (1.0, 0.0, 5.0, 4.0),
+    (2.0, 0.0, 6.0, 4.0),
+    (0.0, 0.0, 4.0, 2.0),
+    (0.0, 2.0, 4.0, 4.0),
+    (0.0, 0.0, 4.0, 3.0),
+    (1.0, 1.0, 3.0, 3.0),
+    (2.0, 2.0, 3.0, 4.0),
+    (1.0, 2.0, 4.0, 2.0),
+    (9.0, 9.0, 9.0, 9.0),
+    (7.0, 0.0, 9.0, 1.0),
+)
+"""Few boxes, so that overlaps are often equal; empty ones among them."""
+
+_SIZES = (0, 1, 2, 4, 6, 9, 12, 12)
+_SCORES = (*GRID_SCORES, *GRID_SCORES, -0.0, -0.5)
 
 
 def _rows(
-    draw: st.DrawFn, n: int, datums: Sequence[Any], keys: Sequence[str], labels: Sequence[Any]
+    pick: Callable[[Sequence[Any]], list[Any]],
+    datums: Sequence[Any],
+    keys: Sequence[str],
+    labels: Sequence[Any],
 ) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        "datum_id": [draw(st.sampled_from(datums)) for _ in range(n)],
-        "label_key": [draw(st.sampled_from(keys)) for _ in range(n)],
-        "label_value": [draw(st.sampled_from(labels)) for _ in range(n)],
-        "xmin": [draw(_corner) for _ in range(n)],
-        "ymin": [draw(_corner.map(lambda y: y // 2)) for _ in range(n)],
+    columns = {
+        "datum_id": pick(datums),
+        "label_key": pick(keys),
+        "label_value": pick(labels),
     }
-    columns["xmax"] = [x + draw(_extent) for x in columns["xmin"]]
-    columns["ymax"] = [y + draw(_extent) for y in columns["ymin"]]
+    boxes = pick(_BOXES)
+    for i, name in enumerate(("xmin", "ymin", "xmax", "ymax")):
+        columns[name] = [box[i] for box in boxes]
     return columns
 
 
@@ -80,16 +97,24 @@ def tables(
     labels = draw(st.sampled_from((_INTEGER_LABELS, _STRING_LABELS)))
     labels = labels[: draw(st.sampled_from((1, 2, 2, 3)))]
     names = ("k", "j")[: draw(st.sampled_from((1, 1, keys)))]
-    n = draw(st.integers(0, most))
-    m = draw(st.integers(0 if n else 1, most))
-    predictions = _rows(draw, n, datums, names, labels)
-    predictions["score"] = [draw(_score) for _ in range(n)]
-    truths = _rows(draw, m, datums, names, labels)
-    truths["annotation_id"] = list(range(100, 100 + m))
+    sizes = tuple(size for size in _SIZES if size <= most)
+    n = draw(st.sampled_from(sizes))
+    m = draw(st.sampled_from(sizes if n else sizes[1:]))
+    # Drawn one by one, values repeat too rarely for ties within a datum and label.
+    rng = random.Random(draw(st.integers(0, 10**6)))
+
+    def pick(values: Sequence[Any]) -> list[Any]:
+        return rng.choices(values, k=most)
+
+    predictions = _rows(pick, datums, names, labels) | {"score": pick(_SCORES)}
+    truths = _rows(pick, datums, names, labels)
     if crowd and draw(st.booleans()):
-        truths["iscrowd"] = [draw(st.sampled_from((0, 0, 1))) for _ in range(m)]
+        truths["iscrowd"] = pick((0, 0, 1))
     if area and draw(st.booleans()):
-        truths["area"] = [draw(st.sampled_from((0.0, 1.0, 2.0, 4.0, 9.0))) for _ in range(m)]
+        truths["area"] = pick((0.0, 1.0, 2.0, 4.0, 12.0))
+    predictions = {name: column[:n] for name, column in predictions.items()}
+    truths = {name: column[:m] for name, column in truths.items()}
+    truths["annotation_id"] = list(range(100, 100 + m))
     if n and m:
         predictions["datum_id"][0] = truths["datum_id"][0]
     return Tables(

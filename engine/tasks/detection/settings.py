@@ -95,7 +95,7 @@ def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float,
     return tuple(c for c in grid if any(math.isclose(c, w, abs_tol=1e-9) for w in wanted))
 
 
-def _all_first(area: tuple[str, float, float]) -> bool:
+def _all_first(area: Range) -> bool:
     """Sorts the range called "all" first, the others as they stand."""
     return area[0] != "all"
 
