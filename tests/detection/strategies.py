@@ -23,6 +23,10 @@ _INTEGER_DATUMS = (0, 2, 10, 11)
 _STRING_DATUMS = ("10", "2", "é", "Y")
 
 
+Row = tuple[Any, str, tuple[float, float, float, float]]
+"""Datum, label and box."""
+
+
 @dataclass(frozen=True)
 class Tables:
     """Both sides, as ``score`` takes them."""
@@ -133,6 +137,23 @@ def _frame(
         schema[name] = pl.Int64() if isinstance(values[0], int) else pl.String()
     frame = pl.DataFrame(columns, schema=schema)
     return frame.drop("label_key") if one_key else frame
+
+
+def table(rows: Sequence[Row], scores: Sequence[float] | None = None) -> pl.DataFrame:
+    """A table written by hand; ground truths, without scores, get annotation ids 0, 1, ..."""
+    frame = pl.DataFrame(
+        {
+            "datum_id": [row[0] for row in rows],
+            "label_value": [row[1] for row in rows],
+            **{
+                name: [row[2][i] for row in rows]
+                for i, name in enumerate(("xmin", "ymin", "xmax", "ymax"))
+            },
+        }
+    )
+    if scores is None:
+        return frame.with_columns(annotation_id=pl.Series(range(frame.height), dtype=pl.Int64))
+    return frame.with_columns(score=pl.Series(scores, dtype=pl.Float64))
 
 
 def crowded_tables(

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 import pytest
+from detection.strategies import table
 
 import evalengine as ee
-
-Row = tuple[Any, str, tuple[float, float, float, float]]
-
-
-def table(rows: Sequence[Row], scores: Sequence[float] | None = None) -> pl.DataFrame:
-    """A table of (datum, label, box); ground truths get annotation ids 0, 1, ..."""
-    frame = pl.DataFrame(
-        {
-            "datum_id": [row[0] for row in rows],
-            "label_value": [row[1] for row in rows],
-            **{
-                name: [row[2][i] for row in rows]
-                for i, name in enumerate(("xmin", "ymin", "xmax", "ymax"))
-            },
-        }
-    )
-    if scores is None:
-        return frame.with_columns(annotation_id=pl.Series(range(frame.height), dtype=pl.Int64))
-    return frame.with_columns(score=pl.Series(scores, dtype=pl.Float64))
 
 
 def outcomes(dialect: str, predictions: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
