@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,17 @@ def _rows(frames: Frames) -> dict[str, int]:
     return {name: table.height for name, table in tables.items() if table is not None}
 
 
+def _recognised(frames: Frames) -> list[str]:
+    """One sentence a table whose columns go by other names."""
+    return [
+        f"{table.replace('_', ' ')}: read "
+        + ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
+        + "."
+        for table, names in frames.recognised.items()
+        if names
+    ]
+
+
 _HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
 
 
@@ -100,7 +111,7 @@ def score(
     predictions: Any,
     ground_truths: Any = None,
     *,
-    options: Options | None = None,
+    options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
@@ -178,7 +189,7 @@ def score(
         frames=frame_makers,
         labels=tallies.labels.frame,
         run=with_digests,
-        notes=tuple(note.message for note in frames.notes),
+        notes=(*_recognised(frames), *(note.message for note in frames.notes)),
         exports=makers(plan.task, plan.dialect.name, (whole, plan.settings)),
         directions={metric.name: metric.better for metric in plan.metrics},
     )
@@ -188,18 +199,19 @@ def check(
     predictions: Any,
     ground_truths: Any = None,
     *,
-    options: Options | None = None,
+    options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
     **named: Any,
 ) -> CheckReport:
-    """Read and check the tables without scoring; arguments as :func:`score`.
+    """Read and check tables and options without scoring; arguments as :func:`score`.
 
     Raises:
         InputError: the tables break their contract; the message lists every problem.
     """
     chosen = make_options(options, **named)
+    planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
     _, frames = _load(predictions, ground_truths, chosen, datums, labels, storage_options)
     return CheckReport(
         rows=_rows(frames),
@@ -213,7 +225,7 @@ def explain(
     predictions: Any = None,
     ground_truths: Any = None,
     *,
-    options: Options | None = None,
+    options: Options | Mapping[str, Any] | None = None,
     **named: Any,
 ) -> str:
     """What :func:`score` would do, step by step.

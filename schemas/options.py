@@ -79,7 +79,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Score thresholds of curves and counts; 0.05 to 0.95 by 0.05.", "0.5"),
     ] = None
     recall_score_threshold: Annotated[
-        float | None, _meta("Lowest score of a true positive in AR and mAR; 0.", "0.3")
+        float | None, _meta("Lowest score of a true positive in AR and mAR; none.", "0.3")
     ] = None
     pr_curve_iou_threshold: Annotated[
         float | None, _meta("IoU threshold of the score-threshold curves; 0.5.", "0.5")
@@ -128,17 +128,23 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given)
 
 
-def make_options(base: Options | None = None, **given: Any) -> Options:
+def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) -> Options:
     """Options from loosely typed values: scalars become tuples, None means not given.
 
     Args:
-        base: options to start from; what is given here wins.
+        base: options to start from, or a mapping of them; what is given here wins.
         **given: any field of :class:`Options`.
 
     Raises:
         OptionError: an unknown name, or a value of the wrong type.
     """
-    merged = {field: getattr(base, field) for field in FIELDS} if base is not None else {}
+    merged: dict[str, Any] = {}
+    if isinstance(base, Options):
+        merged = {field: getattr(base, field) for field in FIELDS}
+    elif isinstance(base, Mapping):
+        merged = checked_names(base)
+    elif base is not None:
+        raise OptionError(f"options={base!r}: give an Options object or a mapping.")
     merged.update({k: v for k, v in checked_names(given).items() if v is not None})
     for name, kind in _TUPLES.items():
         if merged.get(name) is not None:
@@ -169,6 +175,8 @@ def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
             value = value.tolist()
         value = value if isinstance(value, (list, tuple)) else [value]
     try:
+        if kind is not str and any(isinstance(item, (bool, str)) for item in value):
+            raise ValueError
         converted = tuple(kind(item) for item in value)
         if kind is int and any(c != float(v) for c, v in zip(converted, value, strict=True)):
             raise ValueError

@@ -24,6 +24,7 @@ from .base import (
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _FORMATS = ("table", "json", "csv", "parquet", "markdown")
+_FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "per_datum")
 _LISTINGS = ("text", "json", "csv", "markdown")
 
 
@@ -55,6 +56,12 @@ def cli() -> None:
     show_default=True,
     help="How to print: a table for people, or the metrics frame.",
 )
+@click.option(
+    "frame",
+    "--frame",
+    type=click.Choice(_FRAMES),
+    help="Print this frame instead, as csv unless --format says otherwise.",
+)
 @with_tables
 def score(
     predictions: str,
@@ -62,6 +69,7 @@ def score(
     out: str | None,
     overwrite: bool,
     form: str,
+    frame: str | None,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
@@ -93,11 +101,25 @@ def score(
                 progress("writing")
             card.save(out, overwrite=overwrite)
     if form != "parquet" or not sys.stdout.isatty():
-        from ..display.show import show
+        from ..display.show import show, show_frame
 
-        show(card, form)
+        if frame is None:
+            show(card, form)
+            _tell_of_frames(card, form)
+        else:
+            show_frame(card.frame(frame), "csv" if form in ("table", "markdown") else form)
     if out is not None:
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
+
+
+def _tell_of_frames(card: Any, form: str) -> None:
+    """Name the frames beside the metrics that were asked for: nothing is made and not told."""
+    asked = [name for name in card.frames if name not in ("metrics", "curves")]
+    if card.options.metrics is not None and card.curves.height:
+        asked.insert(0, "curves")
+    if asked and form in ("table", "markdown"):
+        told = ", ".join(f"{name} ({card.frame(name).height} rows)" for name in asked)
+        click.echo(f"also made: {told}; print one with --frame NAME, write all with --out DIR")
 
 
 @cli.command(cls=WithOptions)

@@ -20,6 +20,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
         ignore: whether ground truths flagged in a column ``ignore`` count for nothing, and what
             they match likewise.
+        declared_only: rows of datums or labels that ``datums`` or ``labels`` do not declare are
+            left out, as COCO leaves out what is not among its images and categories.
         iou_ceiling: thresholds above it are lowered to it.
         integer_grid: recall level j of 100 is reached once 100 tp >= j n, in integers; otherwise
             tp / n is compared with a float grid.
@@ -34,6 +36,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     from_extent: bool = True
     crowd: bool = True
     ignore: bool = False
+    declared_only: bool = False
     iou_ceiling: float = 1.0
     integer_grid: bool = False
     epsilon: float = 0.0
@@ -102,7 +105,7 @@ DIALECTS = {
             name="coco",
             task="detection",
             about="pycocotools' COCOeval, to the bit.",
-            rules=_COCO_RULES,
+            rules=msgspec.structs.replace(_COCO_RULES, declared_only=True),
             defaults=DetectionDefaults(
                 metrics=_AVERAGES,
                 iou_thresholds=_COCO_IOUS,

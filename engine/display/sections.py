@@ -254,13 +254,27 @@ def _chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
 
 def _title(entry: Entry, row: dict[str, Any]) -> str:
     iou = row["iou_threshold"]
-    return entry.title.format(
-        iou=0.0 if iou is None else round(iou, 6),
-        percent=0.0 if iou is None else round(100 * iou, 4),
-        area=row["area"] or "all",
-        cap="" if row["max_detections"] is None else row["max_detections"],
-        k=row["k"],
-    ).strip()
+    # A range or cap that the title has no place for is added, so that no two lines look alike.
+    more = [
+        str(row[column])
+        for column, place in (("area", "{area}"), ("max_detections", "{cap}"))
+        if place not in entry.title and row[column] not in (None, "all")
+    ]
+    return _with_more(
+        entry.title.format(
+            iou=0.0 if iou is None else round(iou, 6),
+            percent=0.0 if iou is None else round(100 * iou, 4),
+            area=row["area"] or "all",
+            cap="" if row["max_detections"] is None else row["max_detections"],
+            k=row["k"],
+        ).strip(),
+        more if entry.area != PARTS and row["area"] not in (None, "all") else [],
+    )
+
+
+def _with_more(title: str, more: list[str]) -> str:
+    """A title with what tells it from its like."""
+    return f"{title} ({', '.join(more)})" if more else title
 
 
 def _others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:

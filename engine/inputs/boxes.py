@@ -58,7 +58,8 @@ def find_boxes(find: Finder, box_format: str | None) -> Boxes:
 
     Args:
         find: the table's columns.
-        box_format: what a list column holds: xyxy, xywh or cxcywh.
+        box_format: what a list column holds: xyxy, xywh or cxcywh; columns x and y are centres
+            under the last.
 
     Raises:
         OptionError: a box_format that does not exist.
@@ -74,7 +75,13 @@ def find_boxes(find: Finder, box_format: str | None) -> Boxes:
         assert bbox is not None
         return _from_one_column(find, bbox, box_format)
     form, names = quadruple
-    boxes = _from_four(find, form, names)
+    centred = form == "xywh" and box_format == "cxcywh" and "min" not in names[0].casefold()
+    boxes = _from_four(find, "cxcywh" if centred else form, names)
+    if centred:
+        boxes.notes.append(
+            Note("centred_boxes", f"{find.side}: columns {names[0]!r} and {names[1]!r} are read as"
+                 " centres, since box_format is cxcywh.")
+        )  # fmt: skip
     if bbox is not None:
         used = ", ".join(names)
         boxes.notes.append(

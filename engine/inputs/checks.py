@@ -175,7 +175,11 @@ class _Check:
         """Inverted boxes are refused; those of zero area are legal and reported."""
         if not (seen.get("flat xmin") or seen.get("flat ymin")):
             return
-        wrong = (pl.col("xmax") < pl.col("xmin")) | (pl.col("ymax") < pl.col("ymin"))
+        # Polars sorts NaN last, so NaN corners would look inverted; they are told elsewhere.
+        wrong = pl.any_horizontal(
+            (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
+            for near, far in (("xmin", "xmax"), ("ymin", "ymax"))
+        )
         n = self._count(wrong)
         negative = {problem.column for problem in self.problems} & {"box_width", "box_height"}
         if n and not negative:

@@ -81,15 +81,17 @@ def check_kinds(frames: Mapping[str, pl.DataFrame], column: str) -> None:
 
 
 def check_meet(ids: Mapping[str, pl.Series]) -> None:
-    """Refuse two sides without a common datum.
+    """Refuse two sides without a common datum, unless a table of datums declares both.
 
     Args:
-        ids: side to its distinct datum ids.
+        ids: table to its distinct datum ids.
 
     Raises:
         InputError: with three samples of each side.
     """
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    if DATUMS in ids and not any(len(only_in(side, ids[DATUMS])) for side in (ours, theirs)):
+        return
     if len(ours) and len(theirs) and len(only_in(ours, theirs)) == len(ours):
         hint = _transformed(ours, theirs)
         raise InputError(

@@ -59,6 +59,11 @@ def plan_slices(
         for piece in split(entry):
             if piece in plan.homes:
                 continue
+            if piece == "datum_id":
+                raise InputError(
+                    "by: 'datum_id' is the datum itself; to see each datum by itself, copy the"
+                    " column under another name in datums= and slice by that."
+                )
             plan.homes[piece] = _homes(piece, sides, entry)
             for role in plan.homes[piece]:
                 schema, naming = sides[role]
@@ -127,8 +132,7 @@ def build_slices(
         if len(homes) > 1:
             slices = _agreed(slices, name, homes)
     crossed = [
-        pl.concat_str([pl.col(f"__{piece}") for piece in split(entry)], separator="*").alias(entry)
-        for entry in plan.by
+        _crossed([pl.col(f"__{piece}") for piece in split(entry)]).alias(entry) for entry in plan.by
     ]
     slices = slices.select("datum_id", *crossed)
     return slices, [note for entry in plan.by for note in _without_value(slices, entry)]
@@ -149,9 +153,30 @@ def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataF
     return slices.with_columns(pl.coalesce(first, second).alias(first))
 
 
+def _crossed(columns: list[pl.Expr]) -> pl.Expr:
+    """Values joined by ``*``; a star within a value is written ``\\*``, so that none merge."""
+    if len(columns) == 1:
+        return columns[0]
+    told = [column.str.replace_all("*", r"\*", literal=True) for column in columns]
+    return pl.concat_str(told, separator="*")
+
+
+def _text(name: str, dtype: pl.DataType) -> pl.Expr:
+    """A slice value as text; whole numbers without a fraction, whatever their dtype."""
+    column = pl.col(name)
+    if dtype.is_float():
+        whole = (column == column.round()).all()
+        return (
+            pl.when(whole)
+            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
+            .otherwise(column.cast(pl.String))
+        )
+    return column.cast(pl.String)
+
+
 def _per_datum(frame: pl.DataFrame, names: list[str], role: str) -> pl.DataFrame:
     values = frame.select(
-        "datum_id", *(pl.col(name).cast(pl.String).alias(f"__{name}") for name in names)
+        "datum_id", *(_text(name, frame.schema[name]).alias(f"__{name}") for name in names)
     )
     if role == DATUMS:
         return values

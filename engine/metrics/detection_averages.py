@@ -191,7 +191,7 @@ def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
 def _recall_parameters(settings: Settings) -> str:
     return parameters(
         iou_thresholds=settings.iou_thresholds,
-        recall_score_threshold=settings.recall_score_threshold or 0.0,
+        recall_score_threshold=settings.recall_score_threshold,
     )
 
 

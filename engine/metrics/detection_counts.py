@@ -97,11 +97,12 @@ def _ratio_cells(ratio: Ratio, view: RankedView, settings: Settings) -> list[Cel
             values=axis_values(settings, settings.iou_thresholds),
             shape=value.shape,
             keep=present(view)[:, :, None, None, None],
-            columns={"value": value, "support": bottom, **common},
+            columns={"value": value, "support": view.positives[..., None, None], **common},
             reason=reason,
         )
     ]
     keep = present_keys(view)[:, :, None, None, None]
+    support = sum_by_key(view, view.positives)[..., None, None]
     summed = ratio(*(sum_by_key(view, c) for c in counts))
     n_defined = sum_by_key(view, ~np.isnan(value))
     total = sum_by_key(view, value)
@@ -112,7 +113,7 @@ def _ratio_cells(ratio: Ratio, view: RankedView, settings: Settings) -> list[Cel
                 values=axis_values(settings, settings.iou_thresholds),
                 shape=number.shape,
                 keep=keep,
-                columns={"value": number, "average": average, "support": summed[1], **common},
+                columns={"value": number, "average": average, "support": support, **common},
                 reason=reason,
             )
         )

@@ -10,6 +10,7 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...inputs.problems import Note
 from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
 
@@ -200,16 +201,59 @@ def _side(frame: pl.DataFrame, datum: Array, label: Array) -> Side:
     return Side(datum, label, corners, extent, frame)  # type: ignore[arg-type]
 
 
-def encode_batch(frames: Frames) -> Batch:
+def _declared_rows(frames: Frames) -> None:
+    """Leave out rows of undeclared datums and labels, and say so."""
+    for column, table in (("datum_id", frames.datums), ("label_value", frames.labels)):
+        if table is None or column not in table.columns:
+            continue
+        known = table[column].implode()
+        for side in ("predictions", "ground_truths"):
+            frame = getattr(frames, side)
+            kept = frame.filter(pl.col(column).is_in(known))
+            left_out = frame.height - kept.height
+            if left_out:
+                setattr(frames, side, kept)
+                what = "datums" if column == "datum_id" else "labels"
+                frames.notes.append(
+                    Note(
+                        "undeclared_left_out",
+                        f"{side.replace('_', ' ')}: {left_out} rows of undeclared {what} are left"
+                        " out, as COCO does.",
+                        left_out,
+                    )
+                )
+
+
+def _note_scores(frames: Frames, score: Array) -> None:
+    """Say so where scores are no probabilities, since the default thresholds lie in 0 to 1."""
+    if score.size:
+        low, high = float(score.min()), float(score.max())
+        if low < 0 or high > 1:
+            frames.notes.append(
+                Note(
+                    "scores_beyond_one",
+                    f"scores run from {low:g} to {high:g}: the default score_thresholds lie"
+                    " between 0 and 1.",
+                    None,
+                )
+            )
+
+
+def encode_batch(frames: Frames, *, declared_only: bool = False) -> Batch:
     """Arrays from checked tables, whose columns are taken out as they are encoded.
 
     Args:
         frames: both sides, checked, used up here; their label map is applied.
+        declared_only: leave out rows of datums and labels that are not declared.
     """
+    if declared_only:
+        _declared_rows(frames)
     labels, p_label, g_label = _encode_labels(frames)
     datums, p_datum, g_datum = _encode_datums(frames)
     ground_truths = frames.ground_truths
     score = _taken(frames.predictions, "score")
+    values = score.cast(pl.Float64).to_numpy()
+    _note_scores(frames, values)
     crowd, ignore = (
         ground_truths[name].cast(pl.Boolean).to_numpy()
         if name in ground_truths.columns
@@ -221,7 +265,7 @@ def encode_batch(frames: Frames) -> Batch:
         labels=labels,
         predictions=_side(frames.predictions, p_datum, p_label),
         ground_truths=_side(ground_truths, g_datum, g_label),
-        score=score.cast(pl.Float64).to_numpy(),
+        score=values,
         single=score.dtype == pl.Float32,
         crowd=crowd,
         ignore=ignore,

@@ -121,8 +121,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         defaults.score_thresholds if options.score_thresholds is None else options.score_thresholds
     )
     scores = _distinct("score_thresholds", scores)
-    if any(math.isnan(s) for s in scores):
-        raise OptionError("score_thresholds holds NaN.")
+    if not all(math.isfinite(s) for s in scores):
+        raise OptionError("score_thresholds holds NaN or infinity.")
     at = defaults.pr_curve_iou_threshold
     if options.pr_curve_iou_threshold is not None:
         at = options.pr_curve_iou_threshold

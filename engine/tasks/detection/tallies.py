@@ -70,7 +70,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         clock.append(time.perf_counter())
         seconds[step] = clock[-1] - clock[-2]
 
-    batch = encode_batch(frames)
+    batch = encode_batch(frames, declared_only=settings.rules.declared_only)
     lap("encode")
     overlapping = needs & {"detailed", "confusion", "outcomes"}
     if overlapping and not settings.has_overall_range:
