@@ -17,16 +17,6 @@ Array = np.ndarray[Any, Any]
 _NAME_COLUMN = {"metrics": "metric", "curves": "curve"}
 
 
-def _spread(column: Any, n: int, dtype: pl.DataType) -> pl.Series:
-    """A column of n rows: an array as it stands (NaN to null), a constant repeated."""
-    if isinstance(column, np.ndarray):
-        series = pl.Series(column)
-        if series.dtype.is_float():
-            series = series.fill_nan(None)
-        return series.cast(dtype)
-    return pl.Series([column], dtype=dtype, strict=False).new_from_index(0, n)
-
-
 def frame_of(
     name: str,
     metric: Metric,
@@ -49,29 +39,33 @@ def frame_of(
     """
     schema = frame_schema(name, label=labels.dtype, datum=datum)
     index, columns = cells.rows()
-    n = next(iter(index.values())).size
-    made: dict[str, Any] = {_NAME_COLUMN[name]: metric.name, "slice": slice_name, **columns}
-    series = {key: _spread(value, n, schema[key]) for key, value in made.items()}
-    for axis, at in index.items():
+    looked_up: dict[str, tuple[str, pl.Series]] = {}  # output column -> axis and its values
+    for axis in index:
         if axis == "group":
             if slice_name is not None:
-                series["slice_value"] = pl.Series(groups, dtype=pl.String).gather(at)
+                looked_up["slice_value"] = axis, pl.Series(groups, dtype=pl.String)
         elif axis == "label":
             for column in ("label_key", "label_value"):
-                series[column] = labels.frame[column].gather(at)
+                looked_up[column] = axis, labels.frame[column]
         elif axis == "key":
-            series["label_key"] = pl.Series(labels.key_names, dtype=pl.String).gather(at)
+            looked_up["label_key"] = axis, pl.Series(labels.key_names, dtype=pl.String)
         elif axis in cells.values:
-            values = pl.Series(list(cells.values[axis]), dtype=schema[axis])
-            series[axis] = values.gather(at)
-    if cells.reason is not None and "reason" in schema:
-        undefined = series["value"].is_null()
-        if undefined.any():
-            reasons = pl.Series([None, cells.reason], dtype=pl.String)
-            series["reason"] = reasons.gather(undefined.cast(pl.UInt32))
-    blank = {
-        column: pl.Series([None], dtype=dtype).new_from_index(0, n)
-        for column, dtype in schema.items()
-        if column not in series
-    }
-    return pl.DataFrame({column: series.get(column, blank.get(column)) for column in schema})
+            looked_up[axis] = axis, pl.Series(list(cells.values[axis]), dtype=schema[axis])
+    arrays = {key: value for key, value in columns.items() if isinstance(value, np.ndarray)}
+    constants = {_NAME_COLUMN[name]: metric.name, "slice": slice_name, **columns}
+    rows = pl.DataFrame(
+        {f"axis {axis}": at.astype(np.uint32) for axis, at in index.items()}
+        | {key: pl.Series(value, nan_to_null=True) for key, value in arrays.items()}
+    )
+
+    def column(key: str, dtype: pl.DataType) -> pl.Expr:
+        if key in arrays:
+            return pl.col(key).cast(dtype)
+        if key in looked_up:
+            axis, values = looked_up[key]
+            return pl.lit(values).gather(pl.col(f"axis {axis}")).alias(key)
+        if key == "reason" and cells.reason is not None:
+            return pl.when(pl.col("value").is_null()).then(pl.lit(cells.reason)).alias(key)
+        return pl.lit(constants.get(key), dtype=dtype).alias(key)
+
+    return rows.select(column(key, dtype) for key, dtype in schema.items())

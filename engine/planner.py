@@ -86,8 +86,8 @@ def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
 class _Views:
     """Views of a tally: the whole set, then every slice column in chunks of groups.
 
-    The whole set's view is kept, since several frames rest on it; slices are seen chunk by chunk,
-    so that what is computed for one is gone before the next.
+    The whole set's view is kept, since several frames rest on it, and so are slices while they are
+    few; many are seen chunk by chunk, so that what is computed for one is gone before the next.
     """
 
     def __init__(self, plan: Plan, tallies: Any, weights: Any) -> None:
@@ -95,18 +95,28 @@ class _Views:
         self._tallies = tallies
         self._make = partial(plan.module.view, tallies, plan.settings, weights=weights)
         self.whole = self._make()
+        self._kept: dict[tuple[str, int], Any] = {}
+        self._room = _GROUP_CELLS
 
     def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
         yield None, [], self.whole
         plan, tallies = self._plan, self._tallies
-        each = max(1, _GROUP_CELLS // max(1, plan.module.cells_per_group(tallies, plan.settings)))
+        cells = max(1, plan.module.cells_per_group(tallies, plan.settings))
+        each = max(1, _GROUP_CELLS // cells)
         for column in tallies.datums.slices.columns:
             group, names = tallies.datums.groups(column)
             for first in range(0, len(names), each):
                 last = min(first + each, len(names))
+                if (column, first) in self._kept:
+                    yield column, names[first:last], self._kept[column, first]
+                    continue
                 inside = (group >= first) & (group < last)
                 codes = np.where(inside, group - first, -1).astype(np.int32)
-                yield column, names[first:last], self._make(codes, last - first)
+                view = self._make(codes, last - first)
+                if (last - first) * cells <= self._room:
+                    self._room -= (last - first) * cells
+                    self._kept[column, first] = view
+                yield column, names[first:last], view
 
 
 def summarise(
