@@ -58,7 +58,7 @@ def frame_of(
         | {key: pl.Series(value, nan_to_null=True) for key, value in arrays.items()}
     )
 
-    def column(key: str, dtype: pl.DataType) -> pl.Expr:
+    def output(key: str, dtype: pl.DataType) -> pl.Expr:
         if key in arrays:
             return pl.col(key).cast(dtype)
         if key in looked_up:
@@ -68,4 +68,4 @@ def frame_of(
             return pl.when(pl.col("value").is_null()).then(pl.lit(cells.reason)).alias(key)
         return pl.lit(constants.get(key), dtype=dtype).alias(key)
 
-    return rows.select(column(key, dtype) for key, dtype in schema.items())
+    return rows.select(output(key, dtype) for key, dtype in schema.items())
