@@ -99,11 +99,10 @@ def _sampled(
             while rank[r] >= caps[m]:
                 m += 1
             bits = hit[r]
-            for v in range(n_variants):
-                fp[v] += w & -np.int64(missed & one)
-                true_positives[s, m, v] += w & -np.int64(bits & one)
-                missed >>= one
-                bits >>= one
+            for v in range(n_variants):  # shifts by v, not step by step, so that it vectorises
+                at = np.uint64(v)
+                fp[v] += w & -np.int64((missed >> at) & one)
+                true_positives[s, m, v] += w & -np.int64((bits >> at) & one)
         for m in range(1, n_caps):
             for v in range(n_variants):
                 true_positives[s, m, v] += true_positives[s, m - 1, v]
