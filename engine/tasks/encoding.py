@@ -1,0 +1,172 @@
+"""What every task encodes alike: datum ids and labels over all its columns become dense codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..inputs.codes import encode
+from ..inputs.frames import Frames
+from ..schemas.tables import DEFAULT_LABEL_KEY
+from ..tally.datums import Datums, Labels
+
+Array = np.ndarray[Any, Any]
+
+
+def taken(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column taken out of the frame, so that it and its array are not held at once."""
+    return frame.drop_in_place(name)
+
+
+def encode_labels(
+    values: Sequence[pl.Series],
+    keys: Sequence[pl.Series | None],
+    frames: Frames,
+    extra: pl.Series | None = None,
+) -> tuple[Labels, list[Array]]:
+    """Labels over all columns that hold some, mapped, with the codes of every row.
+
+    Args:
+        values: columns of label values, of one dtype (integer, String or Boolean).
+        keys: the label key of each of their rows; None where all have the default key.
+        frames: the tables, for their label map and declared labels.
+        extra: label values beside the rows (columns of a wide table), of the default key.
+
+    Returns:
+        the labels; int32 codes of the rows of each column, then of ``extra`` where it is given.
+    """
+    dtype = values[0].dtype
+    columns = [*values] if extra is None else [*values, extra.cast(dtype)]
+    keys = [*keys, *[None] * (len(columns) - len(keys))]
+    if dtype == pl.Boolean:
+        columns = [column.cast(pl.UInt8) for column in columns]
+    distinct, codes = encode(columns)
+    if dtype == pl.Boolean:
+        distinct = distinct.cast(pl.Boolean)
+    if all(key is None for key in keys):
+        pairs = pl.DataFrame(
+            {"label_key": [DEFAULT_LABEL_KEY] * len(distinct), "label_value": distinct},
+            schema={"label_key": pl.String, "label_value": distinct.dtype},
+        )
+    else:
+        pairs, codes = _with_keys(distinct, codes, keys)
+    return _tabled(pairs, codes, frames)
+
+
+def _with_keys(
+    values: pl.Series, codes: list[Array], keys: Sequence[pl.Series | None]
+) -> tuple[pl.DataFrame, list[Array]]:
+    """Distinct (key, value) pairs and the codes of rows among them."""
+    default = pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String)
+    names, key_codes = encode(
+        [
+            default.new_from_index(0, code.size) if key is None else key
+            for key, code in zip(keys, codes, strict=True)
+        ]
+    )
+    joint = [k.astype(np.int64) * len(values) + v for k, v in zip(key_codes, codes, strict=True)]
+    found, pair_codes = encode([pl.Series("pair", array) for array in joint])
+    at = found.to_numpy()
+    width = max(1, len(values))
+    pairs = pl.DataFrame(
+        {"label_key": names.gather(at // width), "label_value": values.gather(at % width)}
+    )
+    return pairs, pair_codes
+
+
+def _tabled(
+    pairs: pl.DataFrame, pair_codes: list[Array], frames: Frames
+) -> tuple[Labels, list[Array]]:
+    """The table of all labels, mapped and declared ones too, and codes into it."""
+    key = ["label_key", "label_value"]
+    mapped = _mapped(pairs, frames.label_map)
+    declared = _declared(frames.labels, mapped)
+    table = pl.concat([mapped.select(key), declared.select(key)]).unique().sort(key)
+    code_of = table.with_row_index("code")
+    joined = mapped.join(code_of, on=key, how="left", maintain_order="left")
+    new = joined["code"].cast(pl.Int32).to_numpy()
+    named = table.join(declared, on=key, how="left", maintain_order="left")
+    if new.size and not (new == np.arange(new.size)).all():
+        pair_codes = [new.take(codes) for codes in pair_codes]
+    return Labels.of(named), pair_codes
+
+
+def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.DataFrame:
+    """Labels as the label map renames them, row by row."""
+    if not maps:
+        return pairs
+    key = ["label_key", "label_value"]
+    table = pl.concat(list(maps.values()), how="vertical_relaxed").unique(key)
+    return pairs.join(table, on=key, how="left", maintain_order="left").select(
+        pl.coalesce("new_label_key", "label_key").alias("label_key"),
+        pl.coalesce("new_label_value", "label_value").alias("label_value"),
+    )
+
+
+def _declared(labels: pl.DataFrame | None, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Declared labels as label_key, label_value, label_name."""
+    dtype = pairs.schema["label_value"]
+    schema: dict[str, Any] = {
+        "label_key": pl.String,
+        "label_value": dtype,
+        "label_name": pl.String,
+    }
+    if labels is None or labels.is_empty():
+        return pl.DataFrame(schema=schema)
+    key = pl.col("label_key") if "label_key" in labels.columns else pl.lit(DEFAULT_LABEL_KEY)
+    name = (
+        pl.col("label_name").cast(pl.String)
+        if "label_name" in labels.columns
+        else pl.lit(None, dtype=pl.String)
+    )
+    return labels.select(
+        key.alias("label_key"), pl.col("label_value").cast(dtype), name.alias("label_name")
+    ).unique(["label_key", "label_value"], keep="first", maintain_order=True)
+
+
+def encode_datums(
+    columns: Sequence[pl.Series], frames: Frames, dataset: pl.DataFrame | None
+) -> tuple[Datums, list[Array]]:
+    """Datums over all columns of ids and the table of datums, with the codes of every row.
+
+    Args:
+        columns: datum ids, of one dtype.
+        frames: the tables, for the table of datums and slices.
+        dataset: see :func:`dataset_of`, which must look before ids are taken out of the frames.
+    """
+    every = [*columns]
+    if frames.datums is not None:
+        every.append(frames.datums["datum_id"].cast(columns[0].dtype))
+    ids, codes = encode(every)
+    codes = codes[: len(columns)]
+    ids = ids.alias("datum_id")
+    slices = frames.slices
+    if slices is None:
+        aligned = pl.DataFrame({"datum_id": ids}).select()
+    else:
+        aligned = (
+            ids.to_frame()
+            .join(slices, on="datum_id", how="left", maintain_order="left")
+            .drop("datum_id")
+        )
+    if dataset is not None:
+        joined = ids.to_frame().join(dataset, on="datum_id", how="left", maintain_order="left")
+        return Datums(ids, aligned, joined["dataset"]), codes
+    return Datums(ids, aligned), codes
+
+
+def dataset_of(frames: Frames) -> pl.DataFrame | None:
+    """datum_id and dataset; of several tables the first that knows a datum tells."""
+    told = [
+        table.select("datum_id", pl.col("dataset").cast(pl.String)).drop_nulls()
+        for table in (frames.datums, frames.ground_truths, frames.predictions)
+        if table is not None and "dataset" in table.columns
+    ]
+    if not told:
+        return None
+    return pl.concat(told, how="vertical_relaxed").unique(
+        "datum_id", keep="first", maintain_order=True
+    )
