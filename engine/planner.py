@@ -64,7 +64,9 @@ def make_plan(options: Options, task: str) -> Plan:
     """
     dialect = dialects.get(task, options.dialect)
     settings = tasks.get(task).resolve(options, dialect)
-    wanted = dialect.defaults.metrics if options.metrics is None else options.metrics
+    wanted = options.metrics
+    if wanted is None:
+        wanted = tasks.get(task).default_metrics(settings, dialect)
     chosen = tuple(metrics.get(task, name) for name in dict.fromkeys(wanted))
     needs = frozenset(need for metric in chosen for need in metric.needs)
     needs |= exports.REGISTRY[dialect.export].needs

@@ -9,7 +9,7 @@ import msgspec
 
 from ..schemas.errors import OptionError, unknown
 
-_MODULES = {"detection": "detection"}
+_MODULES = {"classification": "classification", "detection": "detection"}
 """Task name -> module of this package that holds its ``DIALECTS``."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +14,16 @@ from ..schemas.errors import OptionError, unknown
 if TYPE_CHECKING:
     import polars as pl
 
-_MODULES = {"detection": ("detection_averages", "detection_counts", "detection_frames")}
+_MODULES = {
+    "classification": (
+        "classification_counts",
+        "classification_ranking",
+        "classification_probability",
+        "classification_curves",
+        "classification_frames",
+    ),
+    "detection": ("detection_averages", "detection_counts", "detection_frames"),
+}
 """Task name -> modules of this package that hold its ``METRICS``."""
 
 
@@ -53,10 +63,17 @@ def all_metrics(task: str) -> dict[str, Metric]:
     if task not in _MODULES:
         raise OptionError(unknown("task", task, _MODULES))
     found: dict[str, Metric] = {}
-    for name in _MODULES[task]:
-        module = importlib.import_module(f"{__package__}.{name}")
+    for module in _modules(task):
         found.update({metric.name: metric for metric in module.METRICS})
     return found
+
+
+def _modules(task: str) -> list[ModuleType]:
+    return [importlib.import_module(f"{__package__}.{name}") for name in _MODULES[task]]
+
+
+def _no_family(name: str) -> None:
+    """Modules without a ``family`` of metrics that differ by a number in their name."""
 
 
 def names(task: str) -> list[str]:
@@ -72,6 +89,10 @@ def get(task: str, name: str) -> Metric:
     """
     metrics = all_metrics(task)
     if name not in metrics:
+        for module in _modules(task):
+            made: Metric | None = getattr(module, "family", _no_family)(name)
+            if made is not None:
+                return made
         raise OptionError(unknown(f"{task} metric", name, metrics))
     return metrics[name]
 

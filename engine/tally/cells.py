@@ -22,6 +22,8 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
             a constant.
         keep: bool of that shape; other cells make no row. None keeps all.
         reason: why ``value`` is undefined where it is NaN.
+        codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape,
+            where points of several curves stand in one row of cells.
     """
 
     axes: tuple[str, ...]
@@ -30,6 +32,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     shape: tuple[int, ...]
     keep: Array | None = None
     reason: str | None = None
+    codes: dict[str, Array] = {}
 
     def rows(self) -> tuple[dict[str, Array], dict[str, Array | str | float | None]]:
         """Index along each axis, and the columns, one entry per kept cell."""
@@ -45,4 +48,5 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
             else column
             for name, column in self.columns.items()
         }
-        return dict(zip(self.axes, where, strict=True)), columns
+        codes = {name: array[where] for name, array in self.codes.items()}
+        return dict(zip(self.axes, where, strict=True)) | codes, columns

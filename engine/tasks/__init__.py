@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
 
-NAMES = ("detection",)
+NAMES = ("classification", "detection")
 
 
 def get(name: str) -> ModuleType:

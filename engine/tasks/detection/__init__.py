@@ -4,7 +4,7 @@ The names below are what the planner calls of every task.
 """
 
 from .explaining import explain
-from .settings import Settings, resolve
+from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, tally
 from .views import cells_per_group, own_frames, view
 
@@ -12,6 +12,7 @@ __all__ = [
     "Settings",
     "Tallies",
     "cells_per_group",
+    "default_metrics",
     "explain",
     "own_frames",
     "resolve",

@@ -159,3 +159,9 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         spot_ious=thresholds if options.iou_thresholds is not None else (at,),
         outcome_scores=scores if options.score_thresholds is not None else (-math.inf,),
     )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set."""
+    defaults: DetectionDefaults = dialect.defaults
+    return defaults.metrics

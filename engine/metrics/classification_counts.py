@@ -1,0 +1,308 @@
+"""Classification by hard predictions: precision, recall, F, accuracy and agreement."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tally.cells import Cells
+from ..tally.scored_view import ScoredView
+from .label_averages import (
+    averaged_ratio,
+    by_key,
+    in_use,
+    key_cells,
+    label_cells,
+    macro,
+    members,
+    present,
+    ratio,
+)
+from .registry import Metric
+
+if TYPE_CHECKING:
+    from ..tasks.classification.settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_VALOR = "Valor metrics document, Classification"
+_SKLEARN = "scikit-learn metrics"
+_NO_TRUTH = "no ground truth"
+_ONE_CLASS = "only one class among truths or predictions"
+
+
+def _precision(right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
+    return right, predicted
+
+
+def _recall(right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
+    return right, actual
+
+
+def _jaccard(right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
+    return right, predicted + actual - right
+
+
+def _f(beta: float, right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
+    square = beta * beta
+    return (1 + square) * right, square * actual + predicted
+
+
+def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:
+    if settings.multilabel:
+        hit, predicted, actual = view.samples
+        exact = np.flatnonzero((hit == predicted) & (hit == actual))
+        value = ratio(view.sum_by_key(exact, None), view.every)
+        return [key_cells(view, value, _NO_TRUTH, support=view.every)]
+    value = ratio(by_key(view, view.hard.right), view.judged)
+    return [key_cells(view, value, _NO_TRUTH)]
+
+
+def _balanced(view: ScoredView, settings: Settings, *, adjusted: bool = False) -> list[Cells]:
+    recall = ratio(view.hard.right, view.hard.actual)
+    inside = members(view, settings)
+    value = macro(view, recall, inside)
+    if adjusted:
+        chance = ratio(np.ones_like(value), by_key(view, inside & ~np.isnan(recall)))
+        value = ratio(value - chance, 1 - chance)
+    return [key_cells(view, value, _NO_TRUTH)]
+
+
+def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
+    counts = view.hard
+    right = by_key(view, counts.right)
+    n = view.judged
+    overlap = by_key(view, counts.actual * counts.judged)
+    actual = n * n - by_key(view, counts.actual**2)
+    predicted = n * n - by_key(view, counts.judged**2)
+    fill = settings.rules.degenerate
+    value = ratio(
+        right * n - overlap, np.sqrt(actual * predicted), np.nan if fill is None else fill
+    )
+    return [key_cells(view, value, _ONE_CLASS)]
+
+
+def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cells]:
+    """Cohen's kappa from disagreements that weigh 1, or |i - j| to a power."""
+    counts = view.hard
+    n = view.judged
+    if power == 0:
+        observed = n - by_key(view, counts.right)
+        expected = ratio(n * n - by_key(view, counts.actual * counts.judged), n)
+    else:
+        observed, expected = _distances(view, power)
+    value = 1 - ratio(observed, expected)
+    return [key_cells(view, value, _ONE_CLASS)]
+
+
+def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
+    """Observed and expected sums of |i - j| to a power over the ranks of a key's labels."""
+    counts = view.hard
+    units = view.units
+    place = np.cumsum(in_use(view), axis=1)  # differences within a key are all that matters
+    both = np.flatnonzero((units.truth >= 0) & (units.hard >= 0))
+    group = np.zeros(len(units), np.int64) if view.unit_group is None else view.unit_group
+    gap = np.abs(place[group[both], units.truth[both]] - place[group[both], units.hard[both]])
+    observed = view.sum_by_key(both, gap.astype(np.float64) ** power)
+    n_keys = len(view.labels.key_names)
+    expected = np.zeros((view.n_groups, n_keys))
+    for k in range(n_keys):
+        of_key = view.labels.key == k
+        t, p, at = counts.actual[:, of_key], counts.judged[:, of_key], place[:, of_key]
+        if power == 2:
+            expected[:, k] = (
+                (t * at**2).sum(1) * p.sum(1)
+                - 2 * (t * at).sum(1) * (p * at).sum(1)
+                + (p * at**2).sum(1) * t.sum(1)
+            )
+        else:  # |i - j| counts the steps between, each crossed by one of the two alone
+            below_t, below_p = np.cumsum(t, axis=1), np.cumsum(p, axis=1)
+            step = np.diff(at, axis=1)
+            crossed = below_t * (p.sum(1, keepdims=True) - below_p) + below_p * (
+                t.sum(1, keepdims=True) - below_t
+            )
+            expected[:, k] = (crossed[:, :-1] * step).sum(1)
+    return observed, ratio(expected, view.judged)
+
+
+def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
+    if not settings.multilabel:
+        value = 1 - ratio(by_key(view, view.hard.right), view.judged)
+        return [key_cells(view, value, _NO_TRUTH)]
+    hit, predicted, actual = view.samples
+    wrong = view.sum_by_key(np.arange(hit.size), predicted + actual - 2 * hit)
+    n_labels = by_key(view, members(view, settings))
+    return [key_cells(view, ratio(wrong, view.every * n_labels), _NO_TRUTH, support=view.every)]
+
+
+def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
+    counts = view.hard
+    tp = counts.right
+    fp = counts.predicted - tp
+    fn = counts.actual - tp
+    tn = view.every[:, view.labels.key] - tp - fp - fn
+    return [
+        label_cells(view, value, present(view, settings), "", counts.actual, statistic=statistic)
+        for statistic, value in (("tp", tp), ("fp", fp), ("fn", fn), ("tn", tn))
+    ]
+
+
+def _top_k(view: ScoredView, settings: Settings) -> list[Cells]:
+    facts = view.units.facts
+    assert facts is not None
+    found = ~np.isnan(facts.true_score)
+    cells = []
+    for k in settings.k:
+        right = view.sum_by_key(np.flatnonzero(found & (facts.rank < k)), None)
+        cells.append(key_cells(view, ratio(right, view.judged), _NO_TRUTH, k=k))
+    return cells
+
+
+def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) -> Metric:
+    more.setdefault("needs", ("hard",))
+    return Metric(
+        name=name,
+        task="classification",
+        frame="metrics",
+        definition=definition,
+        source=source,
+        compute=compute,
+        **more,
+    )
+
+
+_MEANS = ("macro", "micro", "weighted", "samples")
+_FILLED = ("zero_division", "labels", "multilabel", "decision_threshold")
+
+
+def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:
+    return _metric(
+        name,
+        definition,
+        source,
+        partial(averaged_ratio, of=of, reason=reason),
+        params=_FILLED,
+        averages=_MEANS,
+    )
+
+
+def _f_metric(beta: float) -> Metric:
+    return _ratio_metric(
+        f"F{beta:g}",
+        f"F-beta with beta = {beta:g}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the hard"
+        " predictions.",
+        partial(_f, beta),
+        "neither ground truth nor prediction",
+        f"{_VALOR}; {_SKLEARN}.fbeta_score",
+    )
+
+
+def family(name: str) -> Metric | None:
+    """F at any beta, written F0.5 or F2; None where the name is not of that kind."""
+    try:
+        beta = float(name[1:]) if name[:1] == "F" else 0.0
+    except ValueError:
+        return None
+    return _f_metric(beta) if 0 < beta < float("inf") else None
+
+
+METRICS = (
+    _metric(
+        "Accuracy",
+        "Share of datums whose hard prediction is the true label, per key; with several labels a"
+        " datum, share whose predicted set is exactly the true one.",
+        f"{_VALOR}; {_SKLEARN}.accuracy_score",
+        _accuracy,
+        params=("multilabel", "decision_threshold"),
+    ),
+    _ratio_metric(
+        "Precision",
+        "tp / (tp + fp) of the hard predictions.",
+        _precision,
+        "never predicted",
+        f"{_VALOR}; {_SKLEARN}.precision_score",
+    ),
+    _ratio_metric(
+        "Recall",
+        "tp / (tp + fn) of the hard predictions.",
+        _recall,
+        _NO_TRUTH,
+        f"{_VALOR}; {_SKLEARN}.recall_score",
+    ),
+    _f_metric(1.0),
+    _ratio_metric(
+        "Jaccard",
+        "tp / (tp + fp + fn) of the hard predictions.",
+        _jaccard,
+        "neither ground truth nor prediction",
+        f"{_SKLEARN}.jaccard_score",
+    ),
+    _metric(
+        "BalancedAccuracy",
+        "Mean of recall over the labels that have ground truth.",
+        f"{_SKLEARN}.balanced_accuracy_score",
+        _balanced,
+    ),
+    _metric(
+        "BalancedAccuracyAdjusted",
+        "Balanced accuracy rescaled so that chance scores 0: (b - 1/n) / (1 - 1/n), n labels.",
+        f"{_SKLEARN}.balanced_accuracy_score(adjusted=True)",
+        partial(_balanced, adjusted=True),
+        range=(-np.inf, 1.0),
+    ),
+    _metric(
+        "MCC",
+        "Matthews correlation of several classes: (c s - sum t_k p_k) / sqrt((s^2 - sum p_k^2)"
+        " (s^2 - sum t_k^2)).",
+        f"Gorodkin 2004; {_SKLEARN}.matthews_corrcoef",
+        _matthews,
+        range=(-1.0, 1.0),
+    ),
+    _metric(
+        "CohenKappa",
+        "1 - observed / expected disagreement.",
+        f"Cohen 1960; {_SKLEARN}.cohen_kappa_score",
+        _kappa,
+        range=(-1.0, 1.0),
+    ),
+    _metric(
+        "CohenKappaLinear",
+        "Cohen's kappa with disagreements weighed by |i - j|, the labels' ranks in order.",
+        f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='linear')",
+        partial(_kappa, power=1),
+        range=(-1.0, 1.0),
+    ),
+    _metric(
+        "CohenKappaQuadratic",
+        "Cohen's kappa with disagreements weighed by (i - j)^2, the labels' ranks in order.",
+        f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='quadratic')",
+        partial(_kappa, power=2),
+        range=(-1.0, 1.0),
+    ),
+    _metric(
+        "HammingLoss",
+        "Share of wrong labels: 1 - accuracy, or with several labels a datum wrong cells of the"
+        " datum x label matrix.",
+        f"{_SKLEARN}.hamming_loss",
+        _hamming,
+        better="lower",
+    ),
+    _metric(
+        "Counts",
+        "tp, fp, fn and tn of the hard predictions, one label against the rest.",
+        "Valor-lite Counts",
+        _counts,
+        range=(0.0, np.inf),
+        better="neither",
+    ),
+    _metric(
+        "TopKAccuracy",
+        "Share of datums whose true label is among the k best scores.",
+        f"{_SKLEARN}.top_k_accuracy_score",
+        _top_k,
+        needs=("ranks", "scores"),
+        params=("k",),
+    ),
+)

@@ -1,0 +1,169 @@
+"""Averages over the labels of a key: which labels count, and macro, micro and weighted means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tally.cells import Cells
+from ..tally.scored_view import ScoredView
+
+if TYPE_CHECKING:
+    from ..tasks.classification.settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+LABEL = ("group", "label")
+KEY = ("group", "key")
+
+
+def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:
+    """top / bottom, ``fill`` where the bottom is 0."""
+    top, bottom = np.broadcast_arrays(np.asarray(top, np.float64), bottom)
+    out = np.full(top.shape, fill)
+    np.divide(top, bottom, out=out, where=bottom != 0)
+    return out
+
+
+def whole_numbers(array: Array) -> Array:
+    """Weighted counts as the nearest whole numbers, for ``support``."""
+    return np.rint(array).astype(np.int64)
+
+
+def scored_rows(view: ScoredView) -> Array:
+    """Labels with rows of their own where scores alone count, bool [group, label]."""
+    assert view.scored is not None
+    here: Array = (view.positives > 0) | (sum(view.listed) > 0)
+    if view.declared is not None:
+        here = here | view.declared
+    return here & view.scored.labels
+
+
+def in_use(view: ScoredView) -> Array:
+    """Labels that are true or predicted somewhere, bool [group, label]."""
+    used: Array = (view.positives > 0) | (view.hard.predicted > 0)
+    return used
+
+
+def present(view: ScoredView, settings: Settings) -> Array:
+    """Labels that get rows, bool [group, label]."""
+    here = in_use(view)
+    if settings.rules.listed_labels and view.scored is not None:
+        here = here | (sum(view.listed) > 0)
+    if view.declared is not None:
+        here = here | view.declared
+    return here
+
+
+def members(view: ScoredView, settings: Settings) -> Array:
+    """Labels that enter averages, bool [group, label]."""
+    if view.declared is not None and settings.rules.declared_labels_only:
+        return np.broadcast_to(view.declared, view.shape)
+    return present(view, settings)
+
+
+def by_key(view: ScoredView, array: Array, where: Array | None = None) -> Array:
+    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
+    n_keys = len(view.labels.key_names)
+    out = np.zeros((array.shape[0], n_keys, *array.shape[2:]))
+    if where is not None:
+        array = np.where(where.reshape(*where.shape, *[1] * (array.ndim - 2)), array, 0)
+    for k in range(n_keys):
+        out[:, k] = np.nansum(array[:, view.labels.key == k], axis=1)
+    return out
+
+
+def macro(view: ScoredView, value: Array, where: Array) -> Array:
+    """Plain means over defined labels, [group, key, ...]; NaN without any."""
+    defined = where.reshape(*where.shape, *[1] * (value.ndim - 2)) & ~np.isnan(value)
+    return ratio(by_key(view, np.where(defined, value, 0.0)), by_key(view, defined))
+
+
+def weighted(view: ScoredView, value: Array, where: Array, weight: Array) -> Array:
+    """Means over defined labels by weight, [group, key, ...]; NaN without any weight."""
+    more = [1] * (value.ndim - 2)
+    defined = where.reshape(*where.shape, *more) & ~np.isnan(value)
+    by = np.where(defined, weight.reshape(*weight.shape, *more), 0.0)
+    return ratio(by_key(view, np.where(defined, value, 0.0) * by), by_key(view, by))
+
+
+def label_cells(
+    view: ScoredView, value: Array, keep: Array, reason: str, support: Array, **columns: Any
+) -> Cells:
+    """One row per label."""
+    return Cells(
+        axes=LABEL,
+        shape=value.shape,
+        keep=keep,
+        columns={"value": value, "support": whole_numbers(support), **columns},
+        reason=reason,
+    )
+
+
+def key_cells(
+    view: ScoredView,
+    value: Array,
+    reason: str,
+    average: str | None = None,
+    support: Array | None = None,
+    **columns: Any,
+) -> Cells:
+    """One row per label key; keys without any unit in a group make none."""
+    support = view.judged if support is None else support
+    return Cells(
+        axes=KEY,
+        shape=value.shape,
+        keep=view.every > 0,
+        columns={
+            "value": value,
+            "average": average,
+            "support": whole_numbers(support),
+            **columns,
+        },
+        reason=reason,
+    )
+
+
+Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]
+"""From right, predicted and actual to numerator and denominator."""
+
+
+def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str) -> list[Cells]:
+    """A ratio of counts per label, and its macro, micro, weighted (and samples) averages.
+
+    Averages as scikit-learn's ``precision_recall_fscore_support``: undefined labels are filled by
+    ``zero_division``, or left out where that is NaN.
+    """
+    counts = view.hard
+    fill = settings.zero_division
+    value = ratio(*of(counts.right, counts.predicted, counts.actual), fill)
+    inside = members(view, settings)
+    neither = settings.rules.neither
+    shown = value
+    if neither is not None:
+        unused = ~in_use(view)
+        shown = np.where(unused, neither, value)
+        inside = inside & ~unused
+    cells = [label_cells(view, shown, present(view, settings), reason, counts.actual)]
+    sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
+    averages = {
+        "macro": macro(view, value, inside),
+        "micro": ratio(*of(*sums), fill),
+        "weighted": weighted(view, value, inside, counts.actual),
+    }
+    if settings.multilabel:
+        averages["samples"] = over_samples(view, settings, of)
+    cells += [
+        key_cells(view, mean, reason, average, support=sums[2])
+        for average, mean in averages.items()
+    ]
+    return cells
+
+
+def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
+    """Mean over units of a ratio of each unit's own counts, [group, key]."""
+    value = ratio(*of(*view.samples), settings.zero_division)
+    defined = np.flatnonzero(~np.isnan(value))
+    return ratio(view.sum_by_key(defined, value[defined]), view.sum_by_key(defined, None))

@@ -1,0 +1,485 @@
+"""Scored labels seen by groups of datums: sorted once per label, shared by every metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..kernels.hard_counts import count_hard
+from ..kernels.partition import partition
+from ..kernels.reached import first_reaching
+from ..kernels.roc import wins
+from ..kernels.score_points import points
+from .datums import Labels
+from .units import Scored, Units
+from .view import View
+
+Array = np.ndarray[Any, Any]
+Over = Callable[[Array, Callable[[int, int], None]], Any]
+
+_OUTCOMES = 3
+_OTHER, _HIT, _STRAY = range(_OUTCOMES)
+
+
+class HardCounts(msgspec.Struct, frozen=True):
+    """Counts of hard predictions, float64 [group, label] each; whole numbers without weights.
+
+    Attributes:
+        right: truth and prediction agree.
+        predicted: predicted, on units with a truth and on units without.
+        judged: predicted on units that have a truth.
+        actual: truths.
+    """
+
+    right: Array
+    predicted: Array
+    judged: Array
+    actual: Array
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Points at every distinct score of every (group, label), scores descending.
+
+    Attributes:
+        start: int64 [groups * labels + 1], CSR offsets.
+        threshold: float64 [m].
+        tp: float64 [m], (weighted) true positives at or above the threshold.
+        fp: float64 [m], (weighted) false positives among datums that have a truth of the key.
+    """
+
+    start: Array
+    threshold: Array
+    tp: Array
+    fp: Array
+
+
+class Sorted(msgspec.Struct, frozen=True):
+    """Scores by (group, scored label, outcome), ascending within each.
+
+    Attributes:
+        start: int64 [groups * slots * 3 + 1], CSR offsets.
+        score: float64 [m].
+        weight: float64 [m], or None for 1 each.
+    """
+
+    start: Array
+    score: Array
+    weight: Array | None
+
+    def bounds(self, outcome: int) -> tuple[Array, Array]:
+        """Starts and stops of one outcome's segments, int64 [groups * slots] each."""
+        return self.start[outcome:-1:_OUTCOMES], self.start[outcome + 1 :: _OUTCOMES]
+
+    def sums(self, outcome: int) -> Array:
+        """(Weighted) rows of one outcome, float64 [groups * slots]."""
+        first, last = self.bounds(outcome)
+        if self.weight is None:
+            return (last - first).astype(np.float64)
+        upto = np.r_[0.0, np.cumsum(self.weight)]
+        return upto[last] - upto[first]
+
+
+class ScoredView(View):
+    """Units and scored labels by groups of datums; arrays have leading axes [group, label].
+
+    Args:
+        units: every unit.
+        scored: its scored labels, or None where none were tallied.
+        labels: what label codes stand for.
+        declared: bool [l], labels that the user declared, or None where none were.
+        decision: score from which a label counts as predicted, where no argmax decides.
+        over: runs a function on ranges of CSR segments, perhaps side by side; None for one call.
+        **grouping: see :class:`View`.
+    """
+
+    def __init__(
+        self,
+        units: Units,
+        scored: Scored | None,
+        labels: Labels,
+        *,
+        declared: Array | None = None,
+        decision: float = 0.5,
+        over: Over | None = None,
+        **grouping: Any,
+    ) -> None:
+        super().__init__(labels, **grouping)
+        self.units = units
+        self.scored = scored
+        self.declared = declared
+        self.decision = decision
+        self._over = over
+        self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Groups and labels."""
+        return self.n_groups, len(self.labels)
+
+    @cached_property
+    def unit_weight(self) -> Array | None:
+        """Weight of every unit, float64 [u]: its own times its datum's draws; None for 1 each."""
+        own = self.units.weight
+        if self.weights is None:
+            return own
+        drawn = self.weights[self.units.datum_of()].astype(np.float64)
+        return drawn if own is None else own * drawn
+
+    @cached_property
+    def unit_group(self) -> Array | None:
+        """Group of every unit, int32 [u], -1 for none; None for one group of all."""
+        if self.group is None or self.units.datum is None:
+            return self.group
+        return self.group[self.units.datum]
+
+    def by_group(self, unit: Array, column: Array, width: int) -> Array:
+        """(Weighted) number of units by group and one more code, float64 [group, width].
+
+        Args:
+            unit: int64 [m], units.
+            column: int [m], code of each below ``width``.
+            width: number of codes.
+        """
+        code = column.astype(np.int64)
+        weight = None if self.unit_weight is None else self.unit_weight[unit]
+        if self.unit_group is not None:
+            group = self.unit_group[unit]
+            code = code + group.astype(np.int64) * width
+            if (group < 0).any():
+                inside = group >= 0
+                code = code[inside]
+                weight = None if weight is None else weight[inside]
+        found = np.bincount(code, weight, minlength=self.n_groups * width)
+        return found.astype(np.float64).reshape(self.n_groups, width)
+
+    def sum_by_key(self, unit: Array, value: Array | None) -> Array:
+        """(Weighted) sum of a value over units, float64 [group, key].
+
+        Args:
+            unit: int64 [m], ascending.
+            value: float64 [m], or None for 1 each.
+        """
+        if value is None:
+            return self._units_by_key(unit)
+        key = self.units.key
+        code = np.zeros(unit.size, np.int64) if key is None else key[unit].astype(np.int64)
+        n_keys = len(self.labels.key_names)
+        if self.unit_weight is not None:
+            value = value * self.unit_weight[unit]
+        if self.unit_group is not None:
+            inside = self.unit_group[unit] >= 0
+            code, value = code[inside], value[inside]
+            code = code + self.unit_group[unit[inside]].astype(np.int64) * n_keys
+        found = np.bincount(code, value, minlength=self.n_groups * n_keys)
+        return found.astype(np.float64).reshape(self.n_groups, n_keys)
+
+    @cached_property
+    def samples(self) -> tuple[Array, Array, Array]:
+        """Labels that are right, predicted and true, of every unit, float64 [u] each."""
+        units, scored = self.units, self.scored
+        actual = units.n_truths.astype(np.float64)
+        if units.hard is not None or scored is None:
+            assert units.hard is not None
+            predicted = (units.hard >= 0).astype(np.float64)
+            right = ((units.hard == units.truth) & (units.hard >= 0)).astype(np.float64)
+            return right, predicted, actual
+        rows = np.flatnonzero(scored.score >= scored.comparable(self.decision))
+        unit = rows if scored.unit is None else scored.unit[rows]
+        n = len(units)
+        predicted = np.bincount(unit, minlength=n).astype(np.float64)
+        right = np.bincount(unit, scored.outcome[rows] == _HIT, minlength=n)
+        return right, predicted, actual
+
+    @cached_property
+    def _hard(self) -> tuple[Array, Array, Array, Array]:
+        """Right, judged, stray and actual labels of units with one truth at most."""
+        units = self.units
+        hard = np.zeros(0, np.int32) if units.hard is None else units.hard
+        right, judged, stray, actual, _ = count_hard(
+            units.truth, hard, units.datum, self.group, self.unit_weight, self.shape
+        )
+        return right, judged, stray, actual
+
+    @cached_property
+    def positives(self) -> Array:
+        """(Weighted) true labels, float64 [group, label]."""
+        if self.units.truth_start is None:
+            return self._hard[3]
+        unit, label = self.units.truth_rows()
+        return self.by_group(unit, label, len(self.labels))
+
+    def _units_by_key(self, unit: Array) -> Array:
+        key = self.units.key
+        code = np.zeros(unit.size, np.int64) if key is None else key[unit]
+        return self.by_group(unit, code, len(self.labels.key_names))
+
+    @cached_property
+    def judged_units(self) -> Array:
+        """Units that have a truth, int64 [m]."""
+        return np.flatnonzero(self.units.n_truths > 0)
+
+    @cached_property
+    def judged(self) -> Array:
+        """(Weighted) units that have a truth, float64 [group, key]."""
+        if self.units.truth_start is not None:
+            return self._units_by_key(self.judged_units)
+        out = np.zeros((self.n_groups, len(self.labels.key_names)))
+        for k in range(out.shape[1]):
+            out[:, k] = self.positives[:, self.labels.key == k].sum(axis=1)
+        return out
+
+    @cached_property
+    def every(self) -> Array:
+        """(Weighted) units that have a truth or a prediction, float64 [group, key]."""
+        units, scored = self.units, self.scored
+        stray = np.zeros(0, np.int64)
+        if scored is not None and scored.unit is not None:
+            stray = scored.unit[scored.outcome == _STRAY]
+        elif units.hard is not None and units.truth_start is None:
+            stray = np.flatnonzero((units.truth < 0) & (units.hard >= 0))
+        if not stray.size:
+            return self.judged
+        known = units.n_truths > 0
+        known[stray] = True
+        return self._units_by_key(np.flatnonzero(known))
+
+    @cached_property
+    def hard(self) -> HardCounts:
+        """Counts of the hard predictions; of labels at the decision threshold without any."""
+        if self.units.hard is None:
+            hits, others, strays = (r[:, :, 0] for r in self.reached((self.decision,)))
+            return HardCounts(hits, hits + others + strays, hits + others, self.positives)
+        right, judged, stray, actual = self._hard
+        return HardCounts(right, judged + stray, judged, actual)
+
+    @property
+    def confidence(self) -> tuple[Array, Array]:
+        """What a unit's prediction is believed with, and whether it is right, [u] each.
+
+        The score of the best label; of binary tables the positive label's, right where it is true.
+        """
+        assert self.scored is not None
+        if self.scored.label is None:
+            return self.scored.score, (self.scored.outcome == _HIT).astype(np.float64)
+        units = self.units
+        assert units.hard_score is not None
+        assert units.hard is not None
+        right = (units.hard == units.truth) & (units.hard >= 0)
+        return np.nan_to_num(units.hard_score, nan=0.0), right.astype(np.float64)
+
+    # -- scored labels -------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> Array:
+        """Label codes of the segments, int64 [slots]: all labels, or the only one scored."""
+        assert self.scored is not None
+        if self.scored.label is None:
+            return np.array([self.scored.only])
+        return np.arange(len(self.labels))
+
+    def spread(self, array: Array, fill: float) -> Array:
+        """[groups * slots, ...] to [group, label, ...], other labels filled."""
+        block = array.reshape(self.n_groups, self.slots.size, *array.shape[1:])
+        if self.slots.size == len(self.labels):
+            return block
+        out = np.full((*self.shape, *array.shape[1:]), fill, array.dtype)
+        out[:, self.slots] = block
+        return out
+
+    @cached_property
+    def sorted(self) -> Sorted:
+        """Scores by (group, slot, outcome), ascending."""
+        scored = self.scored
+        assert scored is not None
+        datum = self.units.datum
+        if scored.unit is not None and self.group is not None:
+            datum = self.units.datum_of(scored.unit)
+        weight = self.unit_weight
+        start, score, row = partition(
+            scored.score,
+            scored.outcome,
+            scored.label,
+            datum if self.group is not None else None,
+            self.group,
+            (self.n_groups, self.slots.size, _OUTCOMES),
+            want_rows=weight is not None,
+        )
+        of_row = None
+        if weight is not None:
+            of_row = weight[row] if scored.unit is None else weight[scored.unit[row]]
+
+        def sort(first: int, last: int) -> None:
+            for a, b in pairwise(start[first : last + 1].tolist()):
+                if b - a < 2:
+                    continue
+                if of_row is None:
+                    score[a:b].sort()
+                else:
+                    order = np.argsort(score[a:b], kind="stable")
+                    score[a:b] = score[a:b][order]
+                    of_row[a:b] = of_row[a:b][order]
+
+        if self._over is None:
+            sort(0, start.size - 1)
+        else:
+            self._over(start, sort)
+        return Sorted(start, score, of_row)
+
+    @cached_property
+    def listed(self) -> tuple[Array, Array, Array]:
+        """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
+        sums = [self.spread(self.sorted.sums(o), 0.0) for o in (_HIT, _OTHER, _STRAY)]
+        return sums[0], sums[1], sums[2]
+
+    @cached_property
+    def negatives(self) -> Array:
+        """(Weighted) units with a truth of the key that is not the label, [group, label]."""
+        return self.judged[:, self.labels.key] - self.positives
+
+    @cached_property
+    def roc_auc(self) -> Array:
+        """Area under each label's ROC curve, [group, label]; NaN where a class is missing.
+
+        Units that do not list the label rank last, tied with one another.
+        """
+        found = self.sorted
+        won = self.spread(
+            wins(found.bounds(_HIT), found.bounds(_OTHER), found.score, found.weight), 0
+        ).astype(np.float64)
+        if found.weight is None:
+            won /= 2
+        hits, others, _ = self.listed
+        missing, absent = self.positives - hits, self.negatives - others
+        won += hits * absent + missing * absent / 2
+        out = np.full(self.shape, np.nan)
+        pairs = self.positives * self.negatives
+        np.divide(won, pairs, out=out, where=(pairs > 0) & self.scored.labels)  # type: ignore[union-attr]
+        return out
+
+    def reached(self, thresholds: tuple[float, ...]) -> tuple[Array, Array, Array]:
+        """(Weighted) rows at or above each threshold: hits, others and strays.
+
+        Args:
+            thresholds: ascending.
+
+        Returns:
+            float64 [group, label, threshold] each.
+        """
+        if thresholds not in self._reached:
+            found = self.sorted
+            assert self.scored is not None
+            grid = np.array([self.scored.comparable(t) for t in thresholds])
+            upto = None if found.weight is None else np.r_[0.0, np.cumsum(found.weight)]
+            out = []
+            for outcome in (_HIT, _OTHER, _STRAY):
+                first, last = found.bounds(outcome)
+                place = first_reaching(first, last, found.score, grid)
+                rows = last[:, None] - place if upto is None else upto[last][:, None] - upto[place]
+                out.append(self.spread(rows.astype(np.float64), 0.0))
+            self._reached[thresholds] = out[0], out[1], out[2]
+        return self._reached[thresholds]
+
+    @cached_property
+    def points(self) -> Points:
+        """Points at every distinct score, by (group, label)."""
+        found = self.sorted
+        start, threshold, tp, fp = points(
+            found.bounds(_HIT), found.bounds(_OTHER), found.score, found.weight
+        )
+        counts = self.spread(np.diff(start), 0).ravel()
+        return Points(np.r_[0, np.cumsum(counts)], threshold, tp, fp)
+
+    # -- labels against one another ------------------------------------------------------------
+
+    @cached_property
+    def pooled(self) -> ScoredView:
+        """All labels of a key as one: every (unit, label) pair is a row (micro averages)."""
+        return _Pooled(self)
+
+    @cached_property
+    def pairwise_auc(self) -> tuple[Array, Array]:
+        """Areas of each label against each other one, and truths of each label.
+
+        Returns:
+            float64 [group, a, b], the area of the scores of label a, truths of a against truths
+            of b, NaN where either has none; float64 [group, label].
+        """
+        scored, units = self.scored, self.units
+        n = len(self.labels)
+        out = np.full((self.n_groups, n, n), np.nan)
+        if scored is None or scored.label is None:
+            return out, self.positives
+        unit = np.arange(len(units)) if scored.unit is None else scored.unit
+        kept = np.flatnonzero(scored.outcome != _STRAY)
+        unit = unit[kept]
+        pair = scored.label[kept].astype(np.int64) * n + units.truth[unit]
+        start, score, row = partition(
+            scored.score[kept],
+            np.zeros(kept.size, np.uint8),
+            pair.astype(np.int32),
+            None if self.group is None else units.datum_of(unit),
+            self.group,
+            (self.n_groups, n * n, 1),
+            want_rows=True,
+        )
+        weight = None if self.unit_weight is None else self.unit_weight[unit[row]]
+        for a, b in pairwise(start.tolist()):
+            if b - a > 1:
+                order = np.argsort(score[a:b], kind="stable")
+                score[a:b] = score[a:b][order]
+                if weight is not None:
+                    weight[a:b] = weight[a:b][order]
+        segment = np.arange(self.n_groups * n * n).reshape(self.n_groups, n, n)
+        own = np.broadcast_to(
+            segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape
+        ).ravel()
+        other = segment.ravel()
+        won = wins(
+            (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
+        ).astype(np.float64)
+        if weight is None:
+            won /= 2
+            listed = np.diff(start).astype(np.float64)
+        else:
+            listed = np.diff(np.r_[0.0, np.cumsum(weight)][start])
+        truths = np.repeat(self.positives, n, axis=1).ravel()
+        others = np.tile(self.positives, (1, n)).ravel()
+        missing, absent = truths - listed[own], others - listed[other]
+        won += listed[own] * absent + missing * absent / 2
+        np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
+        return out, self.positives
+
+
+class _Pooled(ScoredView):
+    """The labels of each key as one label."""
+
+    def __init__(self, view: ScoredView) -> None:
+        labels, scored = view.labels, view.scored
+        assert scored is not None
+        names = pl.DataFrame(
+            {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
+        )
+        label = None if scored.label is None else labels.key[scored.label]
+        only = int(labels.key[scored.only]) if scored.label is None else -1
+        pooled = msgspec.structs.replace(
+            scored, label=label, only=only, labels=np.ones(len(labels.key_names), bool)
+        )
+        super().__init__(
+            view.units,
+            pooled,
+            Labels(names, np.arange(len(labels.key_names), dtype=np.int32), labels.key_names),
+            decision=view.decision,
+            over=view._over,
+            group=view.group,
+            n_groups=view.n_groups,
+            weights=view.weights,
+        )
+        keys = labels.key[:, None] == np.arange(len(labels.key_names))
+        self.positives = view.positives @ keys
+        self.negatives = (view.negatives * scored.labels) @ keys

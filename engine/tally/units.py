@@ -1,0 +1,102 @@
+"""Units: one row per datum and label key, with what is true of it and what was predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What top-k accuracy, log loss, Brier score and calibration need of every unit.
+
+    Attributes:
+        true_score: float64 [u], score of the true label; NaN where it is not listed.
+        rank: int32 [u], rank of the true label from 0; meaningless where it is not listed.
+        squared: float64 [u], sum over listed labels of (score - truth)^2.
+        total: float64 [u], sum of the listed scores.
+    """
+
+    true_score: Array
+    rank: Array
+    squared: Array
+    total: Array
+
+
+class Units(msgspec.Struct, frozen=True):
+    """The units of one partition, in datum order.
+
+    Attributes:
+        datum: int32 [u], datum codes; None where unit u is datum u.
+        key: int32 [u], codes of label keys; None where there is one.
+        truth: true labels: int32 [u], -1 for none, or by unit of ``truth_start`` [m].
+        truth_start: int64 [u + 1], CSR offsets of each unit's true labels; None where none has
+            more than one.
+        hard: int32 [u], label predicted, -1 for none; None where nothing hard was asked for.
+        hard_score: float64 [u], its score, or None.
+        weight: float64 [u], sample weights, or None.
+        facts: see :class:`Facts`; None where nothing asked for them.
+    """
+
+    datum: Array | None
+    key: Array | None
+    truth: Array
+    truth_start: Array | None
+    hard: Array | None
+    hard_score: Array | None
+    weight: Array | None
+    facts: Facts | None = None
+
+    def __len__(self) -> int:
+        return int(self.truth.size if self.truth_start is None else self.truth_start.size - 1)
+
+    @property
+    def n_truths(self) -> Array:
+        """True labels of each unit, int64 [u]."""
+        if self.truth_start is None:
+            return (self.truth >= 0).astype(np.int64)
+        return np.diff(self.truth_start)
+
+    def truth_rows(self) -> tuple[Array, Array]:
+        """Unit and label of every true label, int64 and int32 [m]."""
+        if self.truth_start is None:
+            unit = np.flatnonzero(self.truth >= 0)
+            return unit, self.truth[unit]
+        return np.repeat(np.arange(len(self)), self.n_truths), self.truth
+
+    def datum_of(self, unit: Array | None = None) -> Array:
+        """Datums of some units (of all unless given), int32."""
+        if self.datum is None:
+            every = np.arange(len(self), dtype=np.int32)
+            return every if unit is None else unit.astype(np.int32)
+        return self.datum if unit is None else self.datum[unit]
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """Scored labels of one partition, one row per prediction, in input order.
+
+    Attributes:
+        score: float64 [n].
+        outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
+            true labels, 2 where it has none.
+        label: int32 [n], label codes; None where all rows are of label ``only``.
+        unit: int32 [n], unit of each row; None where row i is unit i.
+        only: the one label that is scored where ``label`` is None.
+        labels: bool [l], labels that are scored at all: in a binary table the positive one.
+        single: whether scores came in single precision; thresholds are then rounded to it.
+    """
+
+    score: Array
+    outcome: Array
+    label: Array | None
+    unit: Array | None
+    only: int
+    labels: Array
+    single: bool
+
+    def comparable(self, threshold: float) -> float:
+        """A score threshold as the scores' own precision can express it."""
+        return float(np.float32(threshold)) if self.single else threshold

@@ -1,0 +1,95 @@
+"""Binary tables: which of the two labels the one score column speaks of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.errors import InputError
+from ...tally.datums import Labels
+
+Array = np.ndarray[Any, Any]
+
+
+def positive_code(
+    labels: Labels, truth: Array, hard: Array | None, positive_label: Any
+) -> int | None:
+    """Code of the label that the score column is the score of.
+
+    Args:
+        labels: the labels.
+        truth: int32 [n], true labels.
+        hard: int32 [n], predicted labels, or None.
+        positive_label: what the user said, or None.
+
+    Returns:
+        the code; None where there are more than two labels and a column of predicted ones, whose
+        scores the column then holds.
+
+    Raises:
+        InputError: nothing says which label is the positive one, or it is not there.
+    """
+    values = labels.frame["label_value"]
+    if positive_label is not None:
+        return find_label(values, positive_label)
+    if len(labels) > 2:
+        if hard is not None:
+            return None
+        raise InputError(
+            f"table: {len(labels)} labels ({_some(values)}) and one score column: of which label"
+            " is it? Add a column 'predicted' if it is the predicted label's, give score_columns="
+            " with one column a label, or positive_label= to score one label against the rest."
+        )
+    if values.dtype == pl.String:
+        if len(labels) == 2 or hard is None:
+            raise InputError(
+                f"table: the labels are {_some(values)}: which of them is the score the score of?"
+                " Write positive_label=, for instance"
+                f" positive_label={values[-1] if len(values) else 'yes'!r}."
+            )
+        return None
+    found = values.index_of(True if values.dtype == pl.Boolean else 1)
+    if found is None:
+        raise InputError(
+            f"table: no label is 1 (labels: {_some(values)}), so nothing says which one the score"
+            " is of. Write positive_label=."
+        )
+    return int(found)
+
+
+def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | None:
+    """0 and 1 where a table knows no other labels, so that one of them may be missing from it."""
+    if actual.dtype == pl.Boolean:
+        return pl.Series("label_value", [False, True])
+    if not actual.dtype.is_integer():
+        return None
+    columns = [actual] if predicted is None else [actual, predicted]
+    for column in columns:
+        if len(column) and not (column.min() >= 0 and column.max() <= 1):  # type: ignore[operator]
+            return None
+    return pl.Series("label_value", [0, 1]).cast(actual.dtype)
+
+
+def find_label(values: pl.Series, wanted: Any) -> int:
+    """Code of a label by value, whatever type the shell gave it.
+
+    Raises:
+        InputError: no such label; names those there are.
+    """
+    listed = values.to_list()
+    for code, value in enumerate(listed):
+        if type(value) is type(wanted) and value == wanted:
+            return code
+    by_text = {str(value).lower(): code for code, value in enumerate(listed)}
+    code = by_text.get(str(wanted).lower())
+    if code is None:
+        raise InputError(f"positive_label={wanted!r}: no such label; there are {_some(values)}.")
+    return code
+
+
+def _some(values: pl.Series) -> str:
+    from ...inputs.problems import listing
+
+    return listing(values.head(5).to_list(), len(values))

@@ -1,0 +1,158 @@
+"""The detailed precision-recall curve: every outcome by kind, with examples, per threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.results import empty_frame, frame_schema
+from ...tally.scored_view import ScoredView
+from .settings import Settings
+from .tallies import Tallies
+
+Array = np.ndarray[Any, Any]
+
+CELLS = (
+    ("tp", "all"),
+    ("fp", "misclassifications"),
+    ("fp", "hallucinations"),
+    ("fn", "misclassifications"),
+    ("fn", "no_predictions"),
+    ("tn", "all"),
+)
+"""Outcome and observation, in the order of rows."""
+
+
+def examples_frame(
+    tallies: Tallies,
+    settings: Settings,
+    views: Iterable[tuple[str | None, list[str], ScoredView]],
+) -> pl.DataFrame:
+    """The ``examples`` frame of the whole set.
+
+    A false positive on a datum with a truth of the key is a misclassification, on one without a
+    hallucination; a false negative is a misclassification where some value of the key reaches the
+    threshold, else there is no prediction (Valor metrics document).
+    """
+    labels, datums = tallies.labels, tallies.datums
+    schema = frame_schema("examples", label=labels.dtype, datum=datums.id.dtype)
+    parts: list[tuple[int, float, int, int, Array]] = []
+    for label, facts in _labels(tallies):
+        for threshold in settings.score_thresholds:
+            for cell, (count, first) in enumerate(
+                facts.cells(threshold, settings.pr_curve_max_examples)
+            ):
+                parts.append((label, threshold, cell, count, first))
+    if not parts:
+        return empty_frame("examples", label=labels.dtype, datum=datums.id.dtype)
+    sizes = [max(1, part[4].size) for part in parts]
+    label, threshold, cell, count = (
+        np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)
+    )
+    none = np.array([-1])
+    datum = np.concatenate([part[4] if part[4].size else none for part in parts])
+    index = pl.Series(np.maximum(datum, 0)).set(pl.Series(datum < 0), None)
+    outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))
+    dataset = datums.dataset
+    made = {
+        "dataset": None if dataset is None else dataset.gather(index),
+        "label_key": labels.frame["label_key"].gather(label),
+        "label_value": labels.frame["label_value"].gather(label),
+        "iou_threshold": None,
+        "score_threshold": threshold,
+        "outcome": outcome,
+        "observation": observation,
+        "count": count,
+        "datum_id": datums.id.gather(index),
+        "geometry": None,
+    }
+    return pl.DataFrame(made, schema_overrides={"geometry": pl.String}).cast(schema)  # type: ignore[arg-type]
+
+
+class _Facts:
+    """All units of one label's key, in datum order.
+
+    Attributes:
+        datum: int32 [u].
+        score: float64 [u], the label's score, -inf where it is not listed.
+        best: float64 [u], the best score of any label of the key, -inf without any.
+        true: bool [u], the label is true.
+        judged: bool [u], some label is.
+    """
+
+    def __init__(
+        self, datum: Array, score: Array, best: Array, true: Array, judged: Array, single: bool
+    ) -> None:
+        self.datum = datum
+        self.score = score
+        self.best = best
+        self.true = true
+        self.judged = judged
+        self.single = single
+
+    def cells(self, threshold: float, n_examples: int) -> Iterator[tuple[int, Array]]:
+        """Count and first datums of every cell, in the order of ``CELLS``."""
+        limit = float(np.float32(threshold)) if self.single else threshold
+        positive = self.score >= limit
+        some = self.best >= limit
+        wrong = positive & ~self.true
+        lost = self.true & ~positive
+        for mask in (
+            positive & self.true,
+            wrong & self.judged,
+            wrong & ~self.judged,
+            lost & some,
+            lost & ~some,
+            ~positive & ~self.true,
+        ):
+            rows = np.flatnonzero(mask)
+            yield rows.size, self.datum[rows[:n_examples]]
+
+
+def _labels(tallies: Tallies) -> Iterator[tuple[int, _Facts]]:
+    """Labels that are true or scored somewhere, with the facts of their key's units."""
+    units, scored = tallies.units, tallies.scored
+    if scored is None:
+        return
+    n = len(units)
+    order = np.argsort(units.datum_of(), kind="stable")
+    row_unit = np.arange(n) if scored.unit is None else scored.unit
+    row_label = (
+        np.full(scored.score.size, scored.only, np.int32) if scored.label is None else scored.label
+    )
+    best = np.full(n, -np.inf)
+    np.maximum.at(best, row_unit, scored.score)
+    judged = units.n_truths > 0
+    listed = np.zeros(n, bool)
+    listed[row_unit] = True
+    known = judged | listed
+    truth_unit, truth_label = units.truth_rows()
+    by_label = np.argsort(row_label, kind="stable")
+    starts = np.searchsorted(row_label[by_label], np.arange(len(tallies.labels) + 1))
+    truths = np.argsort(truth_label, kind="stable")
+    truth_starts = np.searchsorted(truth_label[truths], np.arange(len(tallies.labels) + 1))
+    for label in np.flatnonzero(scored.labels):
+        rows = by_label[starts[label] : starts[label + 1]]
+        of_truth = truths[truth_starts[label] : truth_starts[label + 1]]
+        if not rows.size and not of_truth.size:
+            continue
+        score = np.full(n, -np.inf)
+        score[row_unit[rows]] = scored.score[rows]
+        true = np.zeros(n, bool)
+        true[truth_unit[of_truth]] = True
+        of_key = known if units.key is None else known & (units.key == tallies.labels.key[label])
+        inside = order[of_key[order]]
+        yield (
+            int(label),
+            _Facts(
+                units.datum_of(inside),
+                score[inside],
+                best[inside],
+                true[inside],
+                judged[inside],
+                scored.single,
+            ),
+        )

@@ -1,0 +1,247 @@
+"""Encode: checked classification tables become arrays; ids, keys and labels become codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs.codes import encode
+from ...inputs.frames import Frames
+from ...tally.datums import Datums, Labels
+from ..encoding import dataset_of, encode_datums, encode_labels, taken
+from .binary import both_classes, positive_code
+
+Array = np.ndarray[Any, Any]
+
+_DENSE = 4  # units are numbered without a look at them while at most this many per row would be
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """Scored labels, one row per prediction.
+
+    Attributes:
+        score: float64 [n], widened from the column's own dtype.
+        label: int32 [n], label codes; None where all rows are of the label ``only``.
+        unit: int32 [n], unit of each row; None where row i is unit i.
+        only: the one label that is scored where ``label`` is None.
+        single: whether scores came in single precision.
+    """
+
+    score: Array
+    label: Array | None
+    unit: Array | None
+    only: int
+    single: bool
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Everything classification works on, as arrays. A unit is one datum under one label key.
+
+    Attributes:
+        datums: the datums.
+        labels: the labels, codes ascending by key and value.
+        declared: bool [l], labels that the user declared, or None where none were.
+        datum: int32 [u], datum of each unit; None where unit u is datum u.
+        key: int32 [u], label key of each unit; None where there is one key.
+        truth: true labels: int32 [u], -1 for none, or by unit of ``truth_start`` [m].
+        truth_start: int64 [u + 1], or None where no unit has more than one true label.
+        hard: int32 [u], predicted label where a column says so, -1 for none; else None.
+        rows: scored labels, or None where nothing is scored.
+        weight: float64 [u], sample weights, or None.
+    """
+
+    datums: Datums
+    labels: Labels
+    declared: Array | None
+    datum: Array | None
+    key: Array | None
+    truth: Array
+    truth_start: Array | None
+    hard: Array | None
+    rows: Rows | None
+    weight: Array | None
+
+
+def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool = False) -> Batch:
+    """Arrays from checked tables, whose columns are taken out as they are encoded.
+
+    Args:
+        frames: both sides or the one table, checked, used up here; their label map is applied.
+        positive_label: the positive class of a binary table; 1 / true unless given.
+        multilabel: whether a unit may have several true labels.
+    """
+    if frames.table is None:
+        return _from_sides(frames, multilabel=multilabel)
+    return _from_table(frames, frames.table, positive_label)
+
+
+# -- two tables --------------------------------------------------------------------------------
+
+
+def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
+    predictions, truths = frames.predictions, frames.ground_truths
+    wide = frames.score_labels is not None
+    held = [truths] if wide else [predictions, truths]
+    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
+    values = [taken(side, "label_value") for side in held]
+    labels, codes = encode_labels(values, keys, frames, frames.score_labels)
+    declared = _declared(frames, labels)
+    dataset = dataset_of(frames)
+    datums, (p_datum, t_datum) = encode_datums(
+        [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
+    )
+    if wide:
+        t_label, columns = codes
+        n = p_datum.size
+        score, single = _matrix(predictions, columns.size)
+        p_datum = np.repeat(p_datum, columns.size)
+        p_label = np.tile(columns, n)
+    else:
+        p_label, t_label = codes
+        score, single = _scores(predictions, p_label.size)
+    unit_datum, unit_key, (p_unit, t_unit) = _units(
+        labels, len(datums), (p_datum, p_label), (t_datum, t_label)
+    )
+    n_units = len(datums) if unit_datum is None else unit_datum.size
+    truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
+    weight = None
+    if "weight" in truths.columns:
+        weight = np.ones(n_units)
+        weight[t_unit] = taken(truths, "weight").cast(pl.Float64).to_numpy()
+    hard, rows = None, None
+    if score is None:
+        hard = np.full(n_units, -1, np.int32)
+        hard[p_unit[::-1]] = p_label[::-1]  # of several the first stays
+    else:
+        rows = Rows(score, p_label, p_unit, -1, single)
+    return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
+
+
+def _units(
+    labels: Labels, n_datums: int, *sides: tuple[Array, Array]
+) -> tuple[Array | None, Array | None, list[Array]]:
+    """Units of (datum, label key): their datums, their keys, and the unit of each side's rows."""
+    n_keys = len(labels.key_names)
+    if n_keys <= 1:
+        return None, None, [datum for datum, _ in sides]
+    joint = [datum.astype(np.int64) * n_keys + labels.key[label] for datum, label in sides]
+    if n_datums * n_keys <= _DENSE * sum(array.size for array in joint):
+        every = np.arange(n_datums * n_keys)
+        units = [array.astype(np.int32) for array in joint]
+    else:
+        distinct, units = encode([pl.Series("unit", array) for array in joint])
+        every = distinct.to_numpy()
+    return (every // n_keys).astype(np.int32), (every % n_keys).astype(np.int32), units
+
+
+def _truths(
+    unit: Array, label: Array, n_units: int, *, multilabel: bool
+) -> tuple[Array, Array | None]:
+    """True labels by unit, one each or as many as there are."""
+    if not multilabel:
+        truth = np.full(n_units, -1, np.int32)
+        truth[unit] = label
+        return truth, None
+    order = np.argsort(unit, kind="stable")
+    start = np.zeros(n_units + 1, np.int64)
+    np.cumsum(np.bincount(unit, minlength=n_units), out=start[1:])
+    return label[order], start
+
+
+def _scores(frame: pl.DataFrame, n: int) -> tuple[Array | None, bool]:
+    if "score" not in frame.columns:
+        return None, False
+    score = taken(frame, "score")
+    return score.cast(pl.Float64).to_numpy(), score.dtype == pl.Float32
+
+
+def _matrix(frame: pl.DataFrame, n_labels: int) -> tuple[Array, bool]:
+    """Score columns as one array, row by row."""
+    names = [name for name in frame.columns if name.startswith("score:")][:n_labels]
+    single = all(frame.schema[name] == pl.Float32 for name in names)
+    out = np.empty((frame.height, len(names)))
+    for at, name in enumerate(names):
+        out[:, at] = taken(frame, name).cast(pl.Float64).to_numpy()
+    return out.ravel(), single
+
+
+# -- one table ---------------------------------------------------------------------------------
+
+
+def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Batch:
+    lengths: Array | None = None
+    has_hard = "predicted" in table.columns
+    actual = taken(table, "actual")
+    predicted = taken(table, "predicted") if has_hard else None
+    if isinstance(actual.dtype, pl.List):
+        lengths = actual.list.len().to_numpy()
+        actual = actual.explode(empty_as_null=False)
+        predicted = None if predicted is None else predicted.explode(empty_as_null=False)
+    key = taken(table, "label_key") if "label_key" in table.columns else None
+    key = _stretched(key, lengths)
+    values = [actual] if predicted is None else [actual, predicted]
+    wide = frames.score_labels is not None
+    scored = frames.score_labels
+    if scored is None and "score" in table.columns:
+        scored = both_classes(actual, predicted)
+    labels, codes = encode_labels(values, [key] * len(values), frames, scored)
+    declared = _declared(frames, labels)
+    truth = codes[0]
+    hard = codes[1] if predicted is not None else None
+    datums, datum = _table_datums(frames, table)
+    n = truth.size
+    unit_key = labels.key[truth] if len(labels.key_names) > 1 else None
+    if lengths is not None:
+        row = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)
+        datum = row if datum is None else datum[row]
+    weight = None
+    if "weight" in table.columns:
+        weight = taken(table, "weight").cast(pl.Float64).to_numpy()
+        weight = weight if lengths is None else np.repeat(weight, lengths)
+    rows = None
+    if wide:
+        columns = codes[-1]
+        score, single = _matrix(table, columns.size)
+        unit = np.repeat(np.arange(n, dtype=np.int32), columns.size)
+        rows = Rows(score, np.tile(columns, n), unit, -1, single)
+    elif "score" in table.columns:
+        given, single = _scores(table, n)
+        assert given is not None
+        only = positive_code(labels, truth, hard, positive_label)
+        if only is None:  # several classes: the score is the predicted label's
+            assert hard is not None
+            rows = Rows(given, hard, None, -1, single)
+        else:
+            rows = Rows(given, None, None, only, single)
+    return Batch(datums, labels, declared, datum, unit_key, truth, None, hard, rows, weight)
+
+
+def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | None:
+    if values is None or lengths is None:
+        return values
+    return values.gather(np.repeat(np.arange(lengths.size), lengths))
+
+
+def _table_datums(frames: Frames, table: pl.DataFrame) -> tuple[Datums, Array | None]:
+    """Datums of the one table: its ids, or its rows where it has none."""
+    if "datum_id" in table.columns:
+        dataset = dataset_of(frames)
+        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
+        identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
+        return datums, None if identity else datum
+    ids = pl.Series("datum_id", np.arange(table.height, dtype=np.int64))
+    slices = pl.DataFrame() if frames.slices is None else frames.slices
+    dataset = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
+    return Datums(ids, slices, dataset), None
+
+
+def _declared(frames: Frames, labels: Labels) -> Array | None:
+    """Which labels the user declared, or None where none were."""
+    if frames.labels is None or frames.labels.is_empty():
+        return None
+    values = labels.frame["label_value"]
+    known = frames.labels["label_value"].cast(values.dtype).implode()
+    return values.is_in(known).to_numpy()

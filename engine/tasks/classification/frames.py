@@ -1,0 +1,121 @@
+"""Confusion and outcomes of hard predictions, as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.results import empty_frame, frame_schema
+from ...tally.scored_view import ScoredView
+from .detailed import examples_frame
+from .settings import Settings
+from .tallies import Tallies
+
+Array = np.ndarray[Any, Any]
+Views = Iterable[tuple[str | None, list[str], ScoredView]]
+
+
+def _with_blank(values: pl.Series) -> pl.Series:
+    """The values and one null, which code ``len(values)`` stands for."""
+    return values.extend_constant(None, 1)
+
+
+def confusion_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+    """Units by true and predicted label, null where either is missing, per slice."""
+    labels = tallies.labels
+    schema = frame_schema("confusion", label=labels.dtype)
+    units = tallies.units
+    if units.hard is None or len(labels) == 0:
+        return empty_frame("confusion", label=labels.dtype)
+    n = len(labels) + 1
+    actual = np.where(units.truth < 0, n - 1, units.truth).astype(np.int64)
+    predicted = np.where(units.hard < 0, n - 1, units.hard).astype(np.int64)
+    pair = actual * n + predicted
+    inside = np.flatnonzero(pair != n * n - 1)
+    frames = []
+    for column, names, view in views:
+        group = np.zeros(len(units), np.int64) if view.unit_group is None else view.unit_group
+        rows = inside[group[inside] >= 0]
+        weight = view.unit_weight
+        counted = (
+            pl.DataFrame(
+                {
+                    "cell": group[rows] * (n * n) + pair[rows],
+                    "count": np.ones(rows.size) if weight is None else weight[rows],
+                }
+            )
+            .group_by("cell")
+            .agg(pl.col("count").sum())
+            .sort("cell")
+        )
+        cell = counted["cell"].to_numpy()
+        g, a, p = cell // (n * n), cell // n % n, cell % n
+        values = _with_blank(labels.frame["label_value"])
+        made = {
+            "label_key": labels.frame["label_key"].gather(np.where(a == n - 1, p, a)),
+            "actual": values.gather(a),
+            "predicted": values.gather(p),
+            "iou_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, cell.size),
+            "score_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, cell.size),
+            "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
+            "slice_value": pl.Series(names or [None], dtype=pl.String).gather(g),
+            "count": np.rint(counted["count"].to_numpy()).astype(np.int64),
+        }
+        frames.append(pl.DataFrame(made, schema_overrides=schema).cast(schema))  # type: ignore[arg-type]
+    return pl.concat(frames)
+
+
+def outcomes_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+    """One row per hard prediction and one per truth that none met."""
+    units, labels, datums = tallies.units, tallies.labels, tallies.datums
+    schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id.dtype)
+    if units.hard is None:
+        return empty_frame("outcomes", label=labels.dtype, datum=datums.id.dtype)
+    hit = (units.truth == units.hard) & (units.hard >= 0)
+    score = units.hard_score
+    parts = []
+    for outcome, mask, code in (
+        ("tp", hit, units.hard),
+        ("fp_misclassified", ~hit & (units.hard >= 0) & (units.truth >= 0), units.hard),
+        ("fp_hallucination", (units.hard >= 0) & (units.truth < 0), units.hard),
+        ("fn_misclassified", ~hit & (units.hard >= 0) & (units.truth >= 0), units.truth),
+        ("fn_missed", (units.hard < 0) & (units.truth >= 0), units.truth),
+    ):
+        rows = np.flatnonzero(mask)
+        predicted = not outcome.startswith("fn")
+        parts.append(
+            pl.DataFrame(
+                {
+                    "datum": units.datum_of(rows),
+                    "label": code[rows],
+                    "outcome": pl.Series([outcome]).new_from_index(0, rows.size),
+                    "score": pl.Series(score[rows], nan_to_null=True)
+                    if predicted and score is not None
+                    else pl.Series([None], dtype=pl.Float64).new_from_index(0, rows.size),
+                },
+                schema_overrides={"label": pl.Int32, "datum": pl.Int32},
+            )
+        )
+    rows_of = pl.concat(parts).sort("datum", maintain_order=True)
+    label = rows_of["label"]
+    made = {
+        "datum_id": datums.id.gather(rows_of["datum"]),
+        "label_key": labels.frame["label_key"].gather(label),
+        "label_value": labels.frame["label_value"].gather(label),
+        "outcome": rows_of["outcome"],
+        "score": rows_of["score"],
+    }
+    frame = pl.DataFrame(made)
+    missing = [pl.lit(None).alias(name) for name in schema if name not in made]
+    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+
+
+MAKERS: dict[str, Callable[[Tallies, Settings, Views], pl.DataFrame]] = {
+    "confusion": confusion_frame,
+    "examples": examples_frame,
+    "outcomes": outcomes_frame,
+}
+"""Frame name -> what makes it."""

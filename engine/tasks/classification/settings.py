@@ -1,0 +1,127 @@
+"""Settings: the options of a classification run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from ...dialects import Dialect
+from ...dialects.classification import ClassificationDefaults, ClassificationRules
+from ...schemas.errors import OptionError, unknown
+from ...schemas.options import Options
+
+AVERAGES = ("macro", "micro", "weighted", "samples", "none")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a classification run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        beta: weight of recall in the F that the default set and Phoenix's scores show.
+        average: the average that single-number exports show.
+        positive_label: the positive class of binary tables, or None for 1 / true.
+        zero_division: value of what is 0 / 0; NaN leaves it undefined.
+        score_thresholds: ascending thresholds of curves.
+        decision_threshold: score from which a label counts as predicted, where no argmax decides.
+        multilabel: whether a datum may have several true labels of one key.
+        k: ascending cut-offs of top-k accuracy.
+        n_bins: bins of calibration errors.
+        max_fpr: false-positive rate up to which partial areas run.
+        target_precision: what the chosen thresholds reach, each in (0, 1].
+        target_recall: likewise.
+        target_fpr: what they stay at or below, in [0, 1).
+        thin_curves: leave out points on a straight line between their neighbours.
+        pr_curve_max_examples: examples per cell of the detailed curves.
+    """
+
+    rules: ClassificationRules
+    beta: float
+    average: str
+    positive_label: Any
+    zero_division: float
+    score_thresholds: tuple[float, ...]
+    decision_threshold: float
+    multilabel: bool
+    k: tuple[int, ...]
+    n_bins: int
+    max_fpr: float
+    target_precision: float
+    target_recall: float
+    target_fpr: float
+    thin_curves: bool
+    pr_curve_max_examples: int
+
+
+def _either(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _between(name: str, value: float, low: float, high: float) -> float:
+    if not low <= value <= high:
+        raise OptionError(f"{name}={value}: write a number from {low:g} to {high:g}.")
+    return float(value)
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    defaults: ClassificationDefaults = dialect.defaults
+    beta = float(_either(options.beta, defaults.beta))
+    if not (math.isfinite(beta) and beta > 0):
+        raise OptionError(f"beta={beta}: write a finite number above 0.")
+    average = _either(options.average, defaults.average)
+    if average not in AVERAGES:
+        raise OptionError(f"average: {unknown('average', average, AVERAGES)}")
+    scores = tuple(sorted(set(_either(options.score_thresholds, defaults.score_thresholds))))
+    if not scores or not all(math.isfinite(score) for score in scores):
+        raise OptionError("score_thresholds is empty or holds NaN or infinity.")
+    cuts = tuple(sorted(set(_either(options.k, defaults.k))))
+    if not cuts or cuts[0] < 1:
+        raise OptionError(f"k={list(cuts)}: a cut-off is 1 or more.")
+    bins = int(_either(options.n_bins, defaults.n_bins))
+    if bins < 1:
+        raise OptionError(f"n_bins={bins}: write 1 or more.")
+    examples = int(_either(options.pr_curve_max_examples, defaults.pr_curve_max_examples))
+    if examples < 0:
+        raise OptionError(f"pr_curve_max_examples={examples}: write 0 or more.")
+    fpr = _between("max_fpr", _either(options.max_fpr, defaults.max_fpr), 0, 1)
+    if fpr == 0:
+        raise OptionError("max_fpr=0: a partial area needs a range above 0.")
+    fill = _either(options.zero_division, dialect.rules.zero_division)
+    decision = float(_either(options.decision_threshold, defaults.decision_threshold))
+    if not math.isfinite(decision):
+        raise OptionError(f"decision_threshold={decision}: write a finite number.")
+    precision, recall, rate = defaults.targets
+    return Settings(
+        rules=dialect.rules,
+        beta=beta,
+        average=average,
+        positive_label=options.positive_label,
+        zero_division=math.nan if fill is None else float(fill),
+        score_thresholds=scores,
+        decision_threshold=decision,
+        multilabel=bool(options.multilabel),
+        k=cuts,
+        n_bins=bins,
+        max_fpr=fpr,
+        target_precision=_between(
+            "target_precision", _either(options.target_precision, precision), 0, 1
+        ),
+        target_recall=_between("target_recall", _either(options.target_recall, recall), 0, 1),
+        target_fpr=_between("target_fpr", _either(options.target_fpr, rate), 0, 1),
+        thin_curves=bool(_either(options.thin_curves, True)),
+        pr_curve_max_examples=examples,
+    )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set, ``F`` at the beta asked for."""
+    return tuple(
+        f"F{settings.beta:g}" if name == "F" else name for name in dialect.defaults.metrics
+    )

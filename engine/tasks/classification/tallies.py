@@ -1,0 +1,169 @@
+"""Match and tally: every predicted label meets the truth of its unit."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+import numpy as np
+
+from ...inputs.frames import Frames
+from ...kernels.label_matching import match_labels, true_label_facts
+from ...schemas.errors import InputError
+from ...tally.datums import Datums, Labels
+from ...tally.units import Facts, Scored, Units
+from ..workers import Workers
+from .encode import Batch, Rows, encode_batch
+from .settings import Settings
+
+Array = np.ndarray[np.dtype[np.generic], np.dtype[np.generic]]
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a classification run leaves behind.
+
+    Attributes:
+        datums: the datums.
+        labels: the labels.
+        declared: bool [l], labels that the user declared, or None where none were.
+        units: one row per datum and label key.
+        scored: scored labels, or None where nothing is scored.
+        seconds: step -> wall seconds.
+    """
+
+    datums: Datums
+    labels: Labels
+    declared: Array | None
+    units: Units
+    scored: Scored | None
+    seconds: dict[str, float]
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: checked tables, used up here.
+        settings: the run's settings.
+        needs: of ``hard``, ``scores``, ``probabilities``.
+        workers: runs ranges side by side (unused: matching is one cheap pass).
+
+    Raises:
+        InputError: probabilities outside [0, 1] where a metric needs probabilities.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(
+        frames, positive_label=settings.positive_label, multilabel=settings.multilabel
+    )
+    encoded = time.perf_counter()
+    if "probabilities" in needs and batch.rows is not None:
+        _check_probabilities(batch.rows.score)
+    if batch.rows is None:
+        units, scored = _unscored(batch), None
+    elif batch.rows.label is None:
+        units, scored = _binary(batch, batch.rows, settings, needs)
+    else:
+        units, scored = _listed(batch, batch.rows, settings, needs)
+    seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
+    return Tallies(batch.datums, batch.labels, batch.declared, units, scored, seconds)
+
+
+def _unscored(batch: Batch) -> Units:
+    return Units(
+        datum=batch.datum,
+        key=batch.key,
+        truth=batch.truth,
+        truth_start=batch.truth_start,
+        hard=batch.hard,
+        hard_score=None,
+        weight=batch.weight,
+    )
+
+
+def _binary(
+    batch: Batch, rows: Rows, settings: Settings, needs: frozenset[str]
+) -> tuple[Units, Scored]:
+    """One score a unit, of the positive label."""
+    hit = batch.truth == rows.only
+    hard = batch.hard
+    if hard is None and "hard" in needs:
+        others = [code for code in range(len(batch.labels)) if code != rows.only]
+        # With more than two labels, "not the positive one" is no label: nothing is predicted.
+        other = others[0] if len(others) == 1 else -1
+        limit = settings.decision_threshold
+        limit = float(np.float32(limit)) if rows.single else limit
+        hard = np.where(rows.score >= limit, np.int32(rows.only), np.int32(other))
+    facts = None
+    if "probabilities" in needs:
+        true_score = np.where(hit, rows.score, 1.0 - rows.score)
+        facts = Facts(
+            true_score=true_score,
+            rank=(true_score < 0.5).astype(np.int32),
+            squared=(rows.score - hit) ** 2,
+            total=np.ones(hit.size),
+        )
+    labels = np.zeros(len(batch.labels), bool)
+    labels[rows.only] = True
+    units = Units(
+        datum=batch.datum,
+        key=batch.key,
+        truth=batch.truth,
+        truth_start=None,
+        hard=hard,
+        hard_score=None,
+        weight=batch.weight,
+        facts=facts,
+    )
+    scored = Scored(rows.score, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
+    return units, scored
+
+
+def _listed(
+    batch: Batch, rows: Rows, settings: Settings, needs: frozenset[str]
+) -> tuple[Units, Scored]:
+    """Any number of scored labels a unit."""
+    n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
+    unit = np.arange(n_units, dtype=np.int32) if rows.unit is None else rows.unit
+    assert rows.label is not None
+    outcome, hard, hard_score = match_labels(
+        unit, rows.label, rows.score, batch.truth, batch.truth_start
+    )
+    facts = None
+    if "probabilities" in needs or "ranks" in needs:
+        facts = Facts(
+            *true_label_facts(
+                unit,
+                rows.label,
+                rows.score,
+                outcome,
+                n_units,
+                first_wins=settings.rules.top_k_first_row,
+            )
+        )
+    if settings.multilabel:
+        hard = None  # several labels may be predicted: those at or above the decision threshold
+    elif batch.hard is not None:
+        hard = batch.hard
+    units = Units(
+        datum=batch.datum,
+        key=batch.key,
+        truth=batch.truth,
+        truth_start=batch.truth_start,
+        hard=hard,
+        hard_score=hard_score,
+        weight=batch.weight,
+        facts=facts,
+    )
+    labels = np.ones(len(batch.labels), bool)
+    return units, Scored(rows.score, outcome, rows.label, rows.unit, -1, labels, rows.single)
+
+
+def _check_probabilities(score: Array) -> None:
+    wrong = np.flatnonzero((score < 0) | (score > 1))
+    if wrong.size:
+        first = ", ".join(f"row {row} ({score[row]!r})" for row in wrong[:3].tolist())
+        raise InputError(
+            f"column 'score': {wrong.size:,} values outside [0, 1], first (rows count from 0):"
+            f" {first}. Log loss, Brier score and calibration need probabilities: turn logits into"
+            " probabilities, or leave these metrics out."
+        )

@@ -1,0 +1,71 @@
+"""Views of a classification tally, and the frames that are not made of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.results import empty_frame
+from ...tally.scored_view import ScoredView
+from .settings import Settings
+from .tallies import Tallies
+
+Array = np.ndarray[Any, Any]
+
+
+def view(
+    tallies: Tallies,
+    settings: Settings,
+    group: Array | None = None,
+    n_groups: int = 1,
+    weights: Array | None = None,
+) -> ScoredView:
+    """The tally by groups of datums.
+
+    Args:
+        tallies: what the run left behind.
+        settings: the run's settings.
+        group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
+        n_groups: number of groups.
+        weights: int64 [n_datums], how often each datum counts, or None.
+    """
+    return ScoredView(
+        tallies.units,
+        tallies.scored,
+        tallies.labels,
+        declared=tallies.declared,
+        decision=settings.decision_threshold,
+        group=group,
+        n_groups=n_groups,
+        weights=weights,
+    )
+
+
+def cells_per_group(tallies: Tallies, settings: Settings) -> int:
+    """Curve cells of one group of datums, which bound how many are held at once."""
+    return len(tallies.labels) * len(settings.score_thresholds)
+
+
+def own_frames(
+    frame: str,
+    tallies: Tallies,
+    settings: Settings,
+    views: Iterable[tuple[str | None, list[str], ScoredView]],
+) -> pl.DataFrame:
+    """A frame that is not made of cells: confusion, examples or outcomes.
+
+    Args:
+        frame: its name.
+        tallies: what the run left behind.
+        settings: the run's settings.
+        views: slice column (None for the whole set), group names and view of each.
+    """
+    from .frames import MAKERS
+
+    make = MAKERS.get(frame)
+    if make is None:
+        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+    return make(tallies, settings, views)

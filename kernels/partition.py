@@ -1,0 +1,108 @@
+"""Partition: values of rows laid out by segment (group, label, outcome), keeping their order.
+
+A counting sort: one pass counts the rows of every segment, one lays them out. Sorting each segment
+afterwards touches memory that fits the cache, and needs no order of all rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jit import frozen, kernel
+
+Array = np.ndarray[Any, Any]
+
+
+@kernel
+def _count(
+    outcome: Array,
+    label: Array,
+    datum: Array,
+    group: Array,
+    n_labels: int,
+    n_outcomes: int,
+    start: Array,
+) -> None:
+    """Rows of every segment, into ``start[segment + 1]``."""
+    for i in range(outcome.size):
+        g = 0
+        if group.size:
+            g = group[datum[i] if datum.size else i]
+            if g < 0:
+                continue
+        s = g * n_labels + (label[i] if label.size else 0)
+        start[s * n_outcomes + outcome[i] + 1] += 1
+
+
+@kernel
+def _lay_out(
+    outcome: Array,
+    label: Array,
+    datum: Array,
+    group: Array,
+    n_labels: int,
+    n_outcomes: int,
+    free: Array,
+    value: Array,
+    out: Array,
+    row: Array,
+) -> None:
+    """Values by segment, and the row each came from where ``row`` has room for it."""
+    for i in range(outcome.size):
+        g = 0
+        if group.size:
+            g = group[datum[i] if datum.size else i]
+            if g < 0:
+                continue
+        s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+        at = free[s]
+        free[s] = at + 1
+        out[at] = value[i]
+        if row.size:
+            row[at] = i
+
+
+def partition(
+    value: Array,
+    outcome: Array,
+    label: Array | None,
+    datum: Array | None,
+    group: Array | None,
+    shape: tuple[int, int, int],
+    *,
+    want_rows: bool = False,
+) -> tuple[Array, Array, Array]:
+    """Lay values out by (group, label, outcome).
+
+    Args:
+        value: float64 [n].
+        outcome: uint8 [n], below ``n_outcomes``.
+        label: int32 [n], label codes; None where there is one label.
+        datum: int32 [n], datum codes; None where row i is datum i.
+        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
+        shape: (n_groups, n_labels, n_outcomes).
+        want_rows: whether to return the rows the values came from.
+
+    Returns:
+        ``start``, int64 [groups * labels * outcomes + 1], CSR offsets of the segments, outcome
+        fastest; the values float64 [m] by segment, in row order within each; their rows int64
+        [m], or empty.
+    """
+    n_groups, n_labels, n_outcomes = shape
+    start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
+    none = np.zeros(0, np.int32)
+    rows = (
+        frozen(outcome, np.uint8),
+        frozen(none if label is None else label, np.int32),
+        frozen(none if datum is None else datum, np.int32),
+        frozen(none if group is None else group, np.int32),
+    )
+    _count(*rows, n_labels, n_outcomes, start)
+    np.cumsum(start, out=start)
+    out = np.empty(int(start[-1]), np.float64)
+    row = np.empty(out.size if want_rows else 0, np.int64)
+    value = frozen(value, np.float64)
+    _lay_out(*rows, n_labels, n_outcomes, start[:-1].copy(), value, out, row)
+    return start, out, row

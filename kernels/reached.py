@@ -1,0 +1,50 @@
+"""How many sorted scores reach each of a few thresholds, by bisection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jit import frozen, kernel
+
+Array = np.ndarray[Any, Any]
+
+
+@kernel
+def _first_reaching(begin: Array, end: Array, score: Array, thresholds: Array, out: Array) -> None:
+    """The first place of every range whose score is at or above each threshold."""
+    for s in range(begin.size):
+        low = begin[s]
+        for t in range(thresholds.size):
+            high = end[s]
+            while low < high:
+                middle = (low + high) // 2
+                if score[middle] < thresholds[t]:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[s, t] = low  # thresholds ascend, so the next search starts here
+
+
+def first_reaching(begin: Array, end: Array, score: Array, thresholds: Array) -> Array:
+    """Where the scores at or above each threshold begin.
+
+    Args:
+        begin: int64 [s], starts of the ranges.
+        end: int64 [s], their ends.
+        score: float64 [n], ascending within each range.
+        thresholds: float64 [t], ascending.
+
+    Returns:
+        int64 [s, t], places in ``score``; ``end - place`` scores reach the threshold.
+    """
+    out = np.empty((begin.size, thresholds.size), np.int64)
+    _first_reaching(
+        frozen(begin, np.int64),
+        frozen(end, np.int64),
+        frozen(score, np.float64),
+        frozen(thresholds, np.float64),
+        out,
+    )
+    return out

@@ -1,0 +1,88 @@
+"""Points of the curves over all distinct scores: true and false positives at or above each.
+
+One walk down two sorted lists, of positives and of negatives, stops once at every distinct score.
+ROC, precision-recall and DET curves, average precision and best thresholds all rest on its points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jit import frozen, kernel
+
+Array = np.ndarray[Any, Any]
+
+
+@kernel
+def _points(
+    p_start: Array,
+    p_stop: Array,
+    n_start: Array,
+    n_stop: Array,
+    score: Array,
+    weight: Array,
+    start: Array,
+    threshold: Array,
+    tp: Array,
+    fp: Array,
+) -> int:
+    """Fill the points of every segment, highest score first; returns how many there are."""
+    at = 0
+    for s in range(p_start.size):
+        start[s] = at
+        j, p_end = p_stop[s] - 1, p_start[s]
+        i, n_end = n_stop[s] - 1, n_start[s]
+        positive = 0.0
+        negative = 0.0
+        while j >= p_end or i >= n_end:
+            if i < n_end or (j >= p_end and score[j] >= score[i]):
+                here = score[j]
+            else:
+                here = score[i]
+            while j >= p_end and score[j] == here:
+                positive += weight[j] if weight.size else 1.0
+                j -= 1
+            while i >= n_end and score[i] == here:
+                negative += weight[i] if weight.size else 1.0
+                i -= 1
+            threshold[at] = here
+            tp[at] = positive
+            fp[at] = negative
+            at += 1
+    start[p_start.size] = at
+    return at
+
+
+def points(
+    positives: tuple[Array, Array],
+    negatives: tuple[Array, Array],
+    score: Array,
+    weight: Array | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """True and false positives at or above every distinct score.
+
+    Args:
+        positives: int64 [s] starts and stops of each segment's positives.
+        negatives: the same of its negatives.
+        score: float64 [n], ascending within each of these ranges.
+        weight: float64 [n], weight of each row, or None.
+
+    Returns:
+        ``start``, int64 [s + 1], CSR offsets of the points; thresholds, true positives and false
+        positives, float64 [m] each, thresholds descending within a segment.
+    """
+    room = int(sum((stop - start).sum() for start, stop in (positives, negatives)))
+    start = np.zeros(positives[0].size + 1, np.int64)
+    threshold, tp, fp = (np.empty(room) for _ in range(3))
+    found = _points(
+        *(frozen(bound, np.int64) for bound in (*positives, *negatives)),
+        frozen(score, np.float64),
+        frozen(np.zeros(0) if weight is None else weight, np.float64),
+        start,
+        threshold,
+        tp,
+        fp,
+    )
+    return start, threshold[:found], tp[:found], fp[:found]
