@@ -17,13 +17,15 @@ from . import dialects, metrics, planner, tasks
 from ._version import __version__
 from .executors import Threads
 from .exports import makers
-from .inputs.frames import Frames, load_frames
+from .inputs.frames import Frames, checked_frames
+from .inputs.infer import infer_task
+from .inputs.opening import Inputs, open_inputs
+from .schemas.errors import OptionError
 from .schemas.options import Options, make_options
+from .schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .scorecard import Scorecard
 
 Progress = Callable[[str], None]
-
-_DEFAULT_TASK = "detection"
 
 
 class CheckReport(msgspec.Struct, frozen=True):
@@ -42,42 +44,48 @@ class CheckReport(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-def _load(
+def _open(
     predictions: Any,
     ground_truths: Any,
     options: Options,
     datums: Any,
     labels: Any,
     storage_options: dict[str, str] | None,
-) -> tuple[str, Frames]:
-    task = options.task or _DEFAULT_TASK
-    tasks.get(task)
-    dialects.get(task, options.dialect)
-    if ground_truths is None:
-        from .schemas.errors import InputError
-
-        raise InputError(
-            "detection needs two tables: give the ground truths as the second one,"
-            " as in score(predictions, ground_truths)."
-        )
-    return task, load_frames(
+) -> tuple[planner.Plan, Inputs]:
+    """The plan and the open tables; a task that is given is planned before any file is read."""
+    plan = planner.make_plan(options, options.task) if options.task is not None else None
+    inputs = open_inputs(
         predictions,
         ground_truths,
         datums=datums,
         labels=labels,
         options=options,
         storage_options=storage_options,
-        task=task,
     )
+    return plan or planner.make_plan(options, infer_task(inputs, options)), inputs
+
+
+def _task_of(options: Options) -> str:
+    """The task that options without tables are for: the one with their dialect and metrics.
+
+    Raises:
+        OptionError: several have them.
+    """
+    if options.task is not None:
+        return options.task
+    fitting = [
+        task
+        for task in tasks.NAMES
+        if options.dialect in dialects.names(task)
+        and set(options.metrics or ()) <= set(metrics.names(task))
+    ]
+    if len(fitting) > 1:
+        raise OptionError(f"task: say which, one of {', '.join(fitting)}; or give the tables.")
+    return fitting[0] if fitting else tasks.NAMES[0]
 
 
 def _rows(frames: Frames) -> dict[str, int]:
-    tables = {
-        "predictions": frames.predictions,
-        "ground_truths": frames.ground_truths,
-        "datums": frames.datums,
-        "labels": frames.labels,
-    }
+    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
     return {name: table.height for name, table in tables.items() if table is not None}
 
 
@@ -124,7 +132,7 @@ def score(
     Args:
         predictions: a path, glob or list of paths (Parquet, Arrow IPC, CSV, JSONL, COCO results
             JSON), a Polars DataFrame or LazyFrame, a pyarrow Table, pandas, or anything with the
-            Arrow stream interface.
+            Arrow stream interface. One table may hold both sides, where the task allows it.
         ground_truths: the same; a COCO ground-truth JSON also brings its images and categories.
         options: options to start from; those named here win.
         datums: table or list of all datum ids, with slice columns; datums without boxes count.
@@ -152,8 +160,8 @@ def score(
     tell = progress or (lambda step: None)
     begun = time.perf_counter()
     tell("reading and checking")
-    plan = planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
-    _, frames = _load(predictions, ground_truths, chosen, datums, labels, storage_options)
+    plan, inputs = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
+    frames = checked_frames(inputs, plan.task, chosen)
     rows = _rows(frames)
     loaded = time.perf_counter()
     tell("matching")
@@ -161,7 +169,8 @@ def score(
     tallies = planner.run(plan, frames, threads)
     frame_makers, whole = planner.summarise(plan, tallies)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
-    paths = {"predictions": predictions, "ground_truths": ground_truths, "datums": datums}
+    first = TABLE if frames.table is not None else PREDICTIONS
+    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
     run: dict[str, Any] = {
         "evalengine": __version__,
         "python": platform.python_version(),
@@ -211,8 +220,12 @@ def check(
         InputError: the tables break their contract; the message lists every problem.
     """
     chosen = make_options(options, **named)
-    planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
-    _, frames = _load(predictions, ground_truths, chosen, datums, labels, storage_options)
+    plan, inputs = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
+    frames = checked_frames(inputs, plan.task, chosen)
+    return _report(frames)
+
+
+def _report(frames: Frames) -> CheckReport:
     return CheckReport(
         rows=_rows(frames),
         sources=frames.sources,
@@ -235,11 +248,11 @@ def explain(
     """
     tables = {name: named.pop(name, None) for name in ("datums", "labels", "storage_options")}
     chosen = make_options(options, **named)
-    plan = planner.make_plan(chosen, chosen.task or _DEFAULT_TASK)
-    said = planner.explain(plan)
     if predictions is None:
-        return said
-    report = check(predictions, ground_truths, options=chosen, **tables)
+        return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
+    plan, inputs = _open(predictions, ground_truths, chosen, **tables)
+    report = _report(checked_frames(inputs, plan.task, chosen))
+    said = planner.explain(plan)
     inputs = [
         f"input     {name.replace('_', ' ')}: {count} rows from {report.sources.get(name)}"
         for name, count in report.rows.items()

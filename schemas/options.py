@@ -95,6 +95,52 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, tuple[float, float]] | None,
         _meta("Named area ranges in squared pixels, both ends included.", "small=0:1024"),
     ] = None
+    beta: Annotated[float | None, _meta("Weight of recall in F; 1.", "0.5")] = None
+    average: Annotated[
+        str | None,
+        _meta("Which averages to make: macro, micro, weighted, samples or none.", "macro"),
+    ] = None
+    positive_label: Annotated[
+        str | int | bool | None,
+        _meta("The positive of two labels; 1 or true unless given.", "spam"),
+    ] = None
+    zero_division: Annotated[
+        float | None, _meta("What a ratio without denominator is; null unless given.", "0")
+    ] = None
+    k: Annotated[tuple[int, ...] | None, _meta("Cut-offs of the metrics that have one.", "1,5")] = (
+        None
+    )
+    score_columns: Annotated[
+        Any,
+        _meta(
+            "Columns that hold one label's score each: their names (a * stands for anything), or a"
+            " mapping of labels to names.",
+            "'prob_*'",
+        ),
+    ] = None
+    multilabel: Annotated[
+        bool | None, _meta("Whether a datum may have several true labels; false.")
+    ] = None
+    decision_threshold: Annotated[
+        float | None,
+        _meta("Score from which a label counts as predicted, binary or multilabel; 0.5.", "0.7"),
+    ] = None
+    n_bins: Annotated[int | None, _meta("Bins of calibration metrics; 15.", "10")] = None
+    max_fpr: Annotated[
+        float | None, _meta("False-positive rate up to which ROCAUC looks; all.", "0.1")
+    ] = None
+    target_precision: Annotated[
+        float | None, _meta("Precision at which recall is told.", "0.9")
+    ] = None
+    target_recall: Annotated[float | None, _meta("Recall at which precision is told.", "0.9")] = (
+        None
+    )
+    target_fpr: Annotated[
+        float | None, _meta("False-positive rate at which recall is told.", "0.01")
+    ] = None
+    thin_curves: Annotated[
+        bool | None, _meta("Leave out points of curves that lie on a straight line.")
+    ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
 
     def replace(self, **changes: Any) -> Options:
@@ -113,7 +159,10 @@ _TUPLES = {
     "iou_thresholds_to_return": float,
     "score_thresholds": float,
     "max_detections": int,
+    "k": int,
 }
+_AS_GIVEN = ("label_map", "score_columns")
+"""Fields kept as they are, since their keys may be labels of any type."""
 
 
 def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,17 +200,20 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
             merged[name] = _as_tuple(name, merged[name], kind)
     if merged.get("area_ranges") is not None:
         merged["area_ranges"] = _as_ranges(merged["area_ranges"])
+    if merged.get("score_columns") is not None:
+        merged["score_columns"] = _as_score_columns(merged["score_columns"])
+    if hasattr(merged.get("positive_label"), "item"):
+        merged["positive_label"] = merged["positive_label"].item()
     try:
         options = msgspec.convert(
-            {k: v for k, v in merged.items() if k != "label_map"}, Options, strict=False
+            {k: v for k, v in merged.items() if k not in _AS_GIVEN}, Options, strict=False
         )
     except msgspec.ValidationError as error:
         raise OptionError(f"option {_path(error)}: {error}") from None
     if options.threads is not None and options.threads < 1:
         raise OptionError(f"threads={options.threads}: write 1 or more.")
-    if merged.get("label_map") is not None:
-        options = msgspec.structs.replace(options, label_map=merged["label_map"])
-    return options
+    given_as_is = {name: merged[name] for name in _AS_GIVEN if merged.get(name) is not None}
+    return msgspec.structs.replace(options, **given_as_is) if given_as_is else options
 
 
 def _path(error: Exception) -> str:
@@ -193,3 +245,25 @@ def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
             f"area_ranges={value!r}: write a mapping of names to (low, high), such as"
             " {'small': (0, 1024)}."
         ) from None
+
+
+def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, str]:
+    """Names of columns, or a mapping of labels to them."""
+    if isinstance(value, Mapping):
+        mapped = {
+            label.item() if hasattr(label, "item") else label: name for label, name in value.items()
+        }
+        if (
+            mapped
+            and all(isinstance(label, (str, int)) for label in mapped)
+            and all(isinstance(name, str) for name in mapped.values())
+        ):
+            return mapped
+    else:
+        names = [value] if isinstance(value, str) else value
+        if isinstance(names, Sequence) and names and all(isinstance(name, str) for name in names):
+            return tuple(names)
+    raise OptionError(
+        f"score_columns={value!r}: write the names of the columns, such as ['prob_cat',"
+        " 'prob_dog'], or a mapping of labels to them, such as {'cat': 'prob_cat'}."
+    )

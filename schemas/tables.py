@@ -8,6 +8,8 @@ from .errors import OptionError, unknown
 
 PREDICTIONS = "predictions"
 GROUND_TRUTHS = "ground_truths"
+TABLE = "table"
+"""The role of one table that holds both sides."""
 DATUMS = "datums"
 LABELS = "labels"
 
@@ -19,13 +21,16 @@ class Column(msgspec.Struct, frozen=True):
 
     Attributes:
         name: canonical name.
-        kind: ``id`` (integer or string), ``text``, ``number``, ``flag``, ``list``, ``any``.
+        kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
+            those), ``text``, ``number``, ``flag``, ``list``, ``any``.
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
             without case.
         nullable: whether a row may leave it out.
         low: smallest value allowed, for numbers.
         unique: whether a value may stand in one row only.
+        single: whether single precision stays as it is.
+        kin: names that may mean this column or something else: offered, never taken.
     """
 
     name: str
@@ -35,6 +40,8 @@ class Column(msgspec.Struct, frozen=True):
     nullable: bool = False
     low: float | None = None
     unique: bool = False
+    single: bool = False
+    kin: tuple[str, ...] = ()
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -42,10 +49,17 @@ class Table(msgspec.Struct, frozen=True):
 
     Attributes:
         task: task name, or ``all``.
-        side: one of the four table roles.
+        side: one of the table roles.
         required: columns that must be there.
         optional: columns used when they are there.
         key: columns that, as far as they are there, together may stand in one row only.
+        any_of: columns of which at least one must be there.
+        multilabel_key: the key instead, where the option ``multilabel`` is true.
+        signs: columns that tell the task; it follows from a table that has one of them.
+        formats: source formats that tell the task.
+        shape: what the columns make together beyond single columns, by the name under which
+            ``inputs`` knows how to find and check it: ``boxes``, ``pair``; empty for nothing.
+        wide: what ``score_columns`` replaces, where scores may stand in a column per label.
     """
 
     task: str
@@ -53,11 +67,22 @@ class Table(msgspec.Struct, frozen=True):
     required: tuple[Column, ...]
     optional: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+    multilabel_key: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    shape: str = ""
+    wide: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns, required ones first."""
         return self.required + self.optional
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The canonical names of all columns."""
+        return frozenset(column.name for column in self.columns)
 
 
 DATUM_ID = Column(
@@ -81,6 +106,7 @@ SCORE = Column(
     "number",
     "Confidence, higher is more certain.",
     ("confidence", "conf", "prob", "probability"),
+    single=True,
 )
 DATASET = Column("dataset", "text", "Shown in examples.", ("dataset_name",), nullable=True)
 XMIN = Column("xmin", "number", "Left edge, pixels.", ("x_min", "x1", "left", "x0", "box_xmin"))
@@ -128,13 +154,99 @@ _BOX = (XMIN, YMIN, XMAX, YMAX)
 _COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX)
 
 DETECTION_PREDICTIONS = Table(
-    "detection", PREDICTIONS, (DATUM_ID, LABEL_VALUE, SCORE, *_BOX), _COMMON
+    "detection",
+    PREDICTIONS,
+    (DATUM_ID, LABEL_VALUE, SCORE, *_BOX),
+    _COMMON,
+    signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
+    formats=("coco",),
+    shape="boxes",
 )
 DETECTION_GROUND_TRUTHS = Table(
     "detection",
     GROUND_TRUTHS,
     (DATUM_ID, LABEL_VALUE, *_BOX),
     (*_COMMON, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
+    signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
+    formats=("coco",),
+    shape="boxes",
+)
+
+# Classification: what its users call a row, the truth, what was predicted, and how sure it was.
+_ROW_NAMES = ("id", "sample_id", "example_id", "row_id", "document_id", "doc_id", "text_id")
+_TRUE_NAMES = (
+    "y_true", "true_label", "label_true", "actual_label", "target", "truth", "ground_truth",
+    "gold", "gold_label", "reference_label", "expected", "expected_label",
+)  # fmt: skip
+_PREDICTED_NAMES = (
+    "y_pred", "predicted_label", "pred_label", "label_pred", "predicted", "prediction", "pred",
+)  # fmt: skip
+_SCORE_NAMES = (
+    "y_score", "y_prob", "y_proba", "y_scores", "pred_score", "predicted_score", "pred_prob",
+    "predicted_probability", "prediction_score",
+)  # fmt: skip
+
+
+def _also(column: Column, *aliases: str, about: str | None = None) -> Column:
+    """The same column where users have more names for it."""
+    return msgspec.structs.replace(
+        column,
+        aliases=tuple(dict.fromkeys((*column.aliases, *aliases))),
+        about=about or column.about,
+    )
+
+
+CLASS_DATUM = _also(DATUM_ID, *_ROW_NAMES)
+CLASS_SCORE = _also(SCORE, *_SCORE_NAMES)
+PREDICTED_VALUE = _also(LABEL_VALUE, *_PREDICTED_NAMES, about="The class predicted.")
+TRUE_VALUE = _also(LABEL_VALUE, *_TRUE_NAMES, about="The true class.")
+WEIGHT = Column(
+    "weight", "number", "How much the datum counts; 1 if absent.", ("sample_weight", "weights"),
+    low=0.0,
+)  # fmt: skip
+ACTUAL = Column(
+    "actual",
+    "label",
+    "The true label, or a list of them: one for each place of a sequence.",
+    _TRUE_NAMES,
+    kin=("label", "labels", "class", "category", "label_value", "y"),
+)
+PREDICTED = Column(
+    "predicted",
+    "label",
+    "The label predicted, or as long a list of them.",
+    (*_PREDICTED_NAMES, "output"),
+)
+_CLASS_KEY = ("datum_id", "label_key", "label_value")
+
+CLASSIFICATION_PREDICTIONS = Table(
+    "classification",
+    PREDICTIONS,
+    (CLASS_DATUM, PREDICTED_VALUE),
+    (CLASS_SCORE, LABEL_KEY, DATASET),
+    key=_CLASS_KEY,
+    signs=("label_value",),
+    wide=("label_value", "score"),
+)
+CLASSIFICATION_GROUND_TRUTHS = Table(
+    "classification",
+    GROUND_TRUTHS,
+    (CLASS_DATUM, TRUE_VALUE),
+    (LABEL_KEY, DATASET, WEIGHT),
+    key=("datum_id", "label_key"),
+    multilabel_key=_CLASS_KEY,
+    signs=("label_value",),
+)
+CLASSIFICATION_TABLE = Table(
+    "classification",
+    TABLE,
+    (ACTUAL,),
+    (PREDICTED, CLASS_SCORE, CLASS_DATUM, LABEL_KEY, DATASET, WEIGHT),
+    key=("datum_id", "label_key"),
+    any_of=("predicted", "score"),
+    signs=("actual",),
+    shape="pair",
+    wide=("score",),
 )
 # In a table of datums, ids and names stand side by side; so do they in a table of labels.
 DATUM_ROW = Column(
@@ -177,19 +289,33 @@ LABEL_TABLE = Table(
 TABLES: tuple[Table, ...] = (
     DETECTION_PREDICTIONS,
     DETECTION_GROUND_TRUTHS,
+    CLASSIFICATION_PREDICTIONS,
+    CLASSIFICATION_GROUND_TRUTHS,
+    CLASSIFICATION_TABLE,
     DATUM_TABLE,
     LABEL_TABLE,
 )
+
+
+def task_names() -> tuple[str, ...]:
+    """The tasks that have contracts, in their order."""
+    return tuple(dict.fromkeys(table.task for table in TABLES if table.task != "all"))
+
+
+def contracts(task: str) -> dict[str, Table]:
+    """Role to contract of every table a task knows."""
+    return {table.side: table for table in reversed(TABLES) if table.task in (task, "all")}
 
 
 def table_for(task: str, side: str) -> Table:
     """The contract of one side of one task.
 
     Raises:
-        OptionError: no task of that name.
+        OptionError: no task of that name, or the task has no such table.
     """
-    for table in TABLES:
-        if table.side == side and table.task in (task, "all"):
-            return table
-    tasks = {table.task for table in TABLES} - {"all"}
-    raise OptionError(unknown("task", task, tasks))
+    if task not in task_names():
+        raise OptionError(unknown("task", task, task_names()))
+    known = contracts(task)
+    if side not in known:
+        raise OptionError(unknown(f"table of {task}", side, known))
+    return known[side]

@@ -47,6 +47,7 @@ def load(
         datums=datums,
         labels=labels,
         options=Options(**options),
+        task="detection",
     )
 
 

@@ -165,14 +165,6 @@ def test_labels_of_one_name_under_two_keys_are_two_labels() -> None:
     assert note(frames, "labels_in_predictions_only").endswith("only: ('b', 'x').")
 
 
-def test_distinct_ids_and_labels_come_along() -> None:
-    frames = load(datums=[3, 1, 2])
-    assert {side: ids.to_list() for side, ids in frames.datum_ids.items()} == {
-        "predictions": [1, 2], "ground_truths": [1, 2], "datums": [1, 2, 3],
-    }  # fmt: skip
-    assert frames.label_pairs["predictions"].rows() == [("label", "cat"), ("label", "dog")]
-
-
 def test_no_note_where_there_is_nothing_to_tell() -> None:
     assert kinds(load(datums=[1, 2], labels=["cat", "dog"])) == set()
 

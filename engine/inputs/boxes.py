@@ -24,6 +24,7 @@ FORMATS = ("xyxy", "xywh", "cxcywh")
 CORNERS = (tables.XMIN, tables.YMIN, tables.XMAX, tables.YMAX)
 CORNER_NAMES = tuple(column.name for column in CORNERS)
 EXTENTS = (tables.BOX_WIDTH, tables.BOX_HEIGHT)
+BOX_NAMES = (*CORNER_NAMES, "box_width", "box_height")
 LENGTH = "__bbox_length"
 """Helper column: how many numbers a list box holds; checked, then dropped."""
 
@@ -37,6 +38,8 @@ _EXTENTS = (
     ("w", "h"), ("bbox_width", "bbox_height"), ("bbox_w", "bbox_h"), ("box_w", "box_h"),
     ("width", "height"),
 )  # fmt: skip
+
+_MASKS = ("segmentation", "mask", "polygon", "masks")
 
 
 class Boxes(msgspec.Struct):
@@ -89,6 +92,17 @@ def find_boxes(find: Finder, box_format: str | None) -> Boxes:
                  f" those of {used}.")
         )  # fmt: skip
     return boxes
+
+
+def has_boxes(find: Finder) -> bool:
+    """Whether a table has anything that looks like the geometry of objects; claims columns."""
+    if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
+        return True
+    return bool(find.candidates(_MASKS)) or _four(find) is not None or _bbox_like(find)
+
+
+def _bbox_like(find: Finder) -> bool:
+    return bool(find.candidates(tables.BBOX.aliases))
 
 
 def _four(find: Finder) -> tuple[str, tuple[str, ...]] | None:
@@ -166,7 +180,7 @@ def _nothing(find: Finder) -> None:
     if any(problem.column in CORNER_NAMES for problem in find.problems):
         return
     there = ", ".join(find.schema) or "none"
-    masks = find.candidates(("segmentation", "mask", "polygon", "masks", "counts"))
+    masks = find.candidates((*_MASKS, "counts"))
     more = (
         f" {masks[0]!r} holds masks or polygons, which a later release scores;"
         " boxes are needed now (iou_type='bbox')."

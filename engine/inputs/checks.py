@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from evalengine.schemas.tables import Table
+from evalengine.schemas.tables import TABLE, Table
 
-from .boxes import CORNER_NAMES, LENGTH
 from .distinct import has_repeats
 from .problems import Note, Problem, count_of
+from .repeats import rows_repeat
 
-_BOX = (*CORNER_NAMES, "box_width", "box_height")
-_CONTEXT = ("datum_id", "label_value", "score")
+if TYPE_CHECKING:
+    from .shapes import Shape
+
+_CONTEXT = ("datum_id", "label_value", "actual", "predicted", "score")
 _SHOWN = 3
+_INT64_END = float(2**63)
 
 
 def check_side(
     frame: pl.DataFrame,
     table: Table,
+    shape: Shape,
     recognised: Mapping[str, str] | None = None,
     *,
     filtered: bool = False,
@@ -31,26 +35,46 @@ def check_side(
         frame: canonical columns of canonical dtype; those the contract does not know are
             left alone.
         table: the contract.
+        shape: what its columns make together.
         recognised: own name to canonical name, for messages.
         filtered: whether rows were removed before, so that row numbers are not the source's.
 
     Returns:
         What stops the run, and what is only worth telling.
     """
-    check = _Check(frame, table, recognised or {}, filtered=filtered)
+    check = Check(frame, table, shape, recognised or {}, filtered=filtered)
     if frame.height:
         check.run()
     return check.problems, check.notes
 
 
-class _Check:
+class Check:
+    """One side at its check: what a shape's own checks read from and report to.
+
+    Attributes:
+        frame: the rows.
+        side: its role.
+        problems: what was found so far.
+        notes: what is only worth telling.
+        sound: column to the rows in which its nulls are not told already.
+    """
+
     def __init__(
-        self, frame: pl.DataFrame, table: Table, recognised: Mapping[str, str], *, filtered: bool
+        self,
+        frame: pl.DataFrame,
+        table: Table,
+        shape: Shape,
+        recognised: Mapping[str, str],
+        *,
+        filtered: bool,
     ) -> None:
+        self.shape = shape
+        self.sound: dict[str, pl.Expr] = {}
         self.counted = "rows that where= keeps" if filtered else "rows"
         self.frame = frame
         self.side = table.side
         self.key = table.key
+        self.several = table.multilabel_key or None
         self.columns = [column for column in table.columns if column.name in frame.columns]
         self.origins: dict[str, list[str]] = {}
         for mine, canonical in recognised.items():
@@ -60,13 +84,15 @@ class _Check:
         self.notes: list[Note] = []
 
     def run(self) -> None:
+        """Check everything."""
         seen = self._screen()
-        self._lengths(seen)
+        self.shape.first(self, seen)
         self._nulls()
         self._not_finite(seen)
+        self._fractions(seen)
         self._flags(seen)
         self._too_low(seen)
-        self._inverted(seen)
+        self.shape.last(self, seen)
         self._repeated()
 
     def _screen(self) -> dict[str, Any]:
@@ -85,30 +111,10 @@ class _Check:
                 wanted.append((values < column.low).any().alias(f"low {name}"))
             if column.kind == "flag" and dtype != pl.Boolean:
                 wanted.append(((values != 0) & (values != 1)).any().alias(f"flag {name}"))
-        if self._has_boxes():
-            flat = [
-                (pl.col(high) <= pl.col(low)).sum().alias(f"flat {low}")
-                for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
-            ]
-            wanted += flat
-        if LENGTH in self.frame.columns:
-            wanted.append((pl.col(LENGTH) != 4).any().alias("length"))
+            if column.kind == "label" and dtype.is_float():
+                wanted.append(not_whole(values).any().alias(f"part {name}"))
+        wanted += self.shape.screen(self.frame)
         return self.frame.select(wanted).row(0, named=True) if wanted else {}
-
-    def _has_boxes(self) -> bool:
-        return all(name in self.frame.columns for name in CORNER_NAMES)
-
-    def _lengths(self, seen: Mapping[str, Any]) -> None:
-        if not seen.get("length"):
-            return
-        wrong = pl.col(LENGTH) != 4
-        n = self._count(wrong)
-        own = self.origins.get("xmin", ["bbox"])[0]
-        self._add(
-            "bbox", n,
-            f"column {own!r}: {count_of(n, 'list')} without exactly four numbers,"
-            f" {self._rows(wrong, [LENGTH])}. A box is four numbers.",
-        )  # fmt: skip
 
     def _nulls(self) -> None:
         holes = [
@@ -118,17 +124,17 @@ class _Check:
         ]
         for names in self._grouped(holes):
             where = pl.any_horizontal(pl.col(name).is_null() for name in names)
-            if LENGTH in self.frame.columns and names[0] in _BOX:
-                where &= pl.col(LENGTH).is_null() | (pl.col(LENGTH) == 4)
-            n = self._count(where)
+            if names[0] in self.sound:
+                where &= self.sound[names[0]]
+            n = self.count(where)
             if n == 0:
                 continue
             has = "has" if len(names) == 1 else "have"
-            self._add(
+            self.add(
                 names[0], n,
-                f"{self._named(names)} {has} {count_of(n, 'null')}, {self._rows(where, names)}."
+                f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
                 " Fill or remove these rows, e.g. with where="
-                f'"{self._own(names[0])} IS NOT NULL".',
+                f'"{self.own(names[0])} IS NOT NULL".',
             )  # fmt: skip
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:
@@ -137,68 +143,54 @@ class _Check:
         ]
         for names in self._grouped(suspicious):
             where = pl.any_horizontal(~pl.col(name).is_finite() for name in names)
-            n = self._count(where)
+            n = self.count(where)
             if n == 0:
                 continue
-            bad = [name for name in names if self._count(~pl.col(name).is_finite())]
-            self._add(
+            bad = [name for name in names if self.count(~pl.col(name).is_finite())]
+            self.add(
                 bad[0], n,
-                f"{self._named(bad)}: {count_of(n, 'row')} with NaN or infinity,"
-                f" {self._rows(where, bad)}. Repair or remove these rows.",
+                f"{self.named(bad)}: {count_of(n, 'row')} with NaN or infinity,"
+                f" {self.rows(where, bad)}. Repair or remove these rows.",
             )  # fmt: skip
+
+    def _fractions(self, seen: Mapping[str, Any]) -> None:
+        for column in self.columns:
+            if seen.get(f"part {column.name}"):
+                where = not_whole(pl.col(column.name)) & pl.col(column.name).is_finite()
+                n = self.count(where)
+                if n:
+                    self.add(column.name, n, self.fractional(column.name, n, where))
+
+    def fractional(self, name: str, n: int, where: pl.Expr) -> str:
+        """The sentence about labels that are no whole numbers."""
+        return (
+            f"{self.named([name])}: {count_of(n, 'row')} with a number that is not whole,"
+            f" {self.rows(where, [name])}. Labels are integers, strings or booleans; numbers"
+            " between them are scores, or thresholds are to be applied first."
+        )
 
     def _flags(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if seen.get(f"flag {column.name}"):
                 where = (pl.col(column.name) != 0) & (pl.col(column.name) != 1)
-                n = self._count(where)
-                self._add(
+                n = self.count(where)
+                self.add(
                     column.name, n,
-                    f"{self._named([column.name])}: {count_of(n, 'row')} with a value other than"
-                    f" 0 and 1, {self._rows(where, [column.name])}. Write 0 or 1.",
+                    f"{self.named([column.name])}: {count_of(n, 'row')} with a value other than"
+                    f" 0 and 1, {self.rows(where, [column.name])}. Write 0 or 1.",
                 )  # fmt: skip
 
     def _too_low(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if seen.get(f"low {column.name}"):
                 where = pl.col(column.name) < column.low
-                n = self._count(where)
-                self._add(
+                n = self.count(where)
+                self.add(
                     column.name, n,
-                    f"{self._named([column.name])}: {count_of(n, 'row')} below {column.low:g},"
-                    f" {self._rows(where, [column.name])}. Repair or remove these rows"
-                    + (" (are the boxes corners rather than extents?)." if column.name in _BOX
-                       else "."),
+                    f"{self.named([column.name])}: {count_of(n, 'row')} below {column.low:g},"
+                    f" {self.rows(where, [column.name])}. Repair or remove these rows"
+                    + (self.shape.low_hint if column.name in self.shape.together else "") + ".",
                 )  # fmt: skip
-
-    def _inverted(self, seen: Mapping[str, Any]) -> None:
-        """Inverted boxes are refused; those of zero area are legal and reported."""
-        if not (seen.get("flat xmin") or seen.get("flat ymin")):
-            return
-        # Polars sorts NaN last, so NaN corners would look inverted; they are told elsewhere.
-        wrong = pl.any_horizontal(
-            (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
-            for near, far in (("xmin", "xmax"), ("ymin", "ymax"))
-        )
-        n = self._count(wrong)
-        negative = {problem.column for problem in self.problems} & {"box_width", "box_height"}
-        if n and not negative:
-            self._add(
-                "xmin", n,
-                f"{self._named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
-                f" (xmax < xmin or ymax < ymin), {self._rows(wrong, CORNER_NAMES)}. Swap the"
-                " corners; if the last two numbers are width and height, name them so:"
-                ' columns={"...": "box_width", "...": "box_height"}, or box_format="xywh" for'
-                " lists.",
-            )  # fmt: skip
-        flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
-        zero = self._count(flat & ~wrong)
-        if zero:
-            boxes = count_of(zero, "box has", "boxes have")
-            self.notes.append(
-                Note("zero_area_boxes", f"{self.side}: {boxes} zero area; they match nothing.",
-                     zero)
-            )  # fmt: skip
 
     def _repeated(self) -> None:
         for column in self.columns:
@@ -206,39 +198,50 @@ class _Check:
                 known = pl.col(column.name).is_not_null()
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
         key = [name for name in self.key if name in self.frame.columns]
-        if key and self.frame.select(key).is_duplicated().any():
+        if key and rows_repeat(self.frame, key):
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
-        n = self._count(where)
+        n = self.count(where)
         if n == 0:
             return
         values = self.frame.filter(where).select(names).n_unique()
-        self._add(
+        self.add(
             names[-1], n,
-            f"{self._named(names)}: {count_of(values, 'value')} standing in more than one row"
-            f" ({count_of(n, 'row')}), {self._rows(where, names)}. Each may stand once; was a file"
-            " read twice?",
+            f"{self.named(names)}: {count_of(values, 'value')} standing in more than one row"
+            f" ({count_of(n, 'row')}), {self.rows(where, names)}. Each may stand once; was a file"
+            f" read twice?{self._way_out(names)}",
         )  # fmt: skip
 
-    def _grouped(self, names: list[str]) -> list[list[str]]:
-        """Box columns are spoken of together, others one by one."""
-        box = [name for name in names if name in _BOX]
-        return [[name] for name in names if name not in _BOX] + ([box] if box else [])
+    def _way_out(self, names: list[str]) -> str:
+        if self.side == TABLE and "datum_id" in names:
+            return " Without a datum_id column every row is a datum of its own."
+        if self.several is not None and "label_value" not in names:
+            return " If a datum may have several labels, write multilabel=True."
+        return ""
 
-    def _own(self, name: str) -> str:
+    def _grouped(self, names: list[str]) -> list[list[str]]:
+        """A shape's columns are spoken of together, others one by one."""
+        together = [name for name in names if name in self.shape.together]
+        alone = [[name] for name in names if name not in self.shape.together]
+        return alone + ([together] if together else [])
+
+    def own(self, name: str) -> str:
+        """The name a column has in the user's table."""
         return self.origins.get(name, [name])[0]
 
-    def _named(self, names: list[str] | tuple[str, ...]) -> str:
+    def named(self, names: Sequence[str]) -> str:
+        """``columns 'xmin', 'xmax' (from 'left', 'right')``."""
         own = list(dict.fromkeys(mine for name in names for mine in self.origins.get(name, [])))
         seen = f" (from {', '.join(map(repr, own))})" if own else ""
         word = "column" if len(names) == 1 else "columns"
         return f"{word} {', '.join(map(repr, names))}{seen}"
 
-    def _count(self, where: pl.Expr) -> int:
+    def count(self, where: pl.Expr) -> int:
+        """How many rows meet a condition."""
         return int(self.frame.select(where.sum()).item())
 
-    def _rows(self, where: pl.Expr, names: list[str] | tuple[str, ...]) -> str:
+    def rows(self, where: pl.Expr, names: Sequence[str]) -> str:
         """``first rows (from 0): row 3 (datum_id=7, score=nan); ...``"""
         shown = [name for name in _CONTEXT if name in self.frame.columns and name not in names]
         found = (
@@ -251,14 +254,15 @@ class _Check:
         )
         rows = [
             f"row {row.pop('__row')} ("
-            + ", ".join(f"{'length' if key == LENGTH else key}={value!r}"
+            + ", ".join(f"{self.shape.helpers.get(key, key)}={value!r}"
                         for key, value in row.items())
             + ")"
             for row in found.iter_rows(named=True)
         ]  # fmt: skip
         return f"first ({self.counted} count from 0): {'; '.join(rows)}"
 
-    def _add(self, column: str, count: int, message: str) -> None:
+    def add(self, column: str, count: int | None, message: str) -> None:
+        """Report a problem."""
         self.problems.append(Problem(self.side, column, message, count))
 
 
@@ -266,15 +270,24 @@ def _finite(total: float | None) -> bool:
     return total is None or total - total == 0
 
 
-def finish(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Checked columns in their last dtype: flags become Boolean, helpers go."""
-    flags = [
-        pl.col(column.name).cast(pl.Boolean)
-        for column in table.columns
-        if column.kind == "flag"
-        and column.name in frame.columns
-        and frame.schema[column.name] != pl.Boolean
-    ]
-    if flags:
-        frame = frame.with_columns(flags)
-    return frame.drop(LENGTH) if LENGTH in frame.columns else frame
+def not_whole(values: pl.Expr) -> pl.Expr:
+    """Whether a number has a fraction, or is beyond 64-bit integers."""
+    return (values != values.floor()) | (values.abs() >= _INT64_END)
+
+
+def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
+    """Checked columns in their last dtype: flags Boolean, whole numbers Int64; helpers go."""
+    last: list[pl.Expr] = []
+    for column in table.columns:
+        dtype = frame.schema.get(column.name)
+        if dtype is None:
+            continue
+        if column.kind == "flag" and dtype != pl.Boolean:
+            last.append(pl.col(column.name).cast(pl.Boolean))
+        if column.kind == "label" and dtype.is_float():
+            last.append(pl.col(column.name).cast(pl.Int64))
+        if column.kind == "label" and isinstance(dtype, pl.List) and dtype.inner.is_float():
+            last.append(pl.col(column.name).cast(pl.List(pl.Int64)))
+    if last:
+        frame = frame.with_columns(last)
+    return frame.drop(name for name in shape.helpers if name in frame.columns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from evalengine.schemas.tables import Column
@@ -10,12 +12,14 @@ _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
 DEFAULTS: dict[str, pl.DataType] = {
     "id": pl.String(),
+    "label": pl.String(),
     "text": pl.String(),
     "number": pl.Float64(),
     "flag": pl.Boolean(),
 }
 _WORDS = {
     "id": "integers or strings",
+    "label": "integers, strings or booleans, or lists of those",
     "text": "strings",
     "number": "numbers",
     "flag": "booleans, or 0 and 1",
@@ -23,6 +27,7 @@ _WORDS = {
 }
 _WAY_OUT = {
     "id": "Cast it, e.g. to Int64 or String, before scoring.",
+    "label": "Cast it, e.g. to Int64, String or Boolean, before scoring.",
     "text": "Cast it to String before scoring.",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
@@ -34,21 +39,35 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     """The dtype a column is brought to, or None if it cannot hold such values.
 
     An all-null column (dtype Null) is accepted for every kind: whether nulls may stand there is
-    a question of values. Flags keep numbers until their values are checked.
+    a question of values. Flags and labels keep numbers until their values are checked.
     """
     if dtype == pl.Null:
         return DEFAULTS[column.kind]
     if column.kind == "id":
         return _id(dtype)
+    if column.kind == "label":
+        return _label(dtype)
     if column.kind == "text":
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
     if column.kind == "number":
         if not dtype.is_numeric():
             return None
-        return pl.Float32() if column.name == "score" and dtype == pl.Float32 else pl.Float64()
+        return pl.Float32() if column.single and dtype == pl.Float32 else pl.Float64()
     if column.kind == "flag":
         return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
     return None
+
+
+def _label(dtype: pl.DataType) -> pl.DataType | None:
+    if isinstance(dtype, (pl.List, pl.Array)):
+        inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+        if isinstance(dtype, pl.Array) and len(dtype.shape) > 1:
+            return None
+        if inner.is_nested():
+            return None
+        found = pl.String() if inner == pl.Null else _label(inner)
+        return pl.List(found) if found is not None else None
+    return dtype if dtype == pl.Boolean or dtype.is_float() else _id(dtype)
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:
@@ -65,14 +84,40 @@ def cast(expr: pl.Expr, dtype: pl.DataType, target: pl.DataType) -> pl.Expr:
 
 
 def kind_of(dtype: pl.DataType) -> str:
-    """``integers`` or ``strings``, for sentences about ids and labels."""
-    return "strings" if dtype == pl.String else "integers"
+    """``integers``, ``strings`` or ``booleans``, for sentences about ids and labels."""
+    dtype = inner_of(dtype)
+    return {pl.String: "strings", pl.Boolean: "booleans"}.get(dtype.base_type(), "integers")
+
+
+def inner_of(dtype: pl.DataType) -> pl.DataType:
+    """What a list holds; any other dtype itself."""
+    if not isinstance(dtype, pl.List):
+        return dtype
+    return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+
+
+def common(found: Sequence[pl.DataType]) -> pl.DataType:
+    """The one dtype for ids or labels of several: strings, booleans alone, or integers."""
+    if any(dtype == pl.String for dtype in found):
+        return pl.String()
+    if found and all(dtype == pl.Boolean for dtype in found):
+        return pl.Boolean()
+    return pl.UInt64() if any(dtype == pl.UInt64 for dtype in found) else pl.Int64()
+
+
+def like(dtype: pl.DataType, target: pl.DataType) -> pl.DataType:
+    """The target dtype, in a list where the dtype is a list."""
+    return pl.List(target) if isinstance(dtype, pl.List) else target
 
 
 def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     """The sentence about a column whose dtype cannot serve."""
     seen = f" (from {original!r})" if original != column.name else ""
     advice = _WAY_OUT[column.kind]
+    if column.single and dtype == pl.Boolean:
+        advice = "True and false are no scores; predicted labels need none."
+    if column.single and dtype.is_nested():
+        advice = "Give each label a column of its own and name these in score_columns=."
     if column.kind == "id" and dtype.is_float():
         advice = (
             "Ids and labels stay as they are, so that 1.0 never meets 1 by accident: cast it to"
@@ -87,13 +132,13 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
 def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
     """UInt64 ids that fit become Int64, so that both sides meet in one dtype."""
     small = [
-        series.cast(pl.Int64)
+        series.cast(like(series.dtype, pl.Int64()))
         for series in frame.iter_columns()
-        if series.dtype == pl.UInt64 and _fits(series)
+        if inner_of(series.dtype) == pl.UInt64 and _fits(series)
     ]
     return frame.with_columns(small) if small else frame
 
 
 def _fits(series: pl.Series) -> bool:
-    top = series.max()
+    top = series.list.max().max() if isinstance(series.dtype, pl.List) else series.max()
     return top is None or (isinstance(top, int) and top < 2**63)

@@ -92,6 +92,7 @@ class Finder:
         """What there is instead of a missing column, and how to name one for it."""
         free = [name for name in self.schema if name not in self.used]
         near = nearest((column.name, *column.aliases), free)
+        near = near or [name for name in free if name.casefold() in column.kin]
         there = ", ".join(self.schema) or "none"
         if len(there) > 400:
             there = there[:400] + ", ..."

@@ -10,56 +10,88 @@ import polars as pl
 
 from evalengine.readers.explain import explain
 from evalengine.readers.source import Source
-from evalengine.readers.tables import READ_FAILURES, open_source, schema_of
-from evalengine.schemas import tables
+from evalengine.readers.tables import READ_FAILURES
+from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, Table
+from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 
-from . import dtypes, meeting
+from . import dtypes, meeting, wide
 from .checks import check_side, finish
+from .contracts import contract
 from .distinct import distinct
-from .lists import open_datums, open_labels
+from .infer import infer_task
 from .names import Naming, check_columns, point_out_swap, recognise
+from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
-from .slices import SlicePlan, build_slices, plan_slices
+from .repeats import rows_repeat
+from .shapes import SHAPES
+from .slices import SlicePlan, build_slices, plan_slices, slices_by_row
 from .where import Condition, filtered, keep_datums, plan_where
 from .where import Table as Named
 
-ROLES = (PREDICTIONS, GROUND_TRUTHS, DATUMS, LABELS)
+SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 
 
 class Frames(msgspec.Struct, kw_only=True):
-    """Both sides, checked: canonical columns, canonical dtypes, nothing null that may not be.
+    """All tables, checked: canonical columns, canonical dtypes, nothing null that may not be.
 
     Attributes:
-        predictions: columns of the contract that are there. ``label_key`` is absent where every
-            row has the key ``label``.
-        ground_truths: the same; flags are Boolean.
+        sides: role to the columns of the contract that are there: predictions and ground truths,
+            or one table with both. ``label_key`` is absent where every row has the key ``label``;
+            flags are Boolean; columns of ``score_columns`` are called ``score:`` and the label.
+        score_labels: labels of those columns, in their order; None without ``score_columns``.
         datums: all datums, where a table of them was given or came along.
         labels: declared labels, where a table of them was given or came along.
-        slices: datum_id and one String column per entry of ``by``; None without ``by``.
+        slices: with ``by_row`` a row for each row of the table, one column per entry of ``by`` in
+            its own dtype (crossed ones String) and no datum_id; else datum_id and one String
+            column per entry of ``by``, a row for each datum. None without ``by``.
+        by_row: whether each row of the one table is a datum of its own.
+        same_order: whether both sides have the same datum ids row by row.
         label_map: side to label_key, label_value, new_label_key, new_label_value, a row for every
-            distinct label; the frames keep the old labels. None without a label map, and where
-            it brought integers and strings together: then the frames have the new labels.
-        datum_ids: side to its distinct datum ids, ascending.
-        label_pairs: side to its distinct labels (label_key, label_value), as in the frames.
-        recognised: side to own name and canonical name, where they differ.
+            distinct label; the frames keep the old labels. In one table ``actual`` is the side of
+            the ground truths, ``predicted`` and score labels that of the predictions. None
+            without a label map, and where it brought integers and strings together: then the
+            frames have the new labels.
+        recognised: role to own name and canonical name, where they differ.
         notes: what the user should know.
-        sources: side to where it came from.
+        sources: role to where it came from.
     """
 
-    predictions: pl.DataFrame
-    ground_truths: pl.DataFrame
+    sides: dict[str, pl.DataFrame]
+    score_labels: pl.Series | None = None
     datums: pl.DataFrame | None = None
     labels: pl.DataFrame | None = None
     slices: pl.DataFrame | None = None
+    by_row: bool = False
+    same_order: bool = False
     label_map: dict[str, pl.DataFrame] | None = None
-    datum_ids: dict[str, pl.Series] = msgspec.field(default_factory=dict)
-    label_pairs: dict[str, pl.DataFrame] = msgspec.field(default_factory=dict)
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def predictions(self) -> pl.DataFrame:
+        """The predictions, where they are a table of their own."""
+        return self.sides[PREDICTIONS]
+
+    @predictions.setter
+    def predictions(self, frame: pl.DataFrame) -> None:
+        self.sides[PREDICTIONS] = frame
+
+    @property
+    def ground_truths(self) -> pl.DataFrame:
+        """The ground truths, where they are a table of their own."""
+        return self.sides[GROUND_TRUTHS]
+
+    @ground_truths.setter
+    def ground_truths(self, frame: pl.DataFrame) -> None:
+        self.sides[GROUND_TRUTHS] = frame
+
+    @property
+    def table(self) -> pl.DataFrame | None:
+        """The one table that holds both sides, if that was given."""
+        return self.sides.get(TABLE)
 
 
 class _Side(msgspec.Struct):
@@ -73,24 +105,26 @@ class _Side(msgspec.Struct):
 
 def load_frames(
     predictions: Any,
-    ground_truths: Any,
+    ground_truths: Any = None,
     *,
     datums: Any = None,
     labels: Any = None,
     options: Options | None = None,
     storage_options: dict[str, str] | None = None,
-    task: str = "detection",
+    task: str | None = None,
 ) -> Frames:
     """Read, recognise, filter and check all tables of a run.
 
     Args:
-        predictions: path, glob, list of paths, or table.
+        predictions: path, glob, list of paths, or table; of both sides if it is the only one.
         ground_truths: the same; a COCO ground-truth file brings datums and labels along.
         datums: table or list of all datum ids.
         labels: table or list of declared labels.
-        options: columns, box_format, where, by and label_map are used here.
+        options: columns, box_format, where, by, label_map, score_columns and multilabel are used
+            here.
         storage_options: for remote paths, as Polars takes them.
-        task: whose contract holds, unless the options say so.
+        task: whose contract holds, unless the options say so; follows from the columns if
+            neither does.
 
     Raises:
         ReadError: a file that is missing or cannot be read.
@@ -98,11 +132,24 @@ def load_frames(
         OptionError: names in the options that do not exist.
     """
     options = options or Options()
-    sides = _open(predictions, ground_truths, datums, labels, options, storage_options, task)
+    inputs = open_inputs(
+        predictions,
+        ground_truths,
+        datums=datums,
+        labels=labels,
+        options=options,
+        storage_options=storage_options,
+    )
+    return checked_frames(inputs, options.task or task or infer_task(inputs, options), options)
+
+
+def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
+    """Read, recognise, filter and check tables that are open; see :func:`load_frames`."""
+    sides = _recognised(inputs, task, options)
     sources = {role: side.source.description for role, side in sides.items()}
     plan = plan_slices(options.by, {role: (s.schema, s.naming) for role, s in sides.items()})
-    named = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
-    where = plan_where(options.where, named, plan.pieces)
+    tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
+    where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
     problems: list[Problem] = []
@@ -111,70 +158,118 @@ def load_frames(
         problems += found
         notes += told
     refuse(problems, sources)
-    notes += _kinds(sides, frames)
+    text = {role: side.source.text for role, side in sides.items()}
+    notes += meeting.same_kind(frames, ("datum_id",), text)
+    meeting.check_kinds(frames, ("datum_id",))
+    notes += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
+    _add_score_labels(sides, frames)
     notes += keep_datums(frames, where, before)
-    ids = {role: distinct(frame["datum_id"]) for role, frame in frames.items() if role != LABELS}
-    meeting.check_meet(ids)
-    notes += meeting.datum_notes(ids)
-    pairs, mapping, told = hold_labels(frames, options.label_map)
+    by_row, same_order = _by_row(frames), _same_order(frames)
+    ids: dict[str, pl.Series] = {}
+    if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
+        ids = _ids(frames, same_order=same_order)
+        meeting.check_meet(ids)
+        notes += meeting.datum_notes(ids)
+    mapping, told = hold_labels(frames, options.label_map)
     notes += told
-    slices, told = build_slices(plan, frames, ids)
+    if by_row:
+        slices, told = slices_by_row(plan, frames)
+    else:
+        slices, told = build_slices(plan, frames, ids)
+    score_labels = None
+    for role, side in sides.items():
+        if side.naming.wide:
+            score_labels = frames.pop(meeting.SCORES)["label_value"].alias("score_labels")
+            own = [column.name for column in side.naming.wide]
+            frames[role] = wide.renamed(frames[role], own, score_labels)
+            final = dict(zip(own, (f"{wide.PREFIX}{label}" for label in score_labels), strict=True))
+            named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
+            side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
     return Frames(
-        predictions=plan.without(PREDICTIONS, frames[PREDICTIONS]),
-        ground_truths=plan.without(GROUND_TRUTHS, frames[GROUND_TRUTHS]),
+        sides={role: plan.without(role, frames[role]) for role in SIDES if role in frames},
+        score_labels=score_labels,
         datums=plan.without(DATUMS, frames[DATUMS]) if DATUMS in frames else None,
         labels=frames.get(LABELS),
         slices=slices,
+        by_row=by_row,
+        same_order=same_order,
         label_map=mapping,
-        datum_ids=ids,
-        label_pairs=pairs,
         recognised={role: side.naming.recognised for role, side in sides.items()},
         notes=notes + told,
         sources=sources,
     )
 
 
-def _open(
-    predictions: Any,
-    ground_truths: Any,
-    datums: Any,
-    labels: Any,
-    options: Options,
-    storage_options: dict[str, str] | None,
-    task: str,
-) -> dict[str, _Side]:
-    """Open every table that is there and recognise its columns."""
-    task = options.task or task
-    sources: dict[str, Source] = {}
-    for role, thing in ((PREDICTIONS, predictions), (GROUND_TRUTHS, ground_truths)):
-        sources[role] = open_source(
-            thing, storage_options=storage_options, box_format=options.box_format
+def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]:
+    """The columns of every table, held against its contract."""
+    contracts = {role: contract(task, role, options) for role in inputs.sources}
+    schemas = inputs.schemas
+    check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
+    if options.score_columns is not None and not any(t.wide for t in contracts.values()):
+        raise InputError(f"score_columns: {task} has none; leave the option out.")
+    namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
+    point_out_swap(namings, schemas, contracts)
+    if TABLE in namings and DATUMS in namings and "datum_id" not in namings[TABLE].exprs:
+        raise InputError(
+            "datums: the table has no datum_id that they could be found by. Give it one, or say"
+            ' which column it is: columns={"mine": "datum_id"}.'
         )
-    truths = sources[GROUND_TRUTHS]
-    for role, given, along, opener in (
-        (DATUMS, datums, truths.datums, open_datums),
-        (LABELS, labels, truths.labels, open_labels),
-    ):
-        if given is not None:
-            sources[role] = opener(given, storage_options)
-        elif along is not None:
-            sources[role] = Source(along.lazy(), truths.description, truths.format)
-    contracts = {role: tables.table_for(task, role) for role in sources}
-    schemas = {role: schema_of(source) for role, source in sources.items()}
-    check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in sources})
-    namings = {role: _naming(schemas[role], contracts[role], options) for role in sources}
-    point_out_swap(namings, schemas)
-    return {
-        role: _Side(source, contracts[role], schemas[role], namings[role])
-        for role, source in sources.items()
-    }
+    sides = {}
+    for role, table in contracts.items():
+        whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
+        sides[role] = _Side(inputs.sources[role], whole, schemas[role], namings[role])
+    return sides
 
 
 def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:
     """A side without any column is an empty side; it has nothing to recognise."""
     if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
         return Naming({}, {}, [], [])
-    return recognise(schema, table, options.columns, options.box_format)
+    return recognise(schema, table, options.columns, options.box_format, options.score_columns)
+
+
+def _add_score_labels(sides: dict[str, _Side], frames: dict[str, pl.DataFrame]) -> None:
+    """Labels of score columns as a table beside the others, in the dtype of the true ones."""
+    for role, side in sides.items():
+        if side.naming.wide:
+            truths, name = (role, "actual") if role == TABLE else (GROUND_TRUTHS, "label_value")
+            values = frames[truths][name]
+            filled = len(values) > 0
+            dtype = dtypes.inner_of(values.dtype) if filled else None
+            known = distinct(values) if filled and not values.dtype.is_nested() else values.clear()
+            labels = wide.label_series(side.naming.labels, dtype, known)
+            frames[meeting.SCORES] = labels.to_frame()
+            meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+            return
+
+
+def _by_row(frames: dict[str, pl.DataFrame]) -> bool:
+    """Whether each row of one table is a datum; a key column may make several rows one."""
+    if TABLE not in frames:
+        return False
+    table = frames[TABLE]
+    keyed = "label_key" in table.columns and "datum_id" in table.columns
+    return not (keyed and rows_repeat(table, ["datum_id"]))
+
+
+def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
+    """Whether both sides have the same datum ids row by row, so that nothing need be joined."""
+    if TABLE in frames:
+        return False
+    ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
+    return len(ours) == len(theirs) and ours.equals(theirs)
+
+
+def _ids(frames: dict[str, pl.DataFrame], *, same_order: bool) -> dict[str, pl.Series]:
+    """Every table's distinct datum ids, ascending."""
+    ids = {
+        role: distinct(frame["datum_id"])
+        for role, frame in frames.items()
+        if "datum_id" in frame.columns and not (same_order and role == PREDICTIONS)
+    }
+    if same_order:
+        ids[PREDICTIONS] = ids[GROUND_TRUTHS]
+    return ids
 
 
 def _collect(
@@ -197,7 +292,7 @@ def _collect(
                 query.collect()
             except READ_FAILURES as alone:
                 raise explain(sides[role].source, alone) from alone
-        raise explain(sides[PREDICTIONS].source, error) from error
+        raise explain(next(iter(sides.values())).source, error) from error
     frames = {role: frame for (role, what), frame in found.items() if what == "rows"}
     before = {role: frame.item() for (role, what), frame in found.items() if what == "count"}
     return frames, before
@@ -213,14 +308,15 @@ def _checked(
         for problem in side.naming.problems
         if not (empty and _has(side.schema, side.naming, problem.column))
     ]
-    found, notes = check_side(frame, side.table, side.naming.recognised, filtered=filtered)
+    shape = SHAPES[side.table.shape]
+    found, notes = check_side(frame, side.table, shape, side.naming.recognised, filtered=filtered)
     problems += found
     notes = [*side.naming.notes, *notes]
     if problems:
         return problems, notes, frame
     if frame.height == 0:
         return [], notes, _without_rows(frame, side.table)
-    return [], notes, finish(dtypes.fit_integers(frame), side.table)
+    return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
 
 
 def _rows(side: _Side) -> int:
@@ -246,11 +342,3 @@ def _without_rows(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         flag = kinds[name].kind == "flag"
         schema[name] = default if flag or name not in frame.columns else frame.schema[name]
     return pl.DataFrame(schema={**schema, **extra})
-
-
-def _kinds(sides: dict[str, _Side], frames: dict[str, pl.DataFrame]) -> list[Note]:
-    """Datum ids of all tables in one dtype; labels may differ until the label map is applied."""
-    text = {role: side.source.text for role, side in sides.items()}
-    notes = meeting.same_kind(frames, "datum_id", text)
-    meeting.check_kinds(frames, "datum_id")
-    return notes + meeting.same_kind(frames, "label_value", text)

@@ -70,7 +70,7 @@ def _entries(label_map: Any) -> list[Entry] | None:
     if isinstance(label_map, str):
         return [_from_text(label_map)] if "=" in label_map else None
     if isinstance(label_map, Mapping):
-        return [(*_label(old), *_label(new)) for old, new in label_map.items()]
+        return [(*_label(old, truth=True), *_label(new)) for old, new in label_map.items()]
     if isinstance(label_map, Sequence):
         return [_from_item(item) for item in label_map]
     return None
@@ -80,7 +80,7 @@ def _from_item(item: Any) -> Entry:
     if isinstance(item, str):
         return _from_text(item)
     if isinstance(item, Sequence) and len(item) == 2:
-        return (*_label(item[0]), *_label(item[1]))
+        return (*_label(item[0], truth=True), *_label(item[1]))
     raise OptionError(f"label_map: {item!r} is no pair of labels. {_WAYS}")
 
 
@@ -96,13 +96,17 @@ def _keyed(text: str) -> tuple[str | None, str]:
     return (key, value) if separator else (None, text)
 
 
-def _label(label: Any) -> tuple[str | None, Any]:
-    """A value, or a (key, value) pair."""
+def _label(label: Any, *, truth: bool = False) -> tuple[str | None, Any]:
+    """A value, or a (key, value) pair; with ``truth`` true and false count as 1 and 0."""
+    value = label
     if isinstance(label, (list, tuple)):
-        if len(label) == 2 and isinstance(label[0], str) and _plain(label[1]):
-            return label[0], label[1]
-    elif _plain(label):
-        return None, label
+        key, value = (label[0], label[1]) if len(label) == 2 else (None, None)
+        if isinstance(key, str) and _plain(value):
+            return key, value
+    elif truth and isinstance(value, bool):
+        return None, int(value)
+    elif _plain(value):
+        return None, value
     raise OptionError(f"label_map: {label!r} is neither a value nor a (key, value) pair. {_WAYS}")
 
 

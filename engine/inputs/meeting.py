@@ -2,81 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.tables import DATUMS, DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS
+from evalengine.schemas.tables import (
+    DATUMS,
+    DEFAULT_LABEL_KEY,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    TABLE,
+)
 
 from . import dtypes
 from .distinct import distinct, only_in
 from .problems import Note, count_of, listing
 
+LABEL_COLUMNS = ("label_value", "actual", "predicted")
+SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
+SCORES = "score_columns"
+"""Beside the tables: the labels of score columns, as a table of their own."""
 
-def same_kind(frames: dict[str, pl.DataFrame], column: str, text: Mapping[str, bool]) -> list[Note]:
-    """Bring one id column of all tables to one dtype, in place.
+Place = tuple[str, str]
+"""A role and one of its columns."""
 
-    A side without rows follows the others. A CSV file has no types of its own: integers in it
-    become strings where the other side holds strings.
+
+def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Place]:
+    """Where columns of these names stand, table by table."""
+    return [(role, name) for role, frame in frames.items() for name in names if name in frame]
+
+
+def same_kind(
+    frames: dict[str, pl.DataFrame], names: Sequence[str], text: Mapping[str, bool]
+) -> list[Note]:
+    """Bring columns that are to meet to one dtype over all tables, in place.
+
+    A side without rows follows the others; booleans become 0 and 1 beside integers. A CSV file
+    has no types of its own: integers in it become strings where another column holds strings.
 
     Args:
         frames: side to frame; changed in place.
-        column: ``datum_id``, ``label_value`` or ``annotation_id``.
+        names: ``datum_id``, or the columns that hold labels.
         text: side to whether its ids come from text without types.
 
     Returns:
         What was brought to strings.
     """
-    present = {side: frame for side, frame in frames.items() if column in frame.columns}
-    filled = {side: frame.schema[column] for side, frame in present.items() if frame.height}
+    present = places(frames, names)
+    found = {place: dtypes.inner_of(frames[place[0]].schema[place[1]]) for place in present}
+    filled = {place: dtype for place, dtype in found.items() if _filled(frames, place)} or found
     notes: list[Note] = []
-    if not filled:
-        filled = {side: frame.schema[column] for side, frame in present.items()}
-    kinds = {dtypes.kind_of(dtype) for dtype in filled.values()}
-    if len(kinds) > 1:
-        for side, dtype in filled.items():
-            if dtype != pl.String and text.get(side):
-                frames[side] = frames[side].with_columns(pl.col(column).cast(pl.String))
-                filled[side] = pl.String()
+    if len(_kinds(filled)) > 1 and "strings" in _kinds(filled):
+        for (role, name), dtype in filled.items():
+            if dtypes.kind_of(dtype) == "integers" and text.get(role):
+                _cast(frames, role, name, pl.String())
+                filled[role, name] = pl.String()
                 notes.append(
-                    Note("ids_from_text", f"{side}: {column} read from CSV as strings, since the"
-                         " other side holds strings.")
+                    Note("ids_from_text", f"{role}: {name} read from CSV as strings, since the"
+                         f" other {'column' if role == TABLE else 'side'} holds strings.")
                 )  # fmt: skip
-    if len({dtypes.kind_of(dtype) for dtype in filled.values()}) > 1:
+    if "strings" in _kinds(filled) and len(_kinds(filled)) > 1:
         return notes
-    target = _common(list(filled.values()))
-    for side in present:
-        if frames[side].schema[column] != target:
-            frames[side] = frames[side].with_columns(pl.col(column).cast(target, strict=False))
+    target = dtypes.common(list(filled.values()))
+    for role, name in present:
+        if dtypes.inner_of(frames[role].schema[name]) != target:
+            _cast(frames, role, name, target)
     return notes
 
 
-def _common(found: list[pl.DataType]) -> pl.DataType:
-    if any(dtype == pl.String for dtype in found):
-        return pl.String()
-    return pl.UInt64() if any(dtype == pl.UInt64 for dtype in found) else pl.Int64()
+def _kinds(found: Mapping[Place, pl.DataType]) -> set[str]:
+    return {dtypes.kind_of(dtype) for dtype in found.values()}
 
 
-def check_kinds(frames: Mapping[str, pl.DataFrame], column: str) -> None:
+def _filled(frames: Mapping[str, pl.DataFrame], place: Place) -> bool:
+    """Whether any value stands there."""
+    values = frames[place[0]][place[1]]
+    if isinstance(values.dtype, pl.List):
+        return bool(values.list.len().sum())
+    return len(values) > 0
+
+
+def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.DataType) -> None:
+    old = frames[role][name]
+    wanted = dtypes.like(old.dtype, target)
+    if _filled(frames, (role, name)):
+        new = old.cast(wanted, strict=False)
+    else:
+        # Empty ones have no values to convert, whatever dtype they have.
+        new = pl.Series(name, [None if v is None else [] for v in old], dtype=wanted)
+    frames[role] = frames[role].with_columns(new)
+
+
+def check_kinds(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> None:
     """Refuse integers on one side and strings on another.
 
     Raises:
         InputError: saying which side holds what, with three samples of each.
     """
-    kinds = {
-        side: dtypes.kind_of(frame.schema[column])
-        for side, frame in frames.items()
-        if column in frame.columns and frame.height
+    values = {
+        place: frames[place[0]][place[1]]
+        for place in places(frames, names)
+        if _filled(frames, place)
     }
+    kinds = {place: dtypes.kind_of(series.dtype) for place, series in values.items()}
     if len(set(kinds.values())) > 1:
         shown = "; ".join(
-            f"{side} {kind} ({_samples(frames[side][column])})" for side, kind in kinds.items()
+            f"{name if role == TABLE else role} {kinds[role, name]} ({_samples(series)})"
+            for (role, name), series in values.items()
         )
+        lost = next(place for place, kind in kinds.items() if kind != "strings")
+        subject = lost[1] if lost[0] != TABLE else "labels"
         raise InputError(
-            f"{column}: {shown}: they can never be equal. Bring both to one type, e.g. cast the"
-            f" integers to strings: pl.col({column!r}).cast(pl.String)."
+            f"{subject}: {shown}: they can never be equal. Bring both to one type, e.g. cast the"
+            f" {kinds[lost]} to strings: pl.col({lost[1]!r}).cast(pl.String)."
         )
 
 
@@ -89,6 +130,8 @@ def check_meet(ids: Mapping[str, pl.Series]) -> None:
     Raises:
         InputError: with three samples of each side.
     """
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
+        return
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     if DATUMS in ids and not any(len(only_in(side, ids[DATUMS])) for side in (ours, theirs)):
         return
@@ -119,22 +162,29 @@ def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
 
 
 def _samples(values: pl.Series) -> str:
+    if isinstance(values.dtype, pl.List):
+        values = values.head(100).explode(empty_as_null=False, keep_nulls=False)
     return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
 
 
 def datum_notes(ids: Mapping[str, pl.Series]) -> list[Note]:
     """Datums that one side lacks; they count, and are worth telling."""
-    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     notes = []
     everything = ids.get(DATUMS)
+    sides = [role for role in (PREDICTIONS, GROUND_TRUTHS, TABLE) if role in ids]
     if everything is not None:
-        for side in (PREDICTIONS, GROUND_TRUTHS):
+        for side in sides:
             extra = only_in(ids[side], everything)
             notes += _note(
                 "datums_not_listed",
                 extra,
                 f"of the {side.replace('_', ' ')} not listed in the datums table",
             )
+    if sides == [TABLE]:
+        if everything is not None:
+            notes += _note("datums_without_rows", only_in(everything, ids[TABLE]), "without rows")
+        return notes
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     known = everything if everything is not None else theirs
     notes += _note("datums_without_predictions", only_in(known, ours), "without predictions")
     known = everything if everything is not None else ours
@@ -150,19 +200,48 @@ def _note(kind: str, found: pl.Series, what: str) -> list[Note]:
     return [Note(kind, f"{count_of(n, 'datum', 'datums')} {what}: {some}.", n)]
 
 
-def label_pairs(frame: pl.DataFrame) -> pl.DataFrame:
-    """The distinct (label_key, label_value) of a side, ordered; key ``label`` where it has none."""
-    if "label_key" not in frame.columns:
-        values = distinct(frame["label_value"])
-        return pl.DataFrame(
-            {
-                "label_key": pl.Series([DEFAULT_LABEL_KEY], dtype=pl.String).new_from_index(
-                    0, len(values)
-                ),
-                "label_value": values,
-            }
+def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:
+    """The distinct (label_key, label_value) of a side, ordered; key ``label`` where it has none.
+
+    Args:
+        frame: its rows.
+        column: the labels; lists count by what they hold.
+    """
+    keys = distinct(frame["label_key"]) if "label_key" in frame.columns else [DEFAULT_LABEL_KEY]
+    nested = isinstance(frame.schema[column], pl.List)
+    if len(keys) > 1:
+        pairs = frame.select("label_key", pl.col(column).alias("label_value"))
+        if nested:
+            pairs = pairs.unique().explode("label_value", empty_as_null=False, keep_nulls=False)
+        return pairs.unique().sort("label_key", "label_value")
+    values = frame[column]
+    if nested:
+        values = values.explode(empty_as_null=False, keep_nulls=False)
+    values = distinct(values).alias("label_value")
+    key = pl.Series("label_key", keys if len(keys) else [DEFAULT_LABEL_KEY], dtype=pl.String)
+    return pl.DataFrame({"label_key": key.new_from_index(0, len(values)), "label_value": values})
+
+
+def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The distinct labels of both sides and of the declared ones.
+
+    Of one table ``actual`` is the side of the ground truths, ``predicted`` that of the
+    predictions; score columns are predictions too. A side that no column holds is left out.
+    """
+    pairs = {}
+    for role, frame in frames.items():
+        for name, side in ((name, SIDE_OF.get(name, role)) for name in LABEL_COLUMNS):
+            if name in frame.columns and role not in (DATUMS, SCORES):
+                pairs[side] = label_pairs(frame, name)
+    if SCORES in frames:
+        home = frames[TABLE] if TABLE in frames else frames[PREDICTIONS]
+        keys = home["label_key"] if "label_key" in home.columns else [DEFAULT_LABEL_KEY]
+        crossed = pl.DataFrame({"label_key": pl.Series(keys, dtype=pl.String).unique()}).join(
+            frames[SCORES], how="cross"
         )
-    return frame.select("label_key", "label_value").unique().sort("label_key", "label_value")
+        both = [pairs[PREDICTIONS], crossed] if PREDICTIONS in pairs else [crossed]
+        pairs[PREDICTIONS] = pl.concat(both).unique().sort("label_key", "label_value")
+    return pairs
 
 
 def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) -> list[Note]:
@@ -175,9 +254,9 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     Raises:
         InputError: label keys on one side only, so that nothing can meet.
     """
-    ours, theirs = pairs[PREDICTIONS], pairs[GROUND_TRUTHS]
-    if not (ours.height and theirs.height):
+    if not all(side in pairs and pairs[side].height for side in (PREDICTIONS, GROUND_TRUTHS)):
         return _undeclared(pairs)
+    ours, theirs = pairs[PREDICTIONS], pairs[GROUND_TRUTHS]
     keys = {side: set(frame["label_key"].unique()) for side, frame in pairs.items()}
     common = keys[PREDICTIONS] & keys[GROUND_TRUTHS]
     notes: list[Note] = []
@@ -202,7 +281,8 @@ def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     """Labels that a table of labels does not list."""
     if LABELS not in pairs or not pairs[LABELS].height:
         return []
-    used = pl.concat([pairs[PREDICTIONS], pairs[GROUND_TRUTHS]]).unique(maintain_order=True)
+    sides = [pairs[side] for side in (PREDICTIONS, GROUND_TRUTHS) if side in pairs]
+    used = pl.concat(sides).unique(maintain_order=True)
     lone = used.join(
         pairs[LABELS], on=["label_key", "label_value"], how="anti", maintain_order="left"
     )

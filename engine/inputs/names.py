@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import polars as pl
 
-from evalengine.schemas import tables
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
-from evalengine.schemas.tables import Table
+from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, Column, Table
 
 from . import dtypes
-from .boxes import CORNER_NAMES, find_boxes
 from .finding import Finder
 from .problems import Note, Problem, as_python
-
-_BOX_COLUMNS = (*CORNER_NAMES, "box_width", "box_height", "bbox")
+from .shapes import SHAPES
+from .wide import find_wide
 
 
 class Naming(msgspec.Struct):
@@ -27,12 +26,16 @@ class Naming(msgspec.Struct):
         recognised: own name to canonical name, for those that differ.
         problems: what is missing, ambiguous or of the wrong type.
         notes: what was left unused.
+        wide: contracts of score columns, where each label has one.
+        labels: the labels of those columns as given, or the columns' own names.
     """
 
     exprs: dict[str, pl.Expr]
     recognised: dict[str, str]
     problems: list[Problem]
     notes: list[Note]
+    wide: tuple[Column, ...] = ()
+    labels: tuple[Any, ...] = ()
 
 
 def check_columns(
@@ -77,6 +80,7 @@ def recognise(
     table: Table,
     columns: Mapping[str, str] | None = None,
     box_format: str | None = None,
+    score_columns: Any = None,
 ) -> Naming:
     """Recognise a table's columns: exact names, then ``columns=``, then aliases.
 
@@ -85,6 +89,7 @@ def recognise(
         table: the contract.
         columns: what the user said, own name to canonical name; wins over everything.
         box_format: what a list column of boxes holds.
+        score_columns: columns that hold one label's score each, where the contract allows it.
     """
     contract = {column.name: column for column in table.columns}
     said = {
@@ -93,15 +98,16 @@ def recognise(
         if mine in schema and target in contract
     }
     find = Finder(schema, table.side, said)
-    has_boxes = all(name in contract for name in CORNER_NAMES)
-    plain = [column for column in table.columns if not (has_boxes and column.name in _BOX_COLUMNS)]
+    shape = SHAPES[table.shape]
+    wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
+    plain = [column for column in table.columns if column.name not in shape.together]
     found: dict[str, str] = {}
     for column in plain:
         name = find.exact(column.name)
         if name is not None:
             found[column.name] = name
-    # Boxes first, so that an alias of something else never takes one of their columns.
-    boxes = find_boxes(find, box_format) if has_boxes else None
+    # The shape first, so that an alias of something else never takes one of its columns.
+    boxes = shape.find(find, box_format) if shape.find is not None else None
     for column in plain:
         if column.name not in found:
             name = find.by_alias(column)
@@ -109,8 +115,12 @@ def recognise(
                 found[column.name] = name
             elif column in table.required:
                 find.missing(column)
+    if table.any_of and not any(name in found for name in table.any_of):
+        find.problems.append(_none_of(find, table))
+    found |= {name: own for name, (_, own, _) in wide.items()}
+    columns_of_wide = tuple(column for column, _, _ in wide.values())
     exprs: dict[str, pl.Expr] = {}
-    for column in plain:
+    for column in (*plain, *columns_of_wide):
         if column.name not in found:
             continue
         mine = found[column.name]
@@ -126,17 +136,59 @@ def recognise(
         recognised |= boxes.recognised
     order = [*contract, *(name for name in exprs if name not in contract)]
     exprs = {name: exprs[name].alias(name) for name in order if name in exprs}
-    return Naming(exprs, recognised, find.problems, boxes.notes if boxes else [])
+    return Naming(
+        exprs,
+        recognised,
+        find.problems,
+        boxes.notes if boxes else [],
+        columns_of_wide,
+        tuple(label for _, _, label in wide.values()),
+    )
+
+
+def _none_of(find: Finder, table: Table) -> Problem:
+    """None of several columns is there of which one must be."""
+    known = {column.name: column for column in table.columns}
+    ways = [
+        f"{name!r} ({', '.join(known[name].aliases[:3])}, ...)"
+        for name in table.any_of
+        if name in known
+    ]
+    if table.wide:
+        ways.append("one column of scores per label, named in score_columns=")
+    there = ", ".join(find.schema) or "none"
+    return Problem(
+        find.side,
+        table.any_of[0],
+        f"nothing was predicted: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
+        f' them is it, write columns={{"mine": "{table.any_of[0]}"}}.',
+    )
 
 
 def point_out_swap(
-    namings: Mapping[str, Naming], schemas: Mapping[str, Mapping[str, object]]
+    namings: Mapping[str, Naming],
+    schemas: Mapping[str, Mapping[str, object]],
+    contracts: Mapping[str, Table],
 ) -> None:
-    """If the predictions lack a score that the ground truths have, ask whether they are swapped."""
-    ours = namings[tables.PREDICTIONS]
-    known = {name.casefold() for name in (tables.SCORE.name, *tables.SCORE.aliases)}
-    theirs = [name for name in schemas[tables.GROUND_TRUTHS] if name.casefold() in known]
-    for i, problem in enumerate(ours.problems):
-        if problem.column == tables.SCORE.name and theirs and " is missing" in problem.message:
-            hint = f" The ground truths have {theirs[0]!r}: are the two tables swapped?"
-            ours.problems[i] = msgspec.structs.replace(problem, message=problem.message + hint)
+    """If the predictions lack a column that only the ground truths have, ask about a swap."""
+    if not {PREDICTIONS, GROUND_TRUTHS} <= namings.keys():
+        return
+    ours = namings[PREDICTIONS]
+    for column in contracts[PREDICTIONS].required:
+        if column.name in contracts[GROUND_TRUTHS].names:
+            continue
+        known = {name.casefold() for name in (column.name, *column.aliases)}
+        theirs = [name for name in schemas[GROUND_TRUTHS] if name.casefold() in known]
+        for i, problem in enumerate(ours.problems):
+            if problem.column == column.name and theirs and " is missing" in problem.message:
+                hint = f" The ground truths have {theirs[0]!r}: are the two tables swapped?"
+                ours.problems[i] = msgspec.structs.replace(problem, message=problem.message + hint)
+    for column in contracts[PREDICTIONS].optional:
+        if column.single and column.name not in ours.exprs and not ours.wide:
+            known = {name.casefold() for name in (column.name, *column.aliases)}
+            theirs = [name for name in schemas[GROUND_TRUTHS] if name.casefold() in known]
+            if theirs:
+                ours.notes.append(
+                    Note("tables_swapped", f"predictions: no {column.name!r}, but the ground truths"
+                         f" have {theirs[0]!r}: are the two tables swapped?")
+                )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError, did_you_mean
-from evalengine.schemas.tables import DATUMS, DEFAULT_LABEL_KEY
+from evalengine.schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 
 from . import dtypes, meeting
 from .label_map import read_label_map
@@ -17,7 +18,7 @@ from .problems import Note, count_of, listing
 
 def hold_labels(
     frames: dict[str, pl.DataFrame], label_map: Any
-) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame] | None, list[Note]]:
+) -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
     """Labels of all tables held against each other, as they are after the label map.
 
     Args:
@@ -26,18 +27,28 @@ def hold_labels(
         label_map: in any form, or None.
 
     Returns:
-        Side to its distinct labels; side to what each becomes, if anything does; notes.
+        Side to what each of its labels becomes, if anything does; notes.
 
     Raises:
         InputError: integers on one side and strings on the other.
     """
-    roles = [role for role in frames if role != DATUMS]
-    pairs = {role: meeting.label_pairs(frames[role]) for role in roles}
-    keyed = {role: "label_key" in frames[role].columns for role in roles}
+    keyed = {
+        side: any("label_key" in frame.columns for frame in (frames.get(side), frames.get(TABLE))
+                  if frame is not None)
+        for side in (PREDICTIONS, GROUND_TRUTHS)
+    }  # fmt: skip
     if label_map is None:
-        meeting.check_kinds({role: frames[role] for role in roles}, "label_value")
-        return pairs, None, meeting.label_notes(pairs, keyed)
+        meeting.check_kinds(frames, meeting.LABEL_COLUMNS)
+        return None, meeting.label_notes(meeting.side_pairs(frames), keyed)
+    for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
+        dtype = frames[role].schema[name]
+        if dtypes.inner_of(dtype) == pl.Boolean:
+            whole = dtypes.like(dtype, pl.Int64())
+            frames[role] = frames[role].with_columns(pl.col(name).cast(whole))
+    pairs = meeting.side_pairs(frames)
     mapping, notes = relabel(read_label_map(label_map), pairs)
+    if TABLE in frames:
+        _same_keys(mapping)
     after = {
         role: table.select(label_key="new_label_key", label_value="new_label_value").unique(
             maintain_order=True
@@ -46,25 +57,64 @@ def hold_labels(
     }
     notes += meeting.label_notes(after, keyed)
     if len({frame.schema["label_value"] for frame in pairs.values()}) == 1:
-        return pairs, mapping, notes
-    for role in roles:
-        frames[role] = _with_new_labels(frames[role], mapping[role])
-    return {role: meeting.label_pairs(frames[role]) for role in roles}, None, notes
+        return mapping, notes
+    for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
+        if role == meeting.SCORES:
+            # Score columns stand under every key; the first one's map tells.
+            first = mapping[PREDICTIONS].unique("label_value", keep="first", maintain_order=True)
+            plain = first.with_columns(
+                pl.lit(DEFAULT_LABEL_KEY).alias(key) for key in ("label_key", "new_label_key")
+            )
+            frames[role] = _with_new_labels(frames[role], name, plain)
+        else:
+            side = meeting.SIDE_OF.get(name, role)
+            frames[role] = _with_new_labels(frames[role], name, mapping[side])
+    return None, notes
 
 
-def _with_new_labels(frame: pl.DataFrame, mapping: pl.DataFrame) -> pl.DataFrame:
+def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
+    """Refuse new label keys where both sides of a row share theirs."""
+    for table in mapping.values():
+        moved = table.filter(pl.col("label_key") != pl.col("new_label_key"))
+        if moved.height:
+            key, value, new, _ = moved.row(0)
+            raise InputError(
+                f"label_map: label {value!r} moves from label_key {key!r} to {new!r}, but in one"
+                " table both sides of a row share their label_key. Map values alone, or give two"
+                " tables."
+            )
+
+
+def _with_new_labels(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> pl.DataFrame:
     """A table with its labels replaced; a key column appears only where a key changed."""
     keyed = "label_key" in frame.columns
     changed = keyed or not (mapping["new_label_key"] == DEFAULT_LABEL_KEY).all()
+    if isinstance(frame.schema[column], pl.List):
+        return _with_new_lists(frame, column, mapping)
     key = pl.col("label_key") if keyed else pl.lit(DEFAULT_LABEL_KEY)
+    mapping = mapping.rename({"label_value": column})
     joined = frame.with_columns(key.alias("label_key")).join(
-        mapping, on=["label_key", "label_value"], how="left", maintain_order="left"
+        mapping, on=["label_key", column], how="left", maintain_order="left"
     )
-    new = [pl.col("new_label_value").alias("label_value")]
+    new = [pl.col("new_label_value").alias(column)]
     if changed:
         new.append(pl.col("new_label_key").alias("label_key"))
     order = frame.columns if keyed or not changed else [*frame.columns, "label_key"]
     return joined.with_columns(new).select(order)
+
+
+def _with_new_lists(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> pl.DataFrame:
+    """The same for lists: taken apart, renamed, put together again."""
+    keys = [name for name in ("label_key",) if name in frame.columns]
+    lengths = frame[column].list.len()
+    flat = frame.select(*keys, column).explode(column, empty_as_null=False, keep_nulls=False)
+    renamed = _with_new_labels(flat, column, mapping)[column]
+    row = pl.Series("row", np.repeat(np.arange(frame.height), lengths.to_numpy()))
+    lists = renamed.to_frame().with_columns(row).group_by("row", maintain_order=True).agg(column)
+    whole = pl.DataFrame({"row": np.arange(frame.height)}).join(
+        lists, on="row", how="left", maintain_order="left"
+    )[column]
+    return frame.with_columns(whole.fill_null(pl.Series([[]], dtype=whole.dtype)))
 
 
 def relabel(
@@ -89,7 +139,7 @@ def relabel(
     _check_fit(mapping, fitted, filled)
     outcome = {side: apply_label_map(fitted[side], frame) for side, frame in filled.items()}
     _check_kinds(outcome)
-    target = _widest(
+    target = dtypes.common(
         [frame.schema["new_label_value"] for frame in outcome.values()] or [pl.Int64()]
     )
     for side, frame in pairs.items():
@@ -176,7 +226,7 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     new = mapping.schema["new_label_value"]
     left = joined.filter(~(hit | loosely)).height
     if dtypes.kind_of(new) == dtypes.kind_of(kind):
-        value = pl.coalesce(value.cast(_widest([new, kind])), pl.col("label_value"))
+        value = pl.coalesce(value.cast(dtypes.common([new, kind])), pl.col("label_value"))
     elif left == joined.height:
         value = pl.col("label_value")
     elif left:
@@ -192,12 +242,6 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce(key, "label_key").alias("new_label_key"),
         value.alias("new_label_value"),
     )
-
-
-def _widest(found: Sequence[pl.DataType]) -> pl.DataType:
-    if any(dtype == pl.String for dtype in found):
-        return pl.String()
-    return pl.UInt64() if any(dtype == pl.UInt64 for dtype in found) else pl.Int64()
 
 
 def _check_kinds(outcome: Mapping[str, pl.DataFrame]) -> None:

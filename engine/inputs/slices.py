@@ -8,13 +8,13 @@ import msgspec
 import polars as pl
 
 from evalengine.schemas.errors import InputError, did_you_mean
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS
+from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 
 from .distinct import union
 from .names import Naming
 from .problems import Note, count_of, listing
 
-_LOOKED_AT = (DATUMS, GROUND_TRUTHS, PREDICTIONS)
+_LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 
 
 class SlicePlan(msgspec.Struct):
@@ -136,6 +136,60 @@ def build_slices(
     ]
     slices = slices.select("datum_id", *crossed)
     return slices, [note for entry in plan.by for note in _without_value(slices, entry)]
+
+
+def slices_by_row(
+    plan: SlicePlan, frames: Mapping[str, pl.DataFrame]
+) -> tuple[pl.DataFrame | None, list[Note]]:
+    """One row per row of the one table, where each is a datum: no ids, no join, no text.
+
+    Args:
+        plan: where the columns are.
+        frames: the table, slice columns included, and the datums if there are any.
+
+    Returns:
+        a column per entry of ``by`` in its own dtype, crossed ones as String, null where a row
+        has no value; None without slices.
+    """
+    if not plan.by:
+        return None, []
+    table = frames[TABLE]
+    found: dict[str, pl.Series] = {}
+    told = [name for name, homes in plan.homes.items() if homes == (DATUMS,)]
+    if told:
+        joined = table.select("datum_id").join(
+            frames[DATUMS].select("datum_id", *(pl.col(name).alias(f"__{name}") for name in told)),
+            on="datum_id",
+            how="left",
+            maintain_order="left",
+        )
+        found = {name: joined[f"__{name}"] for name in told}
+    values = pl.DataFrame(
+        {name: found[name] if name in found else table[name] for name in plan.homes}
+    )
+    columns: list[pl.Expr] = []
+    for entry in plan.by:
+        pieces = split(entry)
+        if len(pieces) == 1:
+            columns.append(pl.col(pieces[0]).alias(entry))
+        else:
+            columns.append(_crossed([_text(p, values.schema[p]) for p in pieces]).alias(entry))
+    slices = values.select(columns)
+    return slices, [note for entry in plan.by for note in _rows_without_value(slices[entry])]
+
+
+def slice_text(values: pl.Series) -> pl.Series:
+    """Slice values as they stand in ``slice_value``; for distinct values rather than rows."""
+    return values.to_frame().select(_text(values.name, values.dtype)).to_series()
+
+
+def _rows_without_value(column: pl.Series) -> list[Note]:
+    n = column.null_count()
+    if not n:
+        return []
+    first = column.is_null().arg_true().head(5).to_list()
+    rows = f"{count_of(n, 'row')} (from 0) without a value of {column.name!r}"
+    return [Note("datums_without_slice", f"{rows}: {listing(first, n)}.", n)]
 
 
 def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataFrame:

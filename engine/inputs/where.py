@@ -8,13 +8,13 @@ import msgspec
 import polars as pl
 
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, PREDICTIONS
+from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 
 from .distinct import distinct
 from .names import Naming
 from .problems import Note, count_of
 
-SIDES = (PREDICTIONS, GROUND_TRUTHS)
+SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 
 
 class Table(msgspec.Struct):
@@ -108,6 +108,11 @@ def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str
     for side, text in where.items():
         if side not in (*SIDES, DATUMS):
             raise OptionError(f"where: {unknown('table', side, (*SIDES, DATUMS))}")
+        if side not in tables and TABLE in tables and side != DATUMS:
+            raise InputError(
+                f"where: a condition on {side.replace('_', ' ')}, but one table holds both sides:"
+                f" write {text!r} alone."
+            )
         if side not in tables:
             raise InputError(f"where: a condition on {side}, but no {side}= were given.")
         condition = _parse(text)
@@ -122,12 +127,12 @@ def _one_for_all(
     condition: Condition, tables: Mapping[str, Table], by: tuple[str, ...]
 ) -> dict[str, Condition]:
     names = condition.names
-    sides = [side for side in SIDES if tables[side].has(names)]
+    sides = [side for side in SIDES if side in tables and tables[side].has(names)]
     if DATUMS in tables and tables[DATUMS].has(names):
         _conflict(condition, sides, tables)
         condition.whole_datums = True
         return {DATUMS: condition}
-    if len(sides) == 1 and set(names) <= set(by):
+    if len(sides) == 1 and sides != [TABLE] and set(names) <= set(by):
         condition.whole_datums = True
     if not sides:
         raise InputError(_no_column(condition, tables))
@@ -214,14 +219,14 @@ def keep_datums(
     for role, condition in where.items():
         if condition.whole_datums:
             kept = distinct(frames[role]["datum_id"]).implode()
-            for other in (PREDICTIONS, GROUND_TRUTHS, DATUMS):
+            for other in (*SIDES, DATUMS):
                 if other in frames and other != role:
                     frames[other] = frames[other].filter(pl.col("datum_id").is_in(kept))
     if not where:
         return []
     text = " and ".join(dict.fromkeys(repr(condition.text) for condition in where.values()))
     notes = []
-    for role in (PREDICTIONS, GROUND_TRUTHS, DATUMS):
+    for role in (*SIDES, DATUMS):
         if role in frames and (role in where or frames[role].height < height[role]):
             gone = height[role] - frames[role].height
             notes.append(

@@ -1,0 +1,73 @@
+"""What is checked of boxes beyond single columns: length of lists, order of corners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .boxes import BOX_NAMES, CORNER_NAMES, LENGTH
+from .problems import Note, count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+
+def screen(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Aggregates that are conspicuous where a box is wrong."""
+    wanted: list[pl.Expr] = []
+    if all(name in frame.columns for name in CORNER_NAMES):
+        wanted += [
+            (pl.col(high) <= pl.col(low)).sum().alias(f"flat {low}")
+            for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
+        ]
+    if LENGTH in frame.columns:
+        wanted.append((pl.col(LENGTH) != 4).any().alias("length"))
+    return wanted
+
+
+def lengths(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse lists that are not four numbers."""
+    if not seen.get("length"):
+        return
+    wrong = pl.col(LENGTH) != 4
+    # The numbers that a short list lacks are no nulls of their own.
+    check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
+    n = check.count(wrong)
+    own = check.origins.get("xmin", ["bbox"])[0]
+    check.add(
+        "bbox", n,
+        f"column {own!r}: {count_of(n, 'list')} without exactly four numbers,"
+        f" {check.rows(wrong, [LENGTH])}. A box is four numbers.",
+    )  # fmt: skip
+
+
+def inverted(check: Check, seen: Mapping[str, Any]) -> None:
+    """Inverted boxes are refused; those of zero area are legal and reported."""
+    if not (seen.get("flat xmin") or seen.get("flat ymin")):
+        return
+    # Polars sorts NaN last, so NaN corners would look inverted; they are told elsewhere.
+    wrong = pl.any_horizontal(
+        (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
+        for near, far in (("xmin", "xmax"), ("ymin", "ymax"))
+    )
+    n = check.count(wrong)
+    negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
+    if n and not negative:
+        check.add(
+            "xmin", n,
+            f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
+            f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
+            " corners; if the last two numbers are width and height, name them so:"
+            ' columns={"...": "box_width", "...": "box_height"}, or box_format="xywh" for'
+            " lists.",
+        )  # fmt: skip
+    flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
+    zero = check.count(flat & ~wrong)
+    if zero:
+        boxes = count_of(zero, "box has", "boxes have")
+        check.notes.append(
+            Note("zero_area_boxes", f"{check.side}: {boxes} zero area; they match nothing.",
+                 zero)
+        )  # fmt: skip

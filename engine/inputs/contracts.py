@@ -1,0 +1,47 @@
+"""The contract that holds for one table of a run: the task's, as the options change it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalengine.schemas import tables
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.tables import TABLE, Table
+
+
+def contract(task: str, role: str, options: Options) -> Table:
+    """The contract of one table.
+
+    Args:
+        task: whose.
+        role: of the table.
+        options: ``multilabel`` widens a key; ``score_columns`` stand in for labels and scores.
+
+    Raises:
+        OptionError: no such task.
+        InputError: one table for a task that needs two.
+    """
+    known = tables.contracts(task)
+    if role == TABLE and known and TABLE not in known:
+        raise InputError(needs_two(task))
+    table = tables.table_for(task, role)
+    if options.multilabel and table.multilabel_key:
+        table = msgspec.structs.replace(table, key=table.multilabel_key)
+    if options.score_columns is not None and table.wide:
+        table = msgspec.structs.replace(
+            table,
+            required=tuple(c for c in table.required if c.name not in table.wide),
+            optional=tuple(c for c in table.optional if c.name not in table.wide),
+            key=tuple(name for name in table.key if name not in table.wide),
+            any_of=(),
+        )
+    return table
+
+
+def needs_two(task: str) -> str:
+    """The sentence about one table where two are needed."""
+    return (
+        f"{task} needs two tables: give the ground truths as the second one,"
+        " as in score(predictions, ground_truths)."
+    )

@@ -1,0 +1,140 @@
+"""The task, from the columns of the tables: what the contracts say tells one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalengine.schemas import tables
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
+
+from .contracts import needs_two
+from .finding import Finder
+from .opening import Inputs
+from .problems import listing
+from .shapes import SHAPES
+
+
+class _Fit(msgspec.Struct):
+    """What tells one task: signs of the side that decides, and of the other."""
+
+    task: str
+    here: set[str]
+    there: set[str]
+    known: frozenset[str]
+
+
+def infer_task(inputs: Inputs, options: Options | None = None) -> str:
+    """The task that tables are for.
+
+    A task fits if the predictions, or the one table, have a column that its contract names as a
+    sign. Of two that fit, one whose signs the other knows as well gives way: boxes have labels,
+    labels have no boxes.
+
+    Args:
+        inputs: opened tables.
+        options: ``task`` wins; ``columns`` and ``score_columns`` count.
+
+    Raises:
+        InputError: no task fits, or several, or the one that does needs a second table.
+    """
+    options = options or Options()
+    if options.task is not None:
+        return options.task
+    roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
+    filled = [role for role in roles if inputs.schemas[role]] or roles
+    fits = [_fit(task, filled, inputs, options) for task in tables.task_names()]
+    told = [fit for fit in fits if fit.here]
+    left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
+    if len(left) == 1:
+        torn = [fit for fit in fits if fit.there - left[0].known]
+        if not torn:
+            return left[0].task
+        raise InputError(_torn(left[0], torn[0], filled))
+    if left:
+        names = " or ".join(repr(fit.task) for fit in left)
+        raise InputError(f"task: the columns fit {names}. Say which: write task={left[0].task!r}.")
+    raise InputError(_none(inputs, filled, options))
+
+
+def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
+    contracts = tables.contracts(task)
+    signs = {
+        role: _signs(contracts[role], inputs, role, options) if role in contracts else set()
+        for role in roles
+    }
+    rest = {sign for role in roles[1:] for sign in signs[role]}
+    known = frozenset(
+        name for role in roles if role in contracts for name in _known(contracts[role])
+    )
+    return _Fit(task, signs[roles[0]], rest, known)
+
+
+def _known(table: Table) -> frozenset[str]:
+    """Everything a contract knows a column for, its shape included."""
+    return table.names | {table.shape}
+
+
+def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str]:
+    """The signs of a contract that a table has."""
+    schema = inputs.schemas[role]
+    said = {
+        mine: target
+        for mine, target in (options.columns or {}).items()
+        if mine in schema and target in table.names
+    }
+    find = Finder(schema, role, said)
+    columns = {column.name: column for column in table.columns}
+    shape = SHAPES[table.shape]
+    found = {
+        sign
+        for sign in table.signs
+        if sign not in shape.together
+        and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
+    }
+    if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
+        found.add(table.shape)
+    if options.score_columns is not None and table.wide:
+        found |= set(table.signs)
+    return found
+
+
+def _gives_way(fit: _Fit, other: _Fit) -> bool:
+    """Whether another task explains all that tells this one, and more."""
+    return fit.here <= other.known and not other.here <= fit.known
+
+
+def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
+    first, rest = (role.replace("_", " ") for role in (roles[0], roles[-1]))
+    return (
+        f"task: the {first} look like {fit.task}, the {rest} like {other.task}. Say which it is:"
+        f" write task={fit.task!r} or task={other.task!r}."
+    )
+
+
+def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
+    """No task fits: perhaps a second table is missing, else what each task needs."""
+    if roles == [TABLE]:
+        moved = Inputs({PREDICTIONS: inputs.sources[TABLE]}, {PREDICTIONS: inputs.schemas[TABLE]})
+        fits = [_fit(task, [PREDICTIONS], moved, options) for task in tables.task_names()]
+        half = [fit for fit in fits if fit.here]
+        left = [fit for fit in half if not any(_gives_way(fit, other) for other in half)]
+        if len(left) == 1 and TABLE not in tables.contracts(left[0].task):
+            return needs_two(left[0].task)
+    there = "; ".join(
+        f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
+    )
+    ways = []
+    for task in tables.task_names():
+        table = tables.contracts(task).get(roles[0])
+        if table is not None:
+            columns = {column.name: column for column in table.columns}
+            names = [name for name in table.signs if name in columns]
+            also = [alias for name in names for alias in columns[name].aliases][:4]
+            ways.append(f"{task} needs {listing(names, most=4)} (or {', '.join(also)}, ...)")
+    second = " A table of predictions alone needs the ground truths as a second one."
+    return (
+        f"task: the columns tell none. Columns there: {there}. {'; '.join(ways)}."
+        f"{second if roles == [TABLE] else ''} Name the columns with columns=, or write task=."
+    )

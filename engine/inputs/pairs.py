@@ -1,0 +1,91 @@
+"""One table with both sides: labels in lists, as long on one side as on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .problems import count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+_SIDES = ("actual", "predicted")
+
+
+def screen(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Whether any row's two lists differ in length."""
+    if not all(isinstance(frame.schema.get(name), pl.List) for name in _SIDES):
+        return []
+    actual, predicted = (pl.col(name).list.len() for name in _SIDES)
+    return [(actual != predicted).any().alias("uneven")]
+
+
+def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse lists beside single labels or scores, of unequal length, or with holes."""
+    lists = [name for name in _SIDES if isinstance(check.frame.schema.get(name), pl.List)]
+    if not lists:
+        return
+    rest = [name for name in _SIDES if name not in lists and name in check.frame.columns]
+    scores = [name for name in check.frame.columns if name.split(":")[0] == "score"]
+    if rest or scores or len(lists) < 2:
+        _alone(check, lists[0], [*rest, *scores])
+    if seen.get("uneven"):
+        _uneven(check)
+    for name in lists:
+        _elements(check, name)
+
+
+def _alone(check: Check, name: str, others: list[str]) -> None:
+    beside = f"{check.named(others[:1])} holds one value a row" if others else "no other does"
+    check.add(
+        name, None,
+        f"{check.named([name])} holds lists of labels, but {beside}. Either both 'actual' and"
+        " 'predicted' hold lists, of equal length in each row and without scores, or neither"
+        " does.",
+    )  # fmt: skip
+
+
+def _uneven(check: Check) -> None:
+    actual, predicted = (pl.col(name).list.len() for name in _SIDES)
+    wrong = actual != predicted
+    n = check.count(wrong)
+    check.add(
+        "predicted", n,
+        f"{check.named(_SIDES)}: {count_of(n, 'row')} with lists of unequal length,"
+        f" {check.rows(wrong, _SIDES)}. Each place of one list is held against the same place of"
+        " the other; cut or fill them to equal length.",
+    )  # fmt: skip
+
+
+def _elements(check: Check, name: str) -> None:
+    """What is refused of single labels is refused of labels in lists."""
+    from .checks import not_whole
+
+    values = check.frame[name].explode(empty_as_null=False, keep_nulls=False)
+    element = pl.element()
+    if values.null_count():
+        where = pl.col(name).list.eval(element.is_null()).list.any()
+        n = check.count(where)
+        check.add(
+            name, n,
+            f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
+            f" {check.rows(where, [name])}. Fill or remove these.",
+        )  # fmt: skip
+    if not values.dtype.is_float():
+        return
+    if not values.is_finite().all():
+        where = pl.col(name).list.eval(~element.is_finite()).list.any()
+        n = check.count(where)
+        check.add(
+            name, n,
+            f"{check.named([name])}: {count_of(n, 'row')} with NaN or infinity,"
+            f" {check.rows(where, [name])}. Repair or remove these rows.",
+        )  # fmt: skip
+    found = values.to_frame("x").select((not_whole(pl.col("x")) & pl.col("x").is_finite()).any())
+    if found.item():
+        where = pl.col(name).list.eval(not_whole(element) & element.is_finite()).list.any()
+        n = check.count(where)
+        check.add(name, n, check.fractional(name, n, where))
