@@ -68,8 +68,7 @@ def make_plan(options: Options, task: str) -> Plan:
     if wanted is None:
         wanted = tasks.get(task).default_metrics(settings, dialect)
     chosen = tuple(metrics.get(task, name) for name in dict.fromkeys(wanted))
-    needs = frozenset(need for metric in chosen for need in metric.needs)
-    needs |= exports.REGISTRY[dialect.export].needs
+    needs = _needs(chosen, dialect)
     # Whatever changes rows or outcomes; threads and the choice of metrics do not.
     rows = msgspec.structs.replace(options, threads=None, metrics=None)
     key = msgspec.json.encode(
@@ -78,6 +77,30 @@ def make_plan(options: Options, task: str) -> Plan:
     return Plan(
         task, dialect, options, settings, chosen, needs, hashlib.sha256(key).hexdigest()[:16]
     )
+
+
+def fitted(plan: Plan, frames: Frames) -> Plan:
+    """The plan for the tables at hand, without metrics that they cannot carry.
+
+    What is left out of the default set is told among the frames' notes.
+
+    Raises:
+        InputError: a metric that the user named cannot be computed from these tables.
+    """
+    chosen, notes = plan.module.fit(
+        plan.metrics, frames, asked_for=plan.options.metrics is not None
+    )
+    frames.notes += notes
+    if chosen == plan.metrics:
+        return plan
+    needs = _needs(chosen, plan.dialect)
+    return msgspec.structs.replace(plan, metrics=chosen, needs=needs)
+
+
+def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:
+    """What must be tallied for the metrics and the dialect's own export."""
+    needs = frozenset(need for metric in chosen for need in metric.needs)
+    return needs | exports.REGISTRY[dialect.export].needs
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
@@ -158,7 +181,7 @@ def summarise(
         frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, views)
         return frame
 
-    filled = {metric.frame for metric in plan.metrics}
+    filled = {metric.frame for metric in plan.metrics} | set(tallies.beside)
     makers = {
         name: partial(cells_frame if name in _CELL_FRAMES else own_frame, name)
         for name in FRAMES

@@ -37,10 +37,8 @@ def _points(
         positive = 0.0
         negative = 0.0
         while j >= p_end or i >= n_end:
-            if i < n_end or (j >= p_end and score[j] >= score[i]):
-                here = score[j]
-            else:
-                here = score[i]
+            on_positive = i < n_end or (j >= p_end and score[j] >= score[i])
+            here = score[j] if on_positive else score[i]
             while j >= p_end and score[j] == here:
                 positive += weight[j] if weight.size else 1.0
                 j -= 1

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.scored_view import ScoredView
 from .settings import Settings
 from .tallies import Tallies
+from .views import Views
 
 Array = np.ndarray[Any, Any]
 
@@ -26,11 +26,7 @@ CELLS = (
 """Outcome and observation, in the order of rows."""
 
 
-def examples_frame(
-    tallies: Tallies,
-    settings: Settings,
-    views: Iterable[tuple[str | None, list[str], ScoredView]],
-) -> pl.DataFrame:
+def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
     """The ``examples`` frame of the whole set.
 
     A false positive on a datum with a truth of the key is a misclassification, on one without a

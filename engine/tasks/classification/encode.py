@@ -51,6 +51,7 @@ class Batch(msgspec.Struct, frozen=True):
         hard: int32 [u], predicted label where a column says so, -1 for none; else None.
         rows: scored labels, or None where nothing is scored.
         weight: float64 [u], sample weights, or None.
+        sequences: whether a row of the table was a whole sequence of labels.
     """
 
     datums: Datums
@@ -63,6 +64,7 @@ class Batch(msgspec.Struct, frozen=True):
     hard: Array | None
     rows: Rows | None
     weight: Array | None
+    sequences: bool = False
 
 
 def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool = False) -> Batch:
@@ -216,7 +218,19 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             rows = Rows(given, hard, None, -1, single)
         else:
             rows = Rows(given, None, None, only, single)
-    return Batch(datums, labels, declared, datum, unit_key, truth, None, hard, rows, weight)
+    return Batch(
+        datums,
+        labels,
+        declared,
+        datum,
+        unit_key,
+        truth,
+        None,
+        hard,
+        rows,
+        weight,
+        sequences=lengths is not None,
+    )
 
 
 def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.scored_view import ScoredView
 from .detailed import examples_frame
+from .sequences import per_datum_frame
 from .settings import Settings
 from .tallies import Tallies
+from .views import Views
 
 Array = np.ndarray[Any, Any]
-Views = Iterable[tuple[str | None, list[str], ScoredView]]
 
 
 def _with_blank(values: pl.Series) -> pl.Series:
@@ -117,5 +117,6 @@ MAKERS: dict[str, Callable[[Tallies, Settings, Views], pl.DataFrame]] = {
     "confusion": confusion_frame,
     "examples": examples_frame,
     "outcomes": outcomes_frame,
+    "per_datum": per_datum_frame,
 }
 """Frame name -> what makes it."""

@@ -29,6 +29,7 @@ class Tallies(msgspec.Struct, frozen=True):
         units: one row per datum and label key.
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
     """
 
     datums: Datums
@@ -37,6 +38,7 @@ class Tallies(msgspec.Struct, frozen=True):
     units: Units
     scored: Scored | None
     seconds: dict[str, float]
+    beside: tuple[str, ...] = ()
 
 
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
@@ -65,7 +67,15 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
     seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
-    return Tallies(batch.datums, batch.labels, batch.declared, units, scored, seconds)
+    return Tallies(
+        batch.datums,
+        batch.labels,
+        batch.declared,
+        units,
+        scored,
+        seconds,
+        ("per_datum",) if batch.sequences else (),
+    )
 
 
 def _unscored(batch: Batch) -> Units:

@@ -14,6 +14,7 @@ from .settings import Settings
 from .tallies import Tallies
 
 Array = np.ndarray[Any, Any]
+Views = Iterable[tuple[str | None, list[str], ScoredView]]
 
 
 def view(
@@ -53,7 +54,7 @@ def own_frames(
     frame: str,
     tallies: Tallies,
     settings: Settings,
-    views: Iterable[tuple[str | None, list[str], ScoredView]],
+    views: Views,
 ) -> pl.DataFrame:
     """A frame that is not made of cells: confusion, examples or outcomes.
 
