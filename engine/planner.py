@@ -168,13 +168,13 @@ def summarise(
                     continue
                 for c, cells in enumerate(metric.compute(view, plan.settings)):
                     made = frame_of(
-                        name, metric, cells, tallies.labels, tallies.datums.id.dtype, column, names
+                        name, metric, cells, tallies.labels, tallies.datums.id_dtype, column, names
                     )
                     # By slice column, metric and cells: chunks of groups leave no trace.
                     frames.setdefault((column, m, c), []).append(made)
         filled = [part for parts in frames.values() for part in parts if part.height]
         if not filled:
-            return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+            return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
         return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:

@@ -209,6 +209,13 @@ class ScoredView(View):
     @cached_property
     def positives(self) -> Array:
         """(Weighted) true labels, float64 [group, label]."""
+        scored = self.scored
+        if self.units.hard is None and scored is not None and scored.label is None:
+            if len(self.labels) <= 2:  # every unit has one score, of the positive label
+                hits, others, _ = self.listed
+                out = others[:, ::-1].copy()
+                out[:, scored.only] = hits[:, scored.only]
+                return out
         if self.units.truth_start is None:
             return self._hard[3]
         unit, label = self.units.truth_rows()
@@ -302,7 +309,7 @@ class ScoredView(View):
             datum = self.units.datum_of(scored.unit)
         weight = self.unit_weight
         start, score, row = partition(
-            scored.score,
+            scored.parts,
             scored.outcome,
             scored.label,
             datum if self.group is not None else None,
@@ -420,7 +427,7 @@ class ScoredView(View):
         unit = unit[kept]
         pair = scored.label[kept].astype(np.int64) * n + units.truth[unit]
         start, score, row = partition(
-            scored.score[kept],
+            [scored.score[kept]],
             np.zeros(kept.size, np.uint8),
             pair.astype(np.int32),
             None if self.group is None else units.datum_of(unit),

@@ -34,7 +34,7 @@ def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Dat
     threshold, else there is no prediction (Valor metrics document).
     """
     labels, datums = tallies.labels, tallies.datums
-    schema = frame_schema("examples", label=labels.dtype, datum=datums.id.dtype)
+    schema = frame_schema("examples", label=labels.dtype, datum=datums.id_dtype)
     parts: list[tuple[int, float, int, int, Array]] = []
     for label, facts in _labels(tallies):
         for threshold in settings.score_thresholds:
@@ -43,7 +43,7 @@ def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Dat
             ):
                 parts.append((label, threshold, cell, count, first))
     if not parts:
-        return empty_frame("examples", label=labels.dtype, datum=datums.id.dtype)
+        return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
     sizes = [max(1, part[4].size) for part in parts]
     label, threshold, cell, count = (
         np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)

@@ -71,9 +71,9 @@ def confusion_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Da
 def outcomes_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
     """One row per hard prediction and one per truth that none met."""
     units, labels, datums = tallies.units, tallies.labels, tallies.datums
-    schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id.dtype)
+    schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id_dtype)
     if units.hard is None:
-        return empty_frame("outcomes", label=labels.dtype, datum=datums.id.dtype)
+        return empty_frame("outcomes", label=labels.dtype, datum=datums.id_dtype)
     hit = (units.truth == units.hard) & (units.hard >= 0)
     score = units.hard_score
     parts = []

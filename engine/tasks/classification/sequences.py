@@ -29,7 +29,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Da
     given (Phoenix).
     """
     n, n_labels = len(tallies.datums), max(1, len(tallies.labels))
-    schema = frame_schema("per_datum", datum=tallies.datums.id.dtype)
+    schema = frame_schema("per_datum", datum=tallies.datums.id_dtype)
     each = max(1, _CELLS // n_labels)
     parts = []
     for first in range(0, n, each):

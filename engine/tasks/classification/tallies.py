@@ -124,7 +124,7 @@ def _binary(
         weight=batch.weight,
         facts=facts,
     )
-    scored = Scored(rows.score, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
+    scored = Scored(rows.parts, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
     return units, scored
 
 
@@ -165,7 +165,7 @@ def _listed(
         facts=facts,
     )
     labels = np.ones(len(batch.labels), bool)
-    return units, Scored(rows.score, outcome, rows.label, rows.unit, -1, labels, rows.single)
+    return units, Scored(rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single)
 
 
 def _check_probabilities(score: Array) -> None:

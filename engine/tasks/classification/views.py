@@ -68,5 +68,5 @@ def own_frames(
 
     make = MAKERS.get(frame)
     if make is None:
-        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
     return make(tallies, settings, views)

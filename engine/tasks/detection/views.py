@@ -73,7 +73,7 @@ def own_frames(
         return pl.concat(
             [confusion_frame(v, settings, column, names) for column, names, v in views]
         )
-    return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+    return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
