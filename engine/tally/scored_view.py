@@ -210,12 +210,12 @@ class ScoredView(View):
     def positives(self) -> Array:
         """(Weighted) true labels, float64 [group, label]."""
         scored = self.scored
-        if self.units.hard is None and scored is not None and scored.label is None:
-            if len(self.labels) <= 2:  # every unit has one score, of the positive label
-                hits, others, _ = self.listed
-                out = others[:, ::-1].copy()
-                out[:, scored.only] = hits[:, scored.only]
-                return out
+        binary = scored is not None and scored.label is None and len(self.labels) <= 2
+        if binary and self.units.hard is None:  # every unit has one score, of the positive label
+            hits, others, _ = self.listed
+            out = others[:, ::-1].copy()
+            out[:, scored.only] = hits[:, scored.only]  # type: ignore[union-attr]
+            return out
         if self.units.truth_start is None:
             return self._hard[3]
         unit, label = self.units.truth_rows()
