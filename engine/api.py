@@ -250,8 +250,8 @@ def explain(
     chosen = make_options(options, **named)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
-    plan, inputs = _open(predictions, ground_truths, chosen, **tables)
-    report = _report(checked_frames(inputs, plan.task, chosen))
+    plan, opened = _open(predictions, ground_truths, chosen, **tables)
+    report = _report(checked_frames(opened, plan.task, chosen))
     said = planner.explain(plan)
     inputs = [
         f"input     {name.replace('_', ' ')}: {count} rows from {report.sources.get(name)}"

@@ -144,8 +144,8 @@ def check_meet(ids: Mapping[str, Known]) -> None:
         raise InputError(
             f"predictions and ground truths have no datum_id in common: predictions hold"
             f" {count_of(len(ours), 'datum', 'datums')} ({_samples(ours.ordered)}), ground truths"
-            f" {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same dataset, and is the"
-            ' right column the id? columns={"mine": "datum_id"} says which.'
+            f" {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
+            ' dataset, and is the right column the id? columns={"mine": "datum_id"} says which.'
         )
 
 
