@@ -258,7 +258,12 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
     if TABLE in frames:
         return False
     ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
-    return len(ours) == len(theirs) and ours.equals(theirs)
+    # A look at the first few spares most others: comparing long strings all over memory is slow.
+    return (
+        len(ours) == len(theirs)
+        and ours.head(1000).equals(theirs.head(1000))
+        and ours.equals(theirs)
+    )
 
 
 def _ids(frames: dict[str, pl.DataFrame], *, same_order: bool) -> dict[str, Known]:
