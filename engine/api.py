@@ -159,7 +159,7 @@ def score(
     tell("matching")
     threads = Threads(chosen.threads, executor)
     tallies = planner.run(plan, frames, threads)
-    frame_makers, whole = planner.summarise(plan, tallies)
+    frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     paths = {"predictions": predictions, "ground_truths": ground_truths, "datums": datums}
     run: dict[str, Any] = {

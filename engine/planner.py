@@ -90,10 +90,12 @@ class _Views:
     few; many are seen chunk by chunk, so that what is computed for one is gone before the next.
     """
 
-    def __init__(self, plan: Plan, tallies: Any, weights: Any) -> None:
+    def __init__(self, plan: Plan, tallies: Any, weights: Any, threads: Threads) -> None:
         self._plan = plan
         self._tallies = tallies
-        self._make = partial(plan.module.view, tallies, plan.settings, weights=weights)
+        self._make = partial(
+            plan.module.view, tallies, plan.settings, weights=weights, threads=threads
+        )
         self.whole = self._make()
         self._kept: dict[tuple[str, int], Any] = {}
         self._room = _GROUP_CELLS
@@ -120,7 +122,7 @@ class _Views:
 
 
 def summarise(
-    plan: Plan, tallies: Any, weights: Any = None
+    plan: Plan, tallies: Any, weights: Any = None, threads: Threads | None = None
 ) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
     """Frames from tallies, made when they are asked for.
 
@@ -128,11 +130,13 @@ def summarise(
         plan: the plan that made the tallies.
         tallies: the task's tallies.
         weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+        threads: where the work runs, whenever a frame is asked for; one thread where None.
 
     Returns:
         a maker for every frame the metrics fill; the view of the whole set.
     """
-    views = _Views(plan, tallies, weights)
+    threads = threads or Threads(1)
+    views = _Views(plan, tallies, weights, threads)
 
     def cells_frame(name: str) -> pl.DataFrame:
         wanted = [metric for metric in plan.metrics if metric.frame == name]

@@ -10,6 +10,7 @@ import polars as pl
 
 from ...schemas.results import empty_frame
 from ...tally.view import RankedView
+from ..workers import Workers
 from .confusion import confusion_frame
 from .settings import Settings
 from .tallies import Tallies
@@ -28,6 +29,7 @@ def view(
     group: Array | None = None,
     n_groups: int = 1,
     weights: Array | None = None,
+    threads: Workers | None = None,
 ) -> RankedView:
     """The tally by groups of datums.
 
@@ -37,6 +39,7 @@ def view(
         group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
         n_groups: number of groups.
         weights: int64 [n_datums], how often each datum counts, or None.
+        threads: where the view's kernels run; one after the other where None.
     """
     return RankedView(
         tallies.ranked,
@@ -49,6 +52,7 @@ def view(
         group=group,
         n_groups=n_groups,
         weights=weights,
+        **({} if threads is None else {"over": threads.over}),
     )
 
 
