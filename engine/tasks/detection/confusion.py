@@ -9,19 +9,10 @@ import polars as pl
 
 from ...kernels.confusion_cells import confusion_cells
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.datums import Labels
 from ...tally.view import RankedView
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
-
-
-def _label_keys(labels: Labels, actual: Array, predicted: Array) -> pl.Series:
-    """The label key of each cell, of whichever of its labels is none past the last."""
-    names = labels.frame["label_key"]
-    if len(labels.key_names) == 1:
-        return names.head(1).new_from_index(0, actual.size)
-    return names.gather(np.where(actual == len(labels), predicted, actual))
 
 
 def confusion_frame(
@@ -52,15 +43,23 @@ def confusion_frame(
     blank = pl.Series([None], dtype=labels.dtype)
     values = pl.concat([labels.frame["label_value"], blank.alias("label_value")])
     group = np.repeat(np.arange(end.size, dtype=np.uint32), np.diff(end, prepend=0))
-    schema = frame_schema("confusion", label=labels.dtype)
     made = {
-        "label_key": _label_keys(labels, actual, predicted),
-        "actual": values.gather(actual),
-        "predicted": values.gather(predicted),
+        "actual": values.gather(pl.Series(actual)),
+        "predicted": values.gather(pl.Series(predicted)),
         "iou_threshold": iou,
         "score_threshold": score,
-        "slice": pl.Series([slice_name], dtype=pl.String).new_from_index(0, count.size),
-        "slice_value": pl.Series(group_names or [None], dtype=pl.String).gather(group),
+        "slice_value": pl.Series(group_names or [None], dtype=pl.String).gather(pl.Series(group)),
         "count": count,
     }
-    return pl.DataFrame(made, schema_overrides=schema).cast(schema)  # type: ignore[arg-type]
+    constants: dict[str, str | None] = {"slice": slice_name}
+    if len(labels.key_names) == 1:
+        constants["label_key"] = labels.key_names[0]
+    else:  # the key of whichever label is none past the last
+        known = np.where(actual == len(labels), predicted, actual)
+        made["label_key"] = labels.frame["label_key"].gather(pl.Series(known))
+    return pl.DataFrame(made).select(
+        pl.lit(constants[name], dtype=dtype).alias(name)
+        if name in constants
+        else pl.col(name).cast(dtype)
+        for name, dtype in frame_schema("confusion", label=labels.dtype).items()
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def own_frames(
     frame: str,
     tallies: Tallies,
     settings: Settings,
-    views: Iterable[tuple[str | None, list[str], RankedView]],
+    each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
 ) -> pl.DataFrame:
     """A frame that is not made of cells: examples, confusion or outcomes.
 
@@ -68,14 +68,15 @@ def own_frames(
         frame: its name.
         tallies: what the run left behind.
         settings: the run's settings.
-        views: slice column (None for the whole set), group names and view of each.
+        each_view: calls a function with slice column (None for the whole set), group names and
+            view of each, and returns the results in order.
     """
     made = {"examples": tallies.examples, "outcomes": tallies.outcomes}.get(frame)
     if made is not None:
         return made
     if frame == "confusion" and tallies.crossed is not None:
         return pl.concat(
-            [confusion_frame(v, settings, column, names) for column, names, v in views]
+            each_view(lambda column, names, v: confusion_frame(v, settings, column, names))
         )
     return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
 
