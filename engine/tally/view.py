@@ -213,10 +213,11 @@ class RankedView(View):
         if len(parts) == 1:
             return parts[0].reshape(shape)
         out = np.empty(shape, parts[0].dtype)
-        rest = [slice(None)] * len(after)
+        rest: list[Any] = [slice(None)] * len(after)
         for part, word in zip(parts, self.tally.variants.words, strict=True):
             block = (groups, n_labels, *before, word.n_areas, word.n_thresholds, *after)
-            out[(..., *_slices(word), *rest)] = part.reshape(block)
+            at: Any = (..., *_slices(word), *rest)
+            out[at] = part.reshape(block)
         return out
 
     @cached_property
