@@ -13,38 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .jit import frozen, inner, kernel
+from .jit import frozen, kernel
 from .order import group_by_label
 
 Array = np.ndarray[Any, Any]
-
-
-@inner
-def _put(
-    n: int,
-    codes: tuple[int, int, int],
-    table: Array,
-    at: tuple[int, int, int],
-    write: bool,
-    out: tuple[Array, Array, Array, Array, Array],
-    ious: Array,
-    score_thresholds: Array,
-) -> int:
-    """Write a cell's counts that are not 0, or only count them; returns the next free row."""
-    iou, actual, predicted = codes
-    g, label, t = at
-    for s in range(score_thresholds.size):
-        count = table[g, label, t, s]
-        if count == 0:
-            continue
-        if write:
-            out[0][n] = actual
-            out[1][n] = predicted
-            out[2][n] = ious[iou]
-            out[3][n] = score_thresholds[s]
-            out[4][n] = count
-        n += 1
-    return n
 
 
 @kernel
@@ -62,7 +34,11 @@ def _cells(
     row: Array,
     write: bool,
     end: Array,
-    out: tuple[Array, Array, Array, Array, Array],
+    out_actual: Array,
+    out_predicted: Array,
+    out_iou: Array,
+    out_score: Array,
+    out_count: Array,
 ) -> None:
     """One of the two walks; see :func:`confusion_cells`."""
     n_groups, n_labels, n_ious, n_scores = tp.shape
@@ -71,40 +47,56 @@ def _cells(
     segment = 0
     for g in range(n_groups):
         for t in range(n_ious):
-            for a in range(n_labels):
+            for a in range(n_labels + 1):
+                null = a == n_labels
                 i = start[segment]
-                stop = start[segment + 1]
-                segment += 1
-                diagonal = write
-                while i < stop:
-                    p = predicted[order[i]]
+                stop = i if null else start[segment + 1]
+                segment += not null
+                p = -1  # the cell's predicted label; the next one that may hold something is found
+                while p < n_labels:
+                    # Next: the next predicted label met, before it the diagonal, at last null.
+                    # Without an actual label every predicted label is looked at.
+                    following = predicted[order[i]] if i < stop else n_labels
+                    if null:
+                        following = p + 1
+                    elif p < a <= following and write:
+                        following = a
+                    p = following
+                    if null and (p == n_labels or not write):
+                        break
                     for s in range(n_scores):
-                        row[0, 0, 0, s] = 0
+                        if null:
+                            row[s] = fp[g, p, t, s]
+                        elif write and p == n_labels:
+                            row[s] = fn[g, a, t, s]
+                        elif write and p == a:
+                            row[s] = tp[g, a, t, s]
+                        else:
+                            row[s] = 0
                     while i < stop and predicted[order[i]] == p:
                         r = order[i]
+                        i += 1
                         for w in range(bits.shape[0]):
                             left = bits[w, r]
                             s = 64 * w
                             while left != 0:
-                                row[0, 0, 0, s] += times[r] & -np.int64(left & one)
+                                row[s] += times[r] & -np.int64(left & one)
                                 left >>= one
                                 s += 1
-                        i += 1
-                    if not write:
+                    if not write and p < n_labels:
                         for s in range(n_scores):
-                            fp[g, p, t, s] -= row[0, 0, 0, s]
-                            fn[g, a, t, s] -= row[0, 0, 0, s]
-                    if diagonal and p > a:
-                        diagonal = False
-                        n = _put(n, (t, a, a), tp, (g, a, t), write, out, ious, score_thresholds)
-                    n = _put(n, (t, a, p), row, (0, 0, 0), write, out, ious, score_thresholds)
-                if diagonal:
-                    n = _put(n, (t, a, a), tp, (g, a, t), write, out, ious, score_thresholds)
-                if write:
-                    n = _put(n, (t, a, n_labels), fn, (g, a, t), write, out, ious, score_thresholds)
-            if write:
-                for p in range(n_labels):
-                    n = _put(n, (t, n_labels, p), fp, (g, p, t), write, out, ious, score_thresholds)
+                            fp[g, p, t, s] -= row[s]
+                            fn[g, a, t, s] -= row[s]
+                    for s in range(n_scores):
+                        if row[s] == 0:
+                            continue
+                        if write:
+                            out_actual[n] = a
+                            out_predicted[n] = p
+                            out_iou[n] = ious[t]
+                            out_score[n] = score_thresholds[s]
+                            out_count[n] = row[s]
+                        n += 1
         end[g] = n
 
 
@@ -163,10 +155,10 @@ def confusion_cells(
             tp,
             fp,
             fn,
-            np.empty((1, 1, 1, n_scores), np.int64),
+            np.empty(n_scores, np.int64),
             write,
             end,
-            out,
+            *out,
         )
         n = sum(int(np.count_nonzero(table)) for table in (tp, fp, fn)) + int(end[-1])
     return end, out
