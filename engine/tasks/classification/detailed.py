@@ -11,7 +11,7 @@ import polars as pl
 from ...schemas.results import empty_frame, frame_schema
 from .settings import Settings
 from .tallies import Tallies
-from .views import Views
+from .views import EachView
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ CELLS = (
 """Outcome and observation, in the order of rows."""
 
 
-def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """The ``examples`` frame of the whole set.
 
     A false positive on a datum with a truth of the key is a misclassification, on one without a
