@@ -15,6 +15,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
             undefined and out of averages.
         neither: precision, recall and F of labels that are neither true nor predicted anywhere;
             None to treat them like any other.
+        unused_in_means: declared labels that are neither true nor predicted anywhere enter means.
+        weightless_mean: a weighted mean over labels without any weight is their plain mean.
         curve_undefined: precision, recall and F1 of curve rows where they are 0 / 0, or None.
         listed_labels: labels that are only listed (never true, never the hard prediction) get
             rows; otherwise they are no labels at all.
@@ -29,6 +31,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
 
     zero_division: float | None = None
     neither: float | None = None
+    unused_in_means: bool = True
+    weightless_mean: bool = False
     curve_undefined: float | None = None
     listed_labels: bool = True
     declared_labels_only: bool = False
@@ -92,6 +96,7 @@ DIALECTS = {
             about="scikit-learn: labels are truth and argmax together, undefined is 0.",
             rules=ClassificationRules(
                 zero_division=0.0,
+                weightless_mean=True,
                 listed_labels=False,
                 declared_labels_only=True,
                 auc_mean_needs_all=True,
@@ -141,6 +146,7 @@ DIALECTS = {
             about="torchmetrics: undefined is 0, labels without any count are left out of means.",
             rules=ClassificationRules(
                 zero_division=0.0,
+                unused_in_means=False,
                 listed_labels=False,
                 auc_without_negatives=0.0,
                 auc_without_positives=0.0,

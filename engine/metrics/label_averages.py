@@ -147,12 +147,17 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
         shown = np.where(unused, neither, value)
         inside = inside & ~unused
     cells = [label_cells(view, shown, present(view, settings), reason, counts.actual)]
+    if not settings.rules.unused_in_means:
+        inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
     averages = {
         "macro": macro(view, value, inside),
         "micro": ratio(*of(*sums), fill),
         "weighted": weighted(view, value, inside, counts.actual),
     }
+    if settings.rules.weightless_mean:
+        weightless = sums[2] == 0
+        averages["weighted"] = np.where(weightless, averages["macro"], averages["weighted"])
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
     cells += [
