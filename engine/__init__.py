@@ -18,6 +18,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
+    from .labels_call import precision_recall_fscore
     from .readers.coco import convert_coco
     from .schemas.errors import (
         EvalengineError,
@@ -36,6 +37,7 @@ _HOMES = {
     "explain": "api",
     "metrics_table": "api",
     "warmup": "api",
+    "precision_recall_fscore": "labels_call",
     "load": "store",
     "convert_coco": "readers.coco",
     "Options": "schemas.options",
@@ -62,6 +64,7 @@ __all__ = [
     "explain",
     "load",
     "metrics_table",
+    "precision_recall_fscore",
     "score",
     "warmup",
 ]

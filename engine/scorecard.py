@@ -154,6 +154,11 @@ class Scorecard:
         exported: list[dict[str, Any]] = self._export("valor")
         return exported
 
+    def to_phoenix(self) -> list[dict[str, Any]]:
+        """Phoenix's list of ``{"name", "score", "kind", "direction"}``."""
+        exported: list[dict[str, Any]] = self._export("phoenix")
+        return exported
+
     def to_coco(self) -> Any:
         """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
         return self._export("coco")

@@ -17,6 +17,9 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
             None to treat them like any other.
         unused_in_means: declared labels that are neither true nor predicted anywhere enter means.
         weightless_mean: a weighted mean over labels without any weight is their plain mean.
+        nan_spreads: a zero_division of NaN makes means NaN; otherwise they leave such labels out.
+        f_from_ratios: F is made of precision and recall after zero_division filled them, and is 0
+            where both are; otherwise of counts.
         curve_undefined: precision, recall and F1 of curve rows where they are 0 / 0, or None.
         listed_labels: labels that are only listed (never true, never the hard prediction) get
             rows; otherwise they are no labels at all.
@@ -33,6 +36,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
     neither: float | None = None
     unused_in_means: bool = True
     weightless_mean: bool = False
+    nan_spreads: bool = False
+    f_from_ratios: bool = False
     curve_undefined: float | None = None
     listed_labels: bool = True
     declared_labels_only: bool = False
@@ -112,7 +117,9 @@ DIALECTS = {
             name="phoenix",
             task="classification",
             about="Phoenix's PrecisionRecallFScore: precision, recall and F-beta of label columns.",
-            rules=ClassificationRules(zero_division=0.0, listed_labels=False),
+            rules=ClassificationRules(
+                zero_division=0.0, listed_labels=False, nan_spreads=True, f_from_ratios=True
+            ),
             defaults=ClassificationDefaults(metrics=("Precision", "Recall", "F")),
             undefined=0.0,
             export="phoenix",

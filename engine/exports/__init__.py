@@ -37,7 +37,8 @@ REGISTRY: dict[str, Export] = {
         live="coco:from_view",
         needs=frozenset({"iou_thresholds"}),
     ),
-    "valor": Export("valor:to_valor", ("detection",)),
+    "phoenix": Export("phoenix:to_phoenix", ("classification",)),
+    "valor": Export("valor:to_valor", ("detection", "classification")),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""
 

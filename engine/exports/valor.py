@@ -101,7 +101,7 @@ def _numbers(card: Scorecard) -> Iterator[Entry]:
     for row in _whole_set(card.metrics, "metric").iter_rows(named=True):
         entries.setdefault(tuple(row[name] for name in _OF_ONE_ENTRY), []).append(row)
     for rows in entries.values():
-        make = _SHAPES.get(rows[0]["metric"])
+        make = _SHAPES[card.task].get(rows[0]["metric"])
         if make is not None:
             yield from make(rows, ious, fill)
 
@@ -165,23 +165,71 @@ def _filled(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
     return _ranked(rows, ious, fill, omit=False)
 
 
-_SHAPES: dict[str, Callable[[list[Row], list[float], float], Iterator[Entry]]] = {
-    "AP": _left_out,
-    "APAveragedOverIOUs": _left_out,
-    "mAP": _left_out,
-    "mAPAveragedOverIOUs": _left_out,
-    "AR": _filled,
-    "mAR": _filled,
-    "Counts": _counts,
-    "Precision": _ratio,
-    "Recall": _ratio,
-    "F1": _ratio,
-    "Accuracy": _ratio,
+def _of_label(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    """Precision, Recall and F1 of classification; averages have no place in Valor."""
+    for row in rows:
+        if row["average"] is None and row["label_value"] is not None:
+            yield _labelled(row, fill if row["value"] is None else row["value"])
+
+
+def _defined_of_label(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    """ROCAUC per label, which Valor leaves out where it is undefined."""
+    return (_labelled(row, row["value"]) for row in rows if row["value"] is not None)
+
+
+def _labelled(row: Row, value: float) -> Entry:
+    label = {"key": row["label_key"], "value": str(row["label_value"])}
+    return {"type": row["metric"], "value": value, "parameters": {}, "label": label}
+
+
+def _of_key(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    for row in rows:
+        value = fill if row["value"] is None else row["value"]
+        parameters = {"label_key": row["label_key"]}
+        yield {"type": row["metric"], "value": value, "parameters": parameters}
+
+
+def _mean_area(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
+    """mROCAUC, which Valor's service calls ROCAUC of the key."""
+    for entry in _of_key([row for row in rows if row["average"] == "macro"], ious, fill):
+        yield entry
+        yield {**entry, "type": "ROCAUC"}
+
+
+_Shape = Callable[[list[Row], list[float], float], Iterator[Entry]]
+_SHAPES: dict[str, dict[str, _Shape]] = {
+    "detection": {
+        "AP": _left_out,
+        "APAveragedOverIOUs": _left_out,
+        "mAP": _left_out,
+        "mAPAveragedOverIOUs": _left_out,
+        "AR": _filled,
+        "mAR": _filled,
+        "Counts": _counts,
+        "Precision": _ratio,
+        "Recall": _ratio,
+        "F1": _ratio,
+        "Accuracy": _ratio,
+    },
+    "classification": {
+        "Accuracy": _of_key,
+        "Counts": _counts,
+        "F1": _of_label,
+        "Precision": _of_label,
+        "ROCAUC": _defined_of_label,
+        "Recall": _of_label,
+        "mROCAUC": _mean_area,
+    },
 }
+"""Task -> metric -> what makes its entries of its rows."""
+
+_CURVE_FILL = {"detection": 0.0}
+"""Task -> what its curves put where nothing is defined; the dialect's fill unless it is here."""
 
 
 def _curves(card: Scorecard) -> Iterator[Entry]:
     curves = card.curves.filter(pl.col("curve") == _CURVE)
+    fill = _CURVE_FILL.get(card.task, _fill(card))
     by_entry: dict[tuple[Any, Any], Entry] = {}
     for row in _whole_set(curves, "curve").iter_rows(named=True):
         values = by_entry.setdefault((row["label_key"], row["iou_threshold"]), {})
@@ -190,11 +238,11 @@ def _curves(card: Scorecard) -> Iterator[Entry]:
             "fp": row["fp"],
             "fn": row["fn"],
             "tn": row["tn"],
-            "precision": _or_zero(row["precision"]),
-            "recall": _or_zero(row["recall"]),
+            "precision": _or(fill, row["precision"]),
+            "recall": _or(fill, row["recall"]),
             # Where nothing is known of true negatives, Valor has no accuracy either.
-            "accuracy": None if row["tn"] is None else _or_zero(row["accuracy"]),
-            "f1_score": _or_zero(row["f1"]),
+            "accuracy": None if row["tn"] is None else _or(fill, row["accuracy"]),
+            "f1_score": _or(fill, row["f1"]),
         }
     yield from _by_key(_CURVE, by_entry)
 
@@ -284,8 +332,8 @@ def _confusion(card: Scorecard) -> Iterator[Entry]:
         }
 
 
-def _or_zero(value: float | None) -> float:
-    return 0.0 if value is None else value
+def _or(fill: float, value: float | None) -> float:
+    return fill if value is None else value
 
 
 def _rounded(threshold: float) -> float:

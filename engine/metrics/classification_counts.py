@@ -33,21 +33,26 @@ _NO_TRUTH = "no ground truth"
 _ONE_CLASS = "only one class among truths or predictions"
 
 
-def _precision(right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
-    return right, predicted
+def _precision(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    return ratio(right, predicted, settings.zero_division)
 
 
-def _recall(right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
-    return right, actual
+def _recall(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    return ratio(right, actual, settings.zero_division)
 
 
-def _jaccard(right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
-    return right, predicted + actual - right
+def _jaccard(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    return ratio(right, predicted + actual - right, settings.zero_division)
 
 
-def _f(beta: float, right: Array, predicted: Array, actual: Array) -> tuple[Array, Array]:
+def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
     square = beta * beta
-    return (1 + square) * right, square * actual + predicted
+    if not settings.rules.f_from_ratios:
+        return ratio((1 + square) * right, square * actual + predicted, settings.zero_division)
+    p = _precision(settings, right, predicted, actual)
+    r = _recall(settings, right, predicted, actual)
+    f = ratio((1 + square) * p * r, square * p + r, settings.zero_division)
+    return np.where((p == 0) & (r == 0), 0.0, f)
 
 
 def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:

@@ -126,19 +126,18 @@ def key_cells(
     )
 
 
-Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""From right, predicted and actual to numerator and denominator."""
+Ratio = Callable[["Settings", Array, Array, Array], Array]
+"""From right, predicted and actual labels to the value, ``zero_division`` where it is 0 / 0."""
 
 
 def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str) -> list[Cells]:
     """A ratio of counts per label, and its macro, micro, weighted (and samples) averages.
 
     Averages as scikit-learn's ``precision_recall_fscore_support``: undefined labels are filled by
-    ``zero_division``, or left out where that is NaN.
+    ``zero_division``, or left out where that is NaN (in Phoenix, NaN spreads to the mean).
     """
     counts = view.hard
-    fill = settings.zero_division
-    value = ratio(*of(counts.right, counts.predicted, counts.actual), fill)
+    value = of(settings, counts.right, counts.predicted, counts.actual)
     inside = members(view, settings)
     neither = settings.rules.neither
     shown = value
@@ -152,12 +151,15 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
     averages = {
         "macro": macro(view, value, inside),
-        "micro": ratio(*of(*sums), fill),
+        "micro": of(settings, *sums),
         "weighted": weighted(view, value, inside, counts.actual),
     }
     if settings.rules.weightless_mean:
-        weightless = sums[2] == 0
+        weightless = np.isnan(averages["weighted"])
         averages["weighted"] = np.where(weightless, averages["macro"], averages["weighted"])
+    if settings.rules.nan_spreads:
+        broken = by_key(view, inside & np.isnan(value)) > 0
+        averages |= {k: np.where(broken, np.nan, averages[k]) for k in ("macro", "weighted")}
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
     cells += [
@@ -169,6 +171,6 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
 
 def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
     """Mean over units of a ratio of each unit's own counts, [group, key]."""
-    value = ratio(*of(*view.samples), settings.zero_division)
+    value = of(settings, *view.samples)
     defined = np.flatnonzero(~np.isnan(value))
     return ratio(view.sum_by_key(defined, value[defined]), view.sum_by_key(defined, None))
