@@ -48,7 +48,8 @@ def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     judged = view.judged_units
     confidence, right = view.confidence
     confidence, right = confidence[judged], right[judged]
-    edges = np.linspace(0.0, 1.0, settings.n_bins + 1)
+    assert view.scored is not None
+    edges = [view.scored.comparable(edge) for edge in np.linspace(0.0, 1.0, settings.n_bins + 1)]
     at = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, settings.n_bins - 1)
     sums = []
     for value in (np.ones(judged.size), confidence, right):

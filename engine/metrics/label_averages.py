@@ -172,5 +172,5 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
 def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
     """Mean over units of a ratio of each unit's own counts, [group, key]."""
     value = of(settings, *view.samples)
-    defined = np.flatnonzero(~np.isnan(value))
+    defined = view.judged_units[~np.isnan(value[view.judged_units])]
     return ratio(view.sum_by_key(defined, value[defined]), view.sum_by_key(defined, None))

@@ -221,12 +221,18 @@ class ScoredView(View):
 
     @cached_property
     def judged_units(self) -> Array:
-        """Units that have a truth, int64 [m]."""
-        return np.flatnonzero(self.units.n_truths > 0)
+        """Units that have a truth, int64 [m].
+
+        Where several labels may be true, also those with a prediction: none of them is true there.
+        """
+        known = self.units.n_truths > 0
+        if self.units.truth_start is not None and self.scored is not None:
+            known[slice(None) if self.scored.unit is None else self.scored.unit] = True
+        return np.flatnonzero(known)
 
     @cached_property
     def judged(self) -> Array:
-        """(Weighted) units that have a truth, float64 [group, key]."""
+        """(Weighted) units of ``judged_units``, float64 [group, key]."""
         if self.units.truth_start is not None:
             return self._units_by_key(self.judged_units)
         out = np.zeros((self.n_groups, len(self.labels.key_names)))
@@ -238,10 +244,12 @@ class ScoredView(View):
     def every(self) -> Array:
         """(Weighted) units that have a truth or a prediction, float64 [group, key]."""
         units, scored = self.units, self.scored
+        if units.truth_start is not None:
+            return self.judged
         stray = np.zeros(0, np.int64)
         if scored is not None and scored.unit is not None:
             stray = scored.unit[scored.outcome == _STRAY]
-        elif units.hard is not None and units.truth_start is None:
+        elif units.hard is not None:
             stray = np.flatnonzero((units.truth < 0) & (units.hard >= 0))
         if not stray.size:
             return self.judged

@@ -81,7 +81,7 @@ class Scored(msgspec.Struct, frozen=True):
     Attributes:
         score: float64 [n].
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
-            true labels, 2 where it has none.
+            true labels (or may have several and has none), 2 where it has none.
         label: int32 [n], label codes; None where all rows are of label ``only``.
         unit: int32 [n], unit of each row; None where row i is unit i.
         only: the one label that is scored where ``label`` is None.
