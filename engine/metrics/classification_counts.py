@@ -12,6 +12,7 @@ from ..tally.scored_view import ScoredView
 from .label_averages import (
     averaged_ratio,
     by_key,
+    if_scored,
     in_use,
     key_cells,
     label_cells,
@@ -306,7 +307,7 @@ METRICS = (
         "TopKAccuracy",
         "Share of datums whose true label is among the k best scores.",
         f"{_SKLEARN}.top_k_accuracy_score",
-        _top_k,
+        if_scored(_top_k),
         needs=("ranks", "scores"),
         params=("k",),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
-from .label_averages import ratio, scored_rows
+from .label_averages import if_scored, ratio, scored_rows
 from .registry import Metric
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _curve(name: str, definition: str, source: str, compute: Any, **more: Any) -
         better="neither",
         definition=definition,
         source=source,
-        compute=compute,
+        compute=if_scored(compute),
         **more,
     )
 

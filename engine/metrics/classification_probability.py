@@ -8,7 +8,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
-from .label_averages import key_cells, ratio
+from .label_averages import if_scored, key_cells, ratio
 from .registry import Metric
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
         needs=("hard", "scores", "probabilities"),
         definition=definition,
         source=source,
-        compute=compute,
+        compute=if_scored(compute),
         **more,
     )
 

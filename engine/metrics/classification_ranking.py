@@ -11,6 +11,7 @@ from ..tally.cells import Cells
 from ..tally.scored_view import Points, ScoredView
 from .label_averages import (
     by_key,
+    if_scored,
     key_cells,
     label_cells,
     macro,
@@ -256,7 +257,7 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
         frame="metrics",
         definition=definition,
         source=source,
-        compute=compute,
+        compute=if_scored(compute),
         **more,
     )
 

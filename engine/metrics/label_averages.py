@@ -32,6 +32,15 @@ def whole_numbers(array: Array) -> Array:
     return np.rint(array).astype(np.int64)
 
 
+def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+    """A metric of scores, which makes no rows where there are none."""
+
+    def guarded(view: ScoredView, settings: Settings) -> list[Cells]:
+        return compute(view, settings) if view.has_scores else []
+
+    return guarded
+
+
 def scored_rows(view: ScoredView) -> Array:
     """Labels with rows of their own where scores alone count, bool [group, label]."""
     assert view.scored is not None

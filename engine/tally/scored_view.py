@@ -122,6 +122,11 @@ class ScoredView(View):
         """Groups and labels."""
         return self.n_groups, len(self.labels)
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether anything was scored, so that labels can be ranked."""
+        return self.scored is not None and self.scored.ranked
+
     @cached_property
     def unit_weight(self) -> Array | None:
         """Weight of every unit, float64 [u]: its own times its datum's draws; None for 1 each."""

@@ -87,6 +87,7 @@ class Scored(msgspec.Struct, frozen=True):
         only: the one label that is scored where ``label`` is None.
         labels: bool [l], labels that are scored at all: in a binary table the positive one.
         single: whether scores came in single precision; thresholds are then rounded to it.
+        ranked: whether there are scores; else every row is predicted, and its score infinite.
     """
 
     score: Array
@@ -96,6 +97,7 @@ class Scored(msgspec.Struct, frozen=True):
     only: int
     labels: Array
     single: bool
+    ranked: bool = True
 
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""

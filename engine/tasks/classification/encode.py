@@ -10,6 +10,7 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
 from .binary import both_classes, positive_code
@@ -28,6 +29,7 @@ class Rows(msgspec.Struct, frozen=True):
         unit: int32 [n], unit of each row; None where row i is unit i.
         only: the one label that is scored where ``label`` is None.
         single: whether scores came in single precision.
+        ranked: whether there are scores; else every row is predicted, and its score infinite.
     """
 
     score: Array
@@ -35,6 +37,7 @@ class Rows(msgspec.Struct, frozen=True):
     unit: Array | None
     only: int
     single: bool
+    ranked: bool = True
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -72,9 +75,17 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
         frames: both sides or the one table, checked, used up here; their label map is applied.
         positive_label: the positive class of a binary table; 1 / true unless given.
         multilabel: whether a unit may have several true labels.
+
+    Raises:
+        InputError: nothing says which of several labels is predicted, or what a score is of.
     """
     if frames.table is None:
         return _from_sides(frames, multilabel=multilabel)
+    if multilabel:
+        raise InputError(
+            "table: with multilabel=True, give two tables, predictions and ground truths, with a"
+            " row for each label of a datum."
+        )
     return _from_table(frames, frames.table, positive_label)
 
 
@@ -112,9 +123,12 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         weight = np.ones(n_units)
         weight[t_unit] = taken(truths, "weight").cast(pl.Float64).to_numpy()
     hard, rows = None, None
-    if score is None:
+    if score is None and multilabel:
+        rows = Rows(np.full(p_label.size, np.inf), p_label, p_unit, -1, False, ranked=False)
+    elif score is None:
+        _check_alone(datums, unit_datum, p_unit)
         hard = np.full(n_units, -1, np.int32)
-        hard[p_unit[::-1]] = p_label[::-1]  # of several the first stays
+        hard[p_unit] = p_label
     else:
         rows = Rows(score, p_label, p_unit, -1, single)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
@@ -135,6 +149,17 @@ def _units(
         distinct, units = encode([pl.Series("unit", array) for array in joint])
         every = distinct.to_numpy()
     return (every // n_keys).astype(np.int32), (every % n_keys).astype(np.int32), units
+
+
+def _check_alone(datums: Datums, unit_datum: Array | None, unit: Array) -> None:
+    several = np.flatnonzero(np.bincount(unit) > 1)
+    if several.size:
+        first = datums.id.gather(several[:3] if unit_datum is None else unit_datum[several[:3]])
+        raise InputError(
+            f"predictions: {several.size:,} datums with several labels and no column 'score', first"
+            f" datum_id {', '.join(map(repr, first.to_list()))}. Which of them is predicted? Add"
+            " their scores; or, if all of them are, write multilabel=True."
+        )
 
 
 def _truths(

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from ...inputs.frames import Frames
+from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
@@ -49,13 +50,16 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         workers: runs ranges side by side (unused: matching is one cheap pass).
 
     Raises:
-        InputError: probabilities outside [0, 1] where a metric needs probabilities.
+        InputError: probabilities outside [0, 1] where a metric needs probabilities; no scores
+            where a metric that was named needs scores.
     """
     begun = time.perf_counter()
     batch = encode_batch(
         frames, positive_label=settings.positive_label, multilabel=settings.multilabel
     )
     encoded = time.perf_counter()
+    if batch.rows is None or not batch.rows.ranked:
+        _tell_unscored(frames, settings, needs)
     if "probabilities" in needs and batch.rows is not None:
         _check_probabilities(batch.rows.score)
     if batch.rows is None:
@@ -155,7 +159,23 @@ def _listed(
         facts=facts,
     )
     labels = np.ones(len(batch.labels), bool)
-    return units, Scored(rows.score, outcome, rows.label, rows.unit, -1, labels, rows.single)
+    scored = Scored(
+        rows.score, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked
+    )
+    return units, scored
+
+
+def _tell_unscored(frames: Frames, settings: Settings, needs: frozenset[str]) -> None:
+    if not needs & {"scores", "ranks", "probabilities"}:
+        return
+    if settings.named:
+        raise InputError(
+            "no column 'score': some of the metrics asked for rest on scores. Add it (or"
+            " score_columns=), or ask for metrics of hard predictions, such as F1, alone."
+        )
+    frames.notes.append(
+        Note("no_scores", "No column 'score': the metrics that rest on scores are left out.")
+    )
 
 
 def _check_probabilities(score: Array) -> None:
