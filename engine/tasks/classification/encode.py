@@ -10,6 +10,7 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...inputs.slices import slice_text
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
@@ -98,18 +99,20 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     held = [truths] if wide else [predictions, truths]
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
     values = [taken(side, "label_value") for side in held]
-    labels, codes = encode_labels(values, keys, frames, frames.score_labels)
+    extra, extra_key, key_of_row = frames.score_labels, None, None
+    if extra is not None and "label_key" in predictions.columns:
+        extra, extra_key, key_of_row = _by_key(extra, taken(predictions, "label_key"))
+    labels, codes = encode_labels(values, keys, frames, extra, extra_key)
     declared = _declared(frames, labels)
     dataset = dataset_of(frames)
     datums, (p_datum, t_datum) = encode_datums(
         [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
     )
     if wide:
-        t_label, columns = codes
-        n = p_datum.size
-        score, single = _matrix(predictions, columns.size)
-        p_datum = np.repeat(p_datum, columns.size)
-        p_label = np.tile(columns, n)
+        t_label = codes[0]
+        p_label, width = _spread(codes[1], key_of_row, p_datum.size, frames.score_labels)
+        score, single = _matrix(predictions, width)
+        p_datum = np.repeat(p_datum, width)
     else:
         p_label, t_label = codes
         score, single = _scores(predictions, p_label.size)
@@ -132,6 +135,23 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     else:
         rows = Rows(score, p_label, p_unit, -1, single)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
+
+
+def _by_key(values: pl.Series, key: pl.Series) -> tuple[pl.Series, pl.Series, Array]:
+    """Labels of score columns once for every label key, their keys, and the key of each row."""
+    names, (key_of_row,) = encode([key])
+    at = np.repeat(np.arange(len(names)), len(values))
+    return values.gather(np.tile(np.arange(len(values)), len(names))), names.gather(at), key_of_row
+
+
+def _spread(
+    codes: Array, key_of_row: Array | None, n: int, score_labels: pl.Series | None
+) -> tuple[Array, int]:
+    """Labels of all cells of a score matrix of n rows, row by row, and its width."""
+    width = 0 if score_labels is None else len(score_labels)
+    if key_of_row is None:
+        return np.tile(codes, n), width
+    return codes.reshape(-1, width)[key_of_row].ravel(), width
 
 
 def _units(
@@ -212,7 +232,10 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     scored = frames.score_labels
     if scored is None and "score" in table.columns:
         scored = both_classes(actual, predicted)
-    labels, codes = encode_labels(values, [key] * len(values), frames, scored)
+    extra_key, key_of_row = None, None
+    if scored is not None and key is not None:
+        scored, extra_key, key_of_row = _by_key(scored, key)
+    labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
@@ -228,10 +251,10 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         weight = weight if lengths is None else np.repeat(weight, lengths)
     rows = None
     if wide:
-        columns = codes[-1]
-        score, single = _matrix(table, columns.size)
-        unit = np.repeat(np.arange(n, dtype=np.int32), columns.size)
-        rows = Rows(score, np.tile(columns, n), unit, -1, single)
+        label, width = _spread(codes[-1], key_of_row, n, frames.score_labels)
+        score, single = _matrix(table, width)
+        unit = np.repeat(np.arange(n, dtype=np.int32), width)
+        rows = Rows(score, label, unit, -1, single)
     elif "score" in table.columns:
         given, single = _scores(table, n)
         assert given is not None
@@ -252,7 +275,11 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
 
 def _table_datums(frames: Frames, table: pl.DataFrame) -> tuple[Datums, Array | None]:
     """Datums of the one table: its ids, or its rows where it has none."""
+    if frames.by_row and frames.slices is not None:
+        frames.slices = _as_text(frames.slices)
     if "datum_id" in table.columns:
+        if frames.by_row and frames.slices is not None:
+            frames.slices = frames.slices.with_columns(table["datum_id"])
         dataset = dataset_of(frames)
         datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
@@ -261,6 +288,19 @@ def _table_datums(frames: Frames, table: pl.DataFrame) -> tuple[Datums, Array | 
     slices = pl.DataFrame() if frames.slices is None else frames.slices
     dataset = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
     return Datums(ids, slices, dataset), None
+
+
+def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
+    """Slice columns as their values are shown, each distinct value written once."""
+    columns = []
+    for column in slices:
+        distinct = column.unique()
+        texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
+        rows = column.to_frame().join(
+            texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
+        )
+        columns.append(column if column.dtype == pl.String else rows["__text"].alias(column.name))
+    return pl.DataFrame(columns)
 
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:
