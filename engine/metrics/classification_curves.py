@@ -39,11 +39,14 @@ def _columns(
 
 def _at_thresholds(view: ScoredView, settings: Settings) -> list[Cells]:
     hits, others, strays = view.reached(settings.score_thresholds)
-    fill = settings.rules.curve_undefined
+    rules = settings.rules
+    fill = np.nan if rules.curve_undefined is None else rules.curve_undefined
     every = view.every[:, view.labels.key, None]
-    columns = _columns(
-        hits, others + strays, view.positives[:, :, None], every, np.nan if fill is None else fill
-    )
+    if rules.curve_every_datum:
+        every = view.known_datums[:, None, None]
+    columns = _columns(hits, others + strays, view.positives[:, :, None], every, fill)
+    if rules.curve_f1_needs_hits:
+        columns["f1"] = np.where(hits == 0, fill, columns["f1"])  # type: ignore[arg-type]
     keep = scored_rows(view)
     return [
         Cells(

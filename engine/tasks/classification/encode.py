@@ -121,6 +121,8 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     )
     n_units = len(datums) if unit_datum is None else unit_datum.size
     truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
+    if start is None:
+        _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
     weight = None
     if "weight" in truths.columns:
         weight = np.ones(n_units)
@@ -129,9 +131,9 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     if score is None and multilabel:
         rows = Rows(np.full(p_label.size, np.inf), p_label, p_unit, -1, False, ranked=False)
     elif score is None:
-        _check_alone(datums, unit_datum, p_unit)
         hard = np.full(n_units, -1, np.int32)
         hard[p_unit] = p_label
+        _check_alone(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
     else:
         rows = Rows(score, p_label, p_unit, -1, single)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
@@ -171,15 +173,23 @@ def _units(
     return (every // n_keys).astype(np.int32), (every % n_keys).astype(np.int32), units
 
 
-def _check_alone(datums: Datums, unit_datum: Array | None, unit: Array) -> None:
-    several = np.flatnonzero(np.bincount(unit) > 1)
-    if several.size:
-        first = datums.id.gather(several[:3] if unit_datum is None else unit_datum[several[:3]])
-        raise InputError(
-            f"predictions: {several.size:,} datums with several labels and no column 'score', first"
-            f" datum_id {', '.join(map(repr, first.to_list()))}. Which of them is predicted? Add"
-            " their scores; or, if all of them are, write multilabel=True."
-        )
+_PREDICTED = (
+    "predictions: {} with several labels and no column 'score', first datum_id {}. Which of them is"
+    " predicted? Add their scores; or, if all of them are, write multilabel=True."
+)
+_TRUE = (
+    "ground truths: {} with several labels of one key after the label map, first datum_id {}. If a"
+    " datum may have several labels, write multilabel=True."
+)
+
+
+def _check_alone(datums: Datums, unit_datum: Array | None, wrong: Array, message: str) -> None:
+    """Refuse units that hold several labels where one may stand."""
+    if wrong.size:
+        units = np.unique(wrong)
+        ids = datums.id.gather(units[:3] if unit_datum is None else unit_datum[units[:3]])
+        first = ", ".join(map(repr, ids.to_list()))
+        raise InputError(message.format(f"{units.size:,} datum{'s'[: units.size > 1]}", first))
 
 
 def _truths(

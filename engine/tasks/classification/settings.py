@@ -54,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         target_fpr: what they stay at or below, in [0, 1).
         thin_curves: leave out points on a straight line between their neighbours.
         pr_curve_max_examples: examples per cell of the detailed curves.
+        relabelled: whether labels are mapped, so that one may be listed twice.
         named: whether metrics were named; of the default set those of scores may be left out.
     """
 
@@ -73,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     target_fpr: float
     thin_curves: bool
     pr_curve_max_examples: int
+    relabelled: bool
     named: bool
 
 
@@ -145,6 +147,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         target_fpr=_between("target_fpr", _either(options.target_fpr, rate), 0, 1),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
+        relabelled=options.label_map is not None,
         named=options.metrics is not None,
     )
 

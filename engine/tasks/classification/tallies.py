@@ -15,6 +15,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
+from .relabelled import without_repeats
 from .settings import Settings
 
 Array = np.ndarray[np.dtype[np.generic], np.dtype[np.generic]]
@@ -57,6 +58,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     batch = encode_batch(
         frames, positive_label=settings.positive_label, multilabel=settings.multilabel
     )
+    if settings.relabelled:
+        batch = without_repeats(batch)
     encoded = time.perf_counter()
     if batch.rows is None or not batch.rows.ranked:
         _tell_unscored(frames, settings, needs)
