@@ -251,8 +251,8 @@ def explain(
     chosen = make_options(options, **named)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
-    plan, inputs = _open(predictions, ground_truths, chosen, **tables)
-    frames = checked_frames(inputs, plan.task, chosen)
+    plan, opened = _open(predictions, ground_truths, chosen, **tables)
+    frames = checked_frames(opened, plan.task, chosen)
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     said = planner.explain(plan)
