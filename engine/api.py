@@ -168,7 +168,7 @@ def score(
     tell("matching")
     threads = Threads(chosen.threads, executor)
     tallies = planner.run(plan, frames, threads)
-    frame_makers, whole = planner.summarise(plan, tallies)
+    frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     first = TABLE if frames.table is not None else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}

@@ -35,7 +35,7 @@ def _outcomes(
         u = unit[i]
         if truth_start.size:
             low, high = truth_start[u], truth_start[u + 1]
-            found = STRAY if low == high else OTHER
+            found = OTHER  # of several labels, none being true is an answer as well
             for k in range(low, high):
                 if truth[k] == label[i]:
                     found = HIT
@@ -61,8 +61,8 @@ def match_labels(
         truth_start: int64 [u + 1], CSR offsets of each unit's true labels, or None.
 
     Returns:
-        outcome uint8 [n]: 1 where the label is true, 0 where the unit has others, 2 where it has
-        none; hard prediction int32 [u], -1 without any row; its score float64 [u], NaN likewise.
+        outcome uint8 [n]: 1 where the label is true, 0 where the unit has others (or, with
+        ``truth_start``, none), 2 where it has none; hard prediction int32 [u], -1 without any row; its score float64 [u], NaN likewise.
     """
     n_units = truth.size if truth_start is None else truth_start.size - 1
     outcome = np.empty(label.size, np.uint8)

@@ -15,15 +15,21 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
             undefined and out of averages.
         neither: precision, recall and F of labels that are neither true nor predicted anywhere;
             None to treat them like any other.
+        unused_in_means: declared labels that are neither true nor predicted anywhere enter means.
+        weightless_mean: a weighted mean over labels without any weight is their plain mean.
         nan_spreads: a zero_division of NaN makes means NaN; otherwise they leave such labels out.
         f_from_ratios: F is made of precision and recall after zero_division filled them, and is 0
             where both are; otherwise of counts.
         curve_undefined: precision, recall and F1 of curve rows where they are 0 / 0, or None.
+        curve_f1_needs_hits: F1 of curve rows is undefined wherever there is no true positive.
+        curve_every_datum: true negatives of curves are all other datums, also those that have
+            nothing under the label's key.
         listed_labels: labels that are only listed (never true, never the hard prediction) get
             rows; otherwise they are no labels at all.
         declared_labels_only: where labels are declared, averages are over exactly those.
         auc_without_negatives: ROC AUC of a label that all datums have, or None.
         auc_without_positives: ROC AUC of a label that no datum has, or None.
+        auc_without_predictions: ROC AUC of labels whose key has no prediction at all, or None.
         auc_mean_needs_all: the macro mean is undefined where one label's area is.
         precision_without_positives: average precision of a label that no datum has, or None.
         degenerate: Matthews' correlation where a marginal is empty, or None.
@@ -32,13 +38,18 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
 
     zero_division: float | None = None
     neither: float | None = None
+    unused_in_means: bool = True
+    weightless_mean: bool = False
     nan_spreads: bool = False
     f_from_ratios: bool = False
     curve_undefined: float | None = None
+    curve_f1_needs_hits: bool = False
+    curve_every_datum: bool = False
     listed_labels: bool = True
     declared_labels_only: bool = False
     auc_without_negatives: float | None = None
     auc_without_positives: float | None = None
+    auc_without_predictions: float | None = None
     auc_mean_needs_all: bool = False
     precision_without_positives: float | None = None
     degenerate: float | None = None
@@ -76,7 +87,13 @@ class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
 _HARD = ("Accuracy", "Precision", "Recall", "F")
 _ALL = ClassificationDefaults(metrics=(*_HARD, "ROCAUC", "mROCAUC"))
 _VALOR_RULES = ClassificationRules(
-    zero_division=0.0, neither=-1.0, curve_undefined=-1.0, auc_without_negatives=1.0
+    zero_division=0.0,
+    neither=-1.0,
+    curve_undefined=-1.0,
+    curve_f1_needs_hits=True,
+    curve_every_datum=True,
+    auc_without_negatives=1.0,
+    auc_without_predictions=0.0,
 )
 
 DIALECTS = {
@@ -97,6 +114,7 @@ DIALECTS = {
             about="scikit-learn: labels are truth and argmax together, undefined is 0.",
             rules=ClassificationRules(
                 zero_division=0.0,
+                weightless_mean=True,
                 listed_labels=False,
                 declared_labels_only=True,
                 auc_mean_needs_all=True,
@@ -148,6 +166,7 @@ DIALECTS = {
             about="torchmetrics: undefined is 0, labels without any count are left out of means.",
             rules=ClassificationRules(
                 zero_division=0.0,
+                unused_in_means=False,
                 listed_labels=False,
                 auc_without_negatives=0.0,
                 auc_without_positives=0.0,

@@ -6,6 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evalengine.kernels.hash_codes import hash_codes
+
+from .codes import hashes
+
 _SPAN = 1 << 22
 
 
@@ -17,9 +21,12 @@ def distinct(values: pl.Series) -> pl.Series:
     """
     marks = _marks(values)
     if marks is None:
-        # Neighbours are mostly equal where rows stand datum by datum: hash one row per run.
-        runs = values.filter((values != values.shift(1)).fill_null(value=True)).drop_nulls()
-        return runs if ascending(runs, strictly=True) else runs.unique().sort()
+        known = values.drop_nulls()
+        if known.dtype != pl.String and not known.dtype.is_integer():
+            return known.unique().sort()
+        if ascending(known, strictly=True):
+            return known
+        return known.gather(hash_codes(*hashes(known))[1]).sort()
     low, flags = marks
     found = np.flatnonzero(flags)
     if low:

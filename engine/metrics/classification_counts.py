@@ -12,6 +12,7 @@ from ..tally.scored_view import ScoredView
 from .label_averages import (
     averaged_ratio,
     by_key,
+    if_scored,
     in_use,
     key_cells,
     label_cells,
@@ -58,9 +59,9 @@ def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: 
 def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:
     if settings.multilabel:
         hit, predicted, actual = view.samples
-        exact = np.flatnonzero((hit == predicted) & (hit == actual))
-        value = ratio(view.sum_by_key(exact, None), view.every)
-        return [key_cells(view, value, _NO_TRUTH, support=view.every)]
+        judged = view.judged_units
+        exact = judged[((hit == predicted) & (hit == actual))[judged]]
+        return [key_cells(view, ratio(view.sum_by_key(exact, None), view.judged), _NO_TRUTH)]
     value = ratio(by_key(view, view.hard.right), view.judged)
     return [key_cells(view, value, _NO_TRUTH)]
 
@@ -139,7 +140,7 @@ def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
     hit, predicted, actual = view.samples
     wrong = view.sum_by_key(np.arange(hit.size), predicted + actual - 2 * hit)
     n_labels = by_key(view, members(view, settings))
-    return [key_cells(view, ratio(wrong, view.every * n_labels), _NO_TRUTH, support=view.every)]
+    return [key_cells(view, ratio(wrong, view.judged * n_labels), _NO_TRUTH)]
 
 
 def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -306,7 +307,7 @@ METRICS = (
         "TopKAccuracy",
         "Share of datums whose true label is among the k best scores.",
         f"{_SKLEARN}.top_k_accuracy_score",
-        _top_k,
+        if_scored(_top_k),
         needs=("ranks", "scores"),
         params=("k",),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
-from .label_averages import ratio, scored_rows
+from .label_averages import if_scored, ratio, scored_rows
 from .registry import Metric
 
 if TYPE_CHECKING:
@@ -39,11 +39,14 @@ def _columns(
 
 def _at_thresholds(view: ScoredView, settings: Settings) -> list[Cells]:
     hits, others, strays = view.reached(settings.score_thresholds)
-    fill = settings.rules.curve_undefined
+    rules = settings.rules
+    fill = np.nan if rules.curve_undefined is None else rules.curve_undefined
     every = view.every[:, view.labels.key, None]
-    columns = _columns(
-        hits, others + strays, view.positives[:, :, None], every, np.nan if fill is None else fill
-    )
+    if rules.curve_every_datum:
+        every = view.known_datums[:, None, None]
+    columns = _columns(hits, others + strays, view.positives[:, :, None], every, fill)
+    if rules.curve_f1_needs_hits:
+        columns["f1"] = np.where(hits == 0, fill, columns["f1"])  # type: ignore[arg-type]
     keep = scored_rows(view)
     return [
         Cells(
@@ -56,7 +59,7 @@ def _at_thresholds(view: ScoredView, settings: Settings) -> list[Cells]:
     ]
 
 
-def _at_scores(view: ScoredView, settings: Settings, thin: Any) -> list[Cells]:
+def _at_scores(view: ScoredView, settings: Settings, choose: Any = None) -> list[Cells]:
     """Every distinct score, highest first; the point above all scores has no threshold."""
     found = view.points
     n_labels = view.shape[1]
@@ -71,8 +74,8 @@ def _at_scores(view: ScoredView, settings: Settings, thin: Any) -> list[Cells]:
         if tp[-1] < positives or fp[-1] < negatives:  # datums that do not list the label
             tp, fp = np.r_[tp, positives], np.r_[fp, negatives]
             threshold = np.r_[threshold, np.nan]
-        if settings.thin_curves:
-            kept = thin(tp, fp)
+        if choose is not None:
+            kept = choose(tp, fp, settings)
             tp, fp, threshold = tp[kept], fp[kept], threshold[kept]
         parts.append((g, k, tp, fp, threshold))
     if not parts:
@@ -93,23 +96,19 @@ def _at_scores(view: ScoredView, settings: Settings, thin: Any) -> list[Cells]:
     ]
 
 
-def _corners(tp: Array, fp: Array) -> Array:
-    """Points that are not on a straight line between their neighbours."""
+def _corners(tp: Array, fp: Array, settings: Settings) -> Array:
+    """Points that are not on a straight line between their neighbours, and the highest score."""
     keep = np.ones(tp.size, bool)
-    keep[1:-1] = (np.diff(tp, 2) != 0) | (np.diff(fp, 2) != 0)
+    if settings.thin_curves:
+        keep[2:-1] = (np.diff(tp[1:], 2) != 0) | (np.diff(fp[1:], 2) != 0)
     return np.flatnonzero(keep)
 
 
-def _all_points(tp: Array, fp: Array) -> Array:
-    return np.arange(tp.size)
-
-
-def _tradeoff(tp: Array, fp: Array) -> Array:
+def _tradeoff(tp: Array, fp: Array, settings: Settings) -> Array:
     """From the last point without a false positive to the first with every true one."""
+    first = int(np.searchsorted(fp, 0.0, side="right")) - 1
     last = int(np.searchsorted(tp, tp[-1]))
-    first = max(int(np.searchsorted(fp, 0.0, side="right")) - 1, 0)
-    kept = _corners(tp, fp)
-    return kept[(kept >= min(first, last)) & (kept <= max(first, last))]
+    return np.arange(first, last + 1)
 
 
 def _curve(name: str, definition: str, source: str, compute: Any, **more: Any) -> Metric:
@@ -121,7 +120,7 @@ def _curve(name: str, definition: str, source: str, compute: Any, **more: Any) -
         better="neither",
         definition=definition,
         source=source,
-        compute=compute,
+        compute=if_scored(compute),
         **more,
     )
 
@@ -140,20 +139,20 @@ METRICS = (
         "False and true positive rate at every distinct score, from the point above all scores;"
         " thinned by points on straight lines unless thin_curves is false.",
         "scikit-learn metrics.roc_curve",
-        partial(_at_scores, thin=_corners),
+        partial(_at_scores, choose=_corners),
         params=("thin_curves",),
     ),
     _curve(
         "ScorePrecisionRecallCurve",
         "Precision and recall at every distinct score.",
         "scikit-learn metrics.precision_recall_curve",
-        partial(_at_scores, thin=_all_points),
+        _at_scores,
     ),
     _curve(
         "DETCurve",
         "Detection error trade-off: false positive and false negative counts at distinct scores,"
         " between the first false positive and the last missed one.",
         "Martin et al. 1997; scikit-learn metrics.det_curve",
-        partial(_at_scores, thin=_tradeoff),
+        partial(_at_scores, choose=_tradeoff),
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
-from .label_averages import key_cells, ratio
+from .label_averages import if_scored, key_cells, ratio
 from .registry import Metric
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     judged = view.judged_units
     confidence, right = view.confidence
     confidence, right = confidence[judged], right[judged]
-    edges = np.linspace(0.0, 1.0, settings.n_bins + 1)
+    assert view.scored is not None
+    edges = [view.scored.comparable(edge) for edge in np.linspace(0.0, 1.0, settings.n_bins + 1)]
     at = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, settings.n_bins - 1)
     sums = []
     for value in (np.ones(judged.size), confidence, right):
@@ -113,7 +114,7 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
         needs=("hard", "scores", "probabilities"),
         definition=definition,
         source=source,
-        compute=compute,
+        compute=if_scored(compute),
         **more,
     )
 

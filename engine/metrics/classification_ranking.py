@@ -11,6 +11,7 @@ from ..tally.cells import Cells
 from ..tally.scored_view import Points, ScoredView
 from .label_averages import (
     by_key,
+    if_scored,
     key_cells,
     label_cells,
     macro,
@@ -46,6 +47,9 @@ def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
         area = np.where(alone, rules.auc_without_negatives, area)
     if rules.auc_without_positives is not None:
         area = np.where(view.positives <= 0, rules.auc_without_positives, area)
+    if rules.auc_without_predictions is not None:
+        silent = (by_key(view, sum(view.listed)) == 0)[:, view.labels.key]
+        area = np.where(silent & (view.positives > 0), rules.auc_without_predictions, area)
     return area
 
 
@@ -256,7 +260,7 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
         frame="metrics",
         definition=definition,
         source=source,
-        compute=compute,
+        compute=if_scored(compute),
         **more,
     )
 

@@ -32,6 +32,15 @@ def whole_numbers(array: Array) -> Array:
     return np.rint(array).astype(np.int64)
 
 
+def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+    """A metric of scores, which makes no rows where there are none."""
+
+    def guarded(view: ScoredView, settings: Settings) -> list[Cells]:
+        return compute(view, settings) if view.has_scores else []
+
+    return guarded
+
+
 def scored_rows(view: ScoredView) -> Array:
     """Labels with rows of their own where scores alone count, bool [group, label]."""
     assert view.scored is not None
@@ -146,12 +155,17 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
         shown = np.where(unused, neither, value)
         inside = inside & ~unused
     cells = [label_cells(view, shown, present(view, settings), reason, counts.actual)]
+    if not settings.rules.unused_in_means:
+        inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
     averages = {
         "macro": macro(view, value, inside),
         "micro": of(settings, *sums),
         "weighted": weighted(view, value, inside, counts.actual),
     }
+    if settings.rules.weightless_mean:
+        weightless = np.isnan(averages["weighted"])
+        averages["weighted"] = np.where(weightless, averages["macro"], averages["weighted"])
     if settings.rules.nan_spreads:
         broken = by_key(view, inside & np.isnan(value)) > 0
         averages |= {k: np.where(broken, np.nan, averages[k]) for k in ("macro", "weighted")}
@@ -167,5 +181,5 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
 def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
     """Mean over units of a ratio of each unit's own counts, [group, key]."""
     value = of(settings, *view.samples)
-    defined = np.flatnonzero(~np.isnan(value))
+    defined = view.judged_units[~np.isnan(value[view.judged_units])]
     return ratio(view.sum_by_key(defined, value[defined]), view.sum_by_key(defined, None))

@@ -122,6 +122,11 @@ class ScoredView(View):
         """Groups and labels."""
         return self.n_groups, len(self.labels)
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether anything was scored, so that labels can be ranked."""
+        return self.scored is not None and self.scored.ranked
+
     @cached_property
     def unit_weight(self) -> Array | None:
         """Weight of every unit, float64 [u]: its own times its datum's draws; None for 1 each."""
@@ -228,12 +233,17 @@ class ScoredView(View):
 
     @cached_property
     def judged_units(self) -> Array:
-        """Units that have a truth, int64 [m]."""
+        """Units that have a truth, int64 [m].
+
+        Where several labels may be true, also those with a prediction: none of them is true there.
+        """
+        if self.units.truth_start is not None:
+            return self.known_units
         return np.flatnonzero(self.units.n_truths > 0)
 
     @cached_property
     def judged(self) -> Array:
-        """(Weighted) units that have a truth, float64 [group, key]."""
+        """(Weighted) units of ``judged_units``, float64 [group, key]."""
         if self.units.truth_start is not None:
             return self._units_by_key(self.judged_units)
         out = np.zeros((self.n_groups, len(self.labels.key_names)))
@@ -242,19 +252,32 @@ class ScoredView(View):
         return out
 
     @cached_property
+    def known_datums(self) -> Array:
+        """(Weighted) datums with a truth or a prediction of any key, float64 [group]."""
+        if self.units.datum is None:
+            return self.every.sum(axis=1)
+        unit = self.known_units
+        first = np.unique(self.units.datum[unit], return_index=True)[1]
+        found: Array = self.by_group(unit[first], np.zeros(first.size, np.int64), 1)[:, 0]
+        return found
+
+    @cached_property
+    def known_units(self) -> Array:
+        """Units that have a truth or a prediction, int64 [m]."""
+        known = self.units.n_truths > 0
+        if self.scored is not None:
+            known[slice(None) if self.scored.unit is None else self.scored.unit] = True
+        if self.units.hard is not None:
+            known |= self.units.hard >= 0
+        return np.flatnonzero(known)
+
+    @cached_property
     def every(self) -> Array:
         """(Weighted) units that have a truth or a prediction, float64 [group, key]."""
-        units, scored = self.units, self.scored
-        stray = np.zeros(0, np.int64)
-        if scored is not None and scored.unit is not None:
-            stray = scored.unit[scored.outcome == _STRAY]
-        elif units.hard is not None and units.truth_start is None:
-            stray = np.flatnonzero((units.truth < 0) & (units.hard >= 0))
-        if not stray.size:
+        known = self.known_units
+        if known.size == self.judged_units.size:
             return self.judged
-        known = units.n_truths > 0
-        known[stray] = True
-        return self._units_by_key(np.flatnonzero(known))
+        return self._units_by_key(known)
 
     @cached_property
     def hard(self) -> HardCounts:

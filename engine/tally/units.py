@@ -87,12 +87,13 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     Attributes:
         parts: float64 arrays of n scores together: columns of large files come in pieces.
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
-            true labels, 2 where it has none.
+            true labels (or may have several and has none), 2 where it has none.
         label: int32 [n], label codes; None where all rows are of label ``only``.
         unit: int32 [n], unit of each row; None where row i is unit i.
         only: the one label that is scored where ``label`` is None.
         labels: bool [l], labels that are scored at all: in a binary table the positive one.
         single: whether scores came in single precision; thresholds are then rounded to it.
+        ranked: whether there are scores; else every row is predicted, and its score infinite.
     """
 
     parts: tuple[Array, ...]
@@ -102,6 +103,7 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     only: int
     labels: Array
     single: bool
+    ranked: bool = True
 
     @cached_property
     def score(self) -> Array:

@@ -10,10 +10,13 @@ import polars as pl
 
 from ..inputs.codes import encode
 from ..inputs.frames import Frames
-from ..schemas.tables import DEFAULT_LABEL_KEY
+from ..schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..tally.datums import Datums, Labels
 
 Array = np.ndarray[Any, Any]
+
+_TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
+"""Whose dataset counts first."""
 
 
 def taken(frame: pl.DataFrame, name: str) -> pl.Series:
@@ -26,6 +29,7 @@ def encode_labels(
     keys: Sequence[pl.Series | None],
     frames: Frames,
     extra: pl.Series | None = None,
+    extra_key: pl.Series | None = None,
 ) -> tuple[Labels, list[Array]]:
     """Labels over all columns that hold some, mapped, with the codes of every row.
 
@@ -33,14 +37,15 @@ def encode_labels(
         values: columns of label values, of one dtype (integer, String or Boolean).
         keys: the label key of each of their rows; None where all have the default key.
         frames: the tables, for their label map and declared labels.
-        extra: label values beside the rows (columns of a wide table), of the default key.
+        extra: label values beside the rows (columns of a wide table).
+        extra_key: their label keys; None where all have the default key.
 
     Returns:
         the labels; int32 codes of the rows of each column, then of ``extra`` where it is given.
     """
     dtype = values[0].dtype
     columns = [*values] if extra is None else [*values, extra.cast(dtype)]
-    keys = [*keys, *[None] * (len(columns) - len(keys))]
+    keys = [*keys] if extra is None else [*keys, extra_key]
     if dtype == pl.Boolean:
         columns = [column.cast(pl.UInt8) for column in columns]
     distinct, codes = encode(columns)
@@ -162,7 +167,7 @@ def dataset_of(frames: Frames) -> pl.DataFrame | None:
     """datum_id and dataset; of several tables the first that knows a datum tells."""
     told = [
         table.select("datum_id", pl.col("dataset").cast(pl.String)).drop_nulls()
-        for table in (frames.datums, frames.ground_truths, frames.predictions)
+        for table in (frames.datums, *(frames.sides.get(side) for side in _TELLING))
         if table is not None and "dataset" in table.columns
     ]
     if not told:

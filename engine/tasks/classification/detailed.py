@@ -11,7 +11,7 @@ import polars as pl
 from ...schemas.results import empty_frame, frame_schema
 from .settings import Settings
 from .tallies import Tallies
-from .views import Views
+from .views import EachView
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ CELLS = (
 """Outcome and observation, in the order of rows."""
 
 
-def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """The ``examples`` frame of the whole set.
 
     A false positive on a datum with a truth of the key is a misclassification, on one without a
@@ -36,7 +36,7 @@ def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Dat
     labels, datums = tallies.labels, tallies.datums
     schema = frame_schema("examples", label=labels.dtype, datum=datums.id_dtype)
     parts: list[tuple[int, float, int, int, Array]] = []
-    for label, facts in _labels(tallies):
+    for label, facts in _labels(tallies, every_datum=settings.rules.curve_every_datum):
         for threshold in settings.score_thresholds:
             for cell, (count, first) in enumerate(
                 facts.cells(threshold, settings.pr_curve_max_examples)
@@ -69,10 +69,10 @@ def examples_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Dat
 
 
 class _Facts:
-    """All units of one label's key, in datum order.
+    """All datums that count for one label, ascending.
 
     Attributes:
-        datum: int32 [u].
+        datum: int32 [u], datums that have something under the label's key, or all.
         score: float64 [u], the label's score, -inf where it is not listed.
         best: float64 [u], the best score of any label of the key, -inf without any.
         true: bool [u], the label is true.
@@ -108,8 +108,13 @@ class _Facts:
             yield rows.size, self.datum[rows[:n_examples]]
 
 
-def _labels(tallies: Tallies) -> Iterator[tuple[int, _Facts]]:
-    """Labels that are true or scored somewhere, with the facts of their key's units."""
+def _labels(tallies: Tallies, *, every_datum: bool) -> Iterator[tuple[int, _Facts]]:
+    """Labels that are true or scored somewhere, with the facts of their key's units.
+
+    Args:
+        tallies: the tallies.
+        every_datum: whether datums without anything under the key are there as well.
+    """
     units, scored = tallies.units, tallies.scored
     if scored is None:
         return
@@ -125,6 +130,7 @@ def _labels(tallies: Tallies) -> Iterator[tuple[int, _Facts]]:
     listed = np.zeros(n, bool)
     listed[row_unit] = True
     known = judged | listed
+    datums = np.unique(units.datum_of(np.flatnonzero(known)))
     truth_unit, truth_label = units.truth_rows()
     by_label = np.argsort(row_label, kind="stable")
     starts = np.searchsorted(row_label[by_label], np.arange(len(tallies.labels) + 1))
@@ -141,14 +147,12 @@ def _labels(tallies: Tallies) -> Iterator[tuple[int, _Facts]]:
         true[truth_unit[of_truth]] = True
         of_key = known if units.key is None else known & (units.key == tallies.labels.key[label])
         inside = order[of_key[order]]
-        yield (
-            int(label),
-            _Facts(
-                units.datum_of(inside),
-                score[inside],
-                best[inside],
-                true[inside],
-                judged[inside],
-                scored.single,
-            ),
-        )
+        datum = units.datum_of(inside)
+        parts = [score[inside], best[inside], true[inside], judged[inside]]
+        if every_datum and units.key is not None:
+            place = np.searchsorted(datums, datum)
+            for i, (part, fill) in enumerate(zip(parts, (-np.inf, -np.inf, 0, 0), strict=True)):
+                parts[i] = np.full(datums.size, fill, part.dtype)
+                parts[i][place] = part
+            datum = datums
+        yield int(label), _Facts(datum, *parts, scored.single)

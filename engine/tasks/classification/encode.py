@@ -11,6 +11,8 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...inputs.slices import slice_text
+from ...schemas.errors import InputError
 from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined
@@ -31,6 +33,7 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
         unit: int32 [n], unit of each row; None where row i is unit i.
         only: the one label that is scored where ``label`` is None.
         single: whether scores came in single precision.
+        ranked: whether there are scores; else every row is predicted, and its score infinite.
     """
 
     parts: tuple[Array, ...]
@@ -38,6 +41,7 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
     unit: Array | None
     only: int
     single: bool
+    ranked: bool = True
 
     @cached_property
     def score(self) -> Array:
@@ -82,9 +86,17 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
         frames: both sides or the one table, checked, used up here; their label map is applied.
         positive_label: the positive class of a binary table; 1 / true unless given.
         multilabel: whether a unit may have several true labels.
+
+    Raises:
+        InputError: nothing says which of several labels is predicted, or what a score is of.
     """
     if frames.table is None:
         return _from_sides(frames, multilabel=multilabel)
+    if multilabel:
+        raise InputError(
+            "table: with multilabel=True, give two tables, predictions and ground truths, with a"
+            " row for each label of a datum."
+        )
     return _from_table(frames, frames.table, positive_label)
 
 
@@ -97,18 +109,20 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     held = [truths] if wide else [predictions, truths]
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
     values = [taken(side, "label_value") for side in held]
-    labels, codes = encode_labels(values, keys, frames, frames.score_labels)
+    extra, extra_key, key_of_row = frames.score_labels, None, None
+    if extra is not None and "label_key" in predictions.columns:
+        extra, extra_key, key_of_row = _by_key(extra, taken(predictions, "label_key"))
+    labels, codes = encode_labels(values, keys, frames, extra, extra_key)
     declared = _declared(frames, labels)
     dataset = dataset_of(frames)
     datums, (p_datum, t_datum) = encode_datums(
         [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
     )
     if wide:
-        t_label, columns = codes
-        n = p_datum.size
-        score, single = _matrix(predictions, columns.size)
-        p_datum = np.repeat(p_datum, columns.size)
-        p_label = np.tile(columns, n)
+        t_label = codes[0]
+        p_label, width = _spread(codes[1], key_of_row, p_datum.size, frames.score_labels)
+        score, single = _matrix(predictions, width)
+        p_datum = np.repeat(p_datum, width)
     else:
         p_label, t_label = codes
         score, single = _scores(predictions)
@@ -117,19 +131,39 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     )
     n_units = len(datums) if unit_datum is None else unit_datum.size
     truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
+    if start is None:
+        _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
     weight = None
     if "weight" in truths.columns:
         weight = np.ones(n_units)
         weight[t_unit] = taken(truths, "weight").cast(pl.Float64).to_numpy()
     hard, rows = None, None
-    if score is None and multilabel:  # labels are predicted by standing there
-        score = (np.ones(p_label.size),)
-    if score is None:
+    if score is None and multilabel:
+        rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)
+    elif score is None:
         hard = np.full(n_units, -1, np.int32)
-        hard[p_unit[::-1]] = p_label[::-1]  # of several the first stays
+        hard[p_unit] = p_label
+        _check_alone(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
     else:
         rows = Rows(score, p_label, p_unit, -1, single)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
+
+
+def _by_key(values: pl.Series, key: pl.Series) -> tuple[pl.Series, pl.Series, Array]:
+    """Labels of score columns once for every label key, their keys, and the key of each row."""
+    names, (key_of_row,) = encode([key])
+    at = np.repeat(np.arange(len(names)), len(values))
+    return values.gather(np.tile(np.arange(len(values)), len(names))), names.gather(at), key_of_row
+
+
+def _spread(
+    codes: Array, key_of_row: Array | None, n: int, score_labels: pl.Series | None
+) -> tuple[Array, int]:
+    """Labels of all cells of a score matrix of n rows, row by row, and its width."""
+    width = 0 if score_labels is None else len(score_labels)
+    if key_of_row is None:
+        return np.tile(codes, n), width
+    return codes.reshape(-1, width)[key_of_row].ravel(), width
 
 
 def _units(
@@ -147,6 +181,25 @@ def _units(
         distinct, units = encode([pl.Series("unit", array) for array in joint])
         every = distinct.to_numpy()
     return (every // n_keys).astype(np.int32), (every % n_keys).astype(np.int32), units
+
+
+_PREDICTED = (
+    "predictions: {} with several labels and no column 'score', first datum_id {}. Which of them is"
+    " predicted? Add their scores; or, if all of them are, write multilabel=True."
+)
+_TRUE = (
+    "ground truths: {} with several labels of one key after the label map, first datum_id {}. If a"
+    " datum may have several labels, write multilabel=True."
+)
+
+
+def _check_alone(datums: Datums, unit_datum: Array | None, wrong: Array, message: str) -> None:
+    """Refuse units that hold several labels where one may stand."""
+    if wrong.size:
+        units = np.unique(wrong)
+        ids = datums.id.gather(units[:3] if unit_datum is None else unit_datum[units[:3]])
+        first = ", ".join(map(repr, ids.to_list()))
+        raise InputError(message.format(f"{units.size:,} datum{'s'[: units.size > 1]}", first))
 
 
 def _truths(
@@ -205,8 +258,12 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     plain = key is None and frames.labels is None and not frames.label_map and not wide
     if plain and scored is not None and predicted is None:
         labels, codes = _zero_one(scored), [actual.cast(pl.UInt8).to_numpy()]
+        key_of_row = None
     else:
-        labels, codes = encode_labels(values, [key] * len(values), frames, scored)
+        extra_key, key_of_row = None, None
+        if scored is not None and key is not None:
+            scored, extra_key, key_of_row = _by_key(scored, key)
+        labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
@@ -222,10 +279,10 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         weight = weight if lengths is None else np.repeat(weight, lengths)
     rows = None
     if wide:
-        columns = codes[-1]
-        score, single = _matrix(table, columns.size)
-        unit = np.repeat(np.arange(n, dtype=np.int32), columns.size)
-        rows = Rows(score, np.tile(columns, n), unit, -1, single)
+        label, width = _spread(codes[-1], key_of_row, n, frames.score_labels)
+        score, single = _matrix(table, width)
+        unit = np.repeat(np.arange(n, dtype=np.int32), width)
+        rows = Rows(score, label, unit, -1, single)
     elif "score" in table.columns:
         given, single = _scores(table)
         assert given is not None
@@ -272,7 +329,11 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
 
 def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
     """Datums of the one table: its ids, or its rows where it has none."""
+    if frames.by_row and frames.slices is not None:
+        frames.slices = _as_text(frames.slices)
     if "datum_id" in table.columns:
+        if frames.by_row and frames.slices is not None:
+            frames.slices = frames.slices.with_columns(table["datum_id"])
         dataset = dataset_of(frames)
         datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
@@ -280,6 +341,22 @@ def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Dat
     slices = pl.DataFrame() if frames.slices is None else frames.slices
     dataset = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
     return Datums(None, slices, dataset, height), None
+
+
+def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
+    """Slice columns as their values are shown, each distinct value written once."""
+    columns = []
+    for column in slices:
+        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
+            columns.append(column)
+            continue
+        distinct = column.unique()
+        texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
+        rows = column.to_frame().join(
+            texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
+        )
+        columns.append(rows["__text"].alias(column.name))
+    return pl.DataFrame(columns)
 
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:

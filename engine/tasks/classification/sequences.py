@@ -15,14 +15,14 @@ from ...tally.scored_view import ScoredView
 from .binary import find_label
 from .settings import Settings
 from .tallies import Tallies
-from .views import Views, view
+from .views import EachView, view
 
 Array = np.ndarray[Any, Any]
 
 _CELLS = 4_000_000  # counts of (row, label) held at once
 
 
-def per_datum_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """One row per sequence and metric, of the average asked for or the positive label.
 
     A row whose labels are 0 and 1 is scored for 1, where neither average nor positive label was

@@ -12,6 +12,25 @@ from ...dialects.classification import ClassificationDefaults, ClassificationRul
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 
+ONE_LABEL_ONLY = (
+    "BalancedAccuracy",
+    "BalancedAccuracyAdjusted",
+    "MCC",
+    "CohenKappa",
+    "CohenKappaLinear",
+    "CohenKappaQuadratic",
+    "TopKAccuracy",
+    "mROCAUCOneVsOne",
+    "LogLoss",
+    "Brier",
+    "ECE",
+    "MCE",
+    "Reliability",
+    "ConfusionMatrix",
+    "Outcomes",
+)
+"""Metrics of one true label against one prediction a datum, without meaning for several."""
+
 AVERAGES = ("macro", "micro", "weighted", "samples", "none")
 
 
@@ -35,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         target_fpr: what they stay at or below, in [0, 1).
         thin_curves: leave out points on a straight line between their neighbours.
         pr_curve_max_examples: examples per cell of the detailed curves.
+        relabelled: whether labels are mapped, so that one may be listed twice.
     """
 
     rules: ClassificationRules
@@ -53,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     target_fpr: float
     thin_curves: bool
     pr_curve_max_examples: int
+    relabelled: bool
 
 
 def _either(given: Any, default: Any) -> Any:
@@ -97,6 +118,13 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     decision = float(_either(options.decision_threshold, defaults.decision_threshold))
     if not math.isfinite(decision):
         raise OptionError(f"decision_threshold={decision}: write a finite number.")
+    if options.multilabel:
+        wrong = [name for name in options.metrics or () if name in ONE_LABEL_ONLY]
+        if wrong:
+            raise OptionError(
+                f"{', '.join(wrong)}: not defined where a datum may have several labels; leave out"
+                " multilabel=True, or these metrics."
+            )
     precision, recall, rate = defaults.targets
     return Settings(
         rules=dialect.rules,
@@ -117,6 +145,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         target_fpr=_between("target_fpr", _either(options.target_fpr, rate), 0, 1),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
+        relabelled=options.label_map is not None,
     )
 
 

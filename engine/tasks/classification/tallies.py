@@ -14,6 +14,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
+from .relabelled import without_repeats
 from .settings import Settings
 
 Array = np.ndarray[np.dtype[np.generic], np.dtype[np.generic]]
@@ -57,6 +58,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     batch = encode_batch(
         frames, positive_label=settings.positive_label, multilabel=settings.multilabel
     )
+    if settings.relabelled:
+        batch = without_repeats(batch)
     encoded = time.perf_counter()
     if "probabilities" in needs and batch.rows is not None:
         _check_probabilities(batch.rows.score)
@@ -165,7 +168,10 @@ def _listed(
         facts=facts,
     )
     labels = np.ones(len(batch.labels), bool)
-    return units, Scored(rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single)
+    scored = Scored(
+        rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked
+    )
+    return units, scored
 
 
 def _check_probabilities(score: Array) -> None:

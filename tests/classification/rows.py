@@ -1,0 +1,107 @@
+"""Frames as plain dictionaries, and lists as the tables they may be given as."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+import evalengine as ee
+
+Key = tuple[Any, ...]
+Sides = tuple[pl.DataFrame, ...]
+"""Predictions and ground truths, or the one table."""
+
+DEFAULT = "label"
+
+NAMES = ("metric", "statistic", "label_key", "label_value", "average", "k", "score_threshold")
+"""What tells the rows of a metrics frame apart."""
+
+
+def two_tables(actual: Sequence[Any], predicted: Sequence[Any], **more: Any) -> Sides:
+    """Long tables of hard predictions; ``weight`` goes to the ground truths."""
+    ids = list(range(len(actual)))
+    truths = pl.DataFrame({"datum_id": ids, "label_value": actual, **more})
+    return pl.DataFrame({"datum_id": ids, "label_value": predicted}), truths
+
+
+def one_table(actual: Sequence[Any], predicted: Sequence[Any], **more: Any) -> Sides:
+    """The same as one table."""
+    return (pl.DataFrame({"actual": actual, "predicted": predicted, **more}),)
+
+
+def matrix_tables(
+    actual: Sequence[Any],
+    scores: Sequence[Sequence[float]],
+    labels: Sequence[Any],
+    dtype: Any = pl.Float64,
+    **more: Any,
+) -> dict[str, tuple[Sides, dict[str, Any]]]:
+    """A score matrix in every shape there is: tables, and the options they need."""
+    n = len(actual)
+    ids = list(range(n))
+    truths = pl.DataFrame({"datum_id": ids, "label_value": actual, **more})
+    long = pl.DataFrame(
+        {
+            "datum_id": [i for i in ids for _ in labels],
+            "label_value": [label for _ in ids for label in labels],
+            "score": pl.Series([s for row in scores for s in row], dtype=dtype),
+        }
+    )
+    columns = {
+        f"p_{at}": pl.Series([row[at] for row in scores], dtype=dtype) for at in range(len(labels))
+    }
+    named = {label: f"p_{at}" for at, label in enumerate(labels)}
+    wide = pl.DataFrame({"datum_id": ids, **columns})
+    single = pl.DataFrame({"actual": actual, **columns, **more})
+    return {
+        "long": ((long, truths), {}),
+        "wide": ((wide, truths), {"score_columns": named}),
+        "one": ((single,), {"score_columns": named}),
+    }
+
+
+def score(sides: Sides, metrics: Iterable[str], **options: Any) -> ee.Scorecard:
+    """A run of the classification task."""
+    return ee.score(*sides, task="classification", metrics=list(metrics), **options)
+
+
+def whole(frame: pl.DataFrame, name: str | None = None, value: str | None = None) -> pl.DataFrame:
+    """The rows of one slice; of none, by default."""
+    return frame.filter(
+        pl.col("slice").eq_missing(pl.lit(name, pl.String))
+        & pl.col("slice_value").eq_missing(pl.lit(value, pl.String))
+    )
+
+
+def numbers(frame: pl.DataFrame) -> dict[Key, float | None]:
+    """Values by ``NAMES``; an undefined one must have a reason, a defined one none."""
+    assert frame.filter(pl.col("value").is_nan()).is_empty()
+    wrong = frame.filter(pl.col("value").is_null() != pl.col("reason").fill_null("").ne(""))
+    assert wrong.is_empty(), wrong
+    out = [(tuple(row[n] for n in NAMES), row["value"]) for row in frame.iter_rows(named=True)]
+    twice = [key for key, n in Counter(key for key, _ in out).items() if n > 1]
+    assert not twice, f"rows twice: {twice[:5]}"
+    return dict(out)
+
+
+def label_values(card: ee.Scorecard, metric: str, key: str = DEFAULT) -> dict[Any, float | None]:
+    """Values by label."""
+    rows = whole(card.metrics).filter(
+        (pl.col("metric") == metric) & pl.col("average").is_null() & (pl.col("label_key") == key)
+    )
+    return dict(zip(rows["label_value"], rows["value"], strict=True))
+
+
+def counts_by_cell(frame: pl.DataFrame) -> dict[Key, int]:
+    """A confusion frame of one slice: (key, actual, predicted) to count."""
+    rows = frame.select("label_key", "actual", "predicted", "count").iter_rows()
+    return {(key, actual, predicted): n for key, actual, predicted, n in rows}
+
+
+def curve(card: ee.Scorecard, name: str, label: Any) -> pl.DataFrame:
+    """The points of one curve of one label, in the order of the frame."""
+    frame = whole(card.curves).filter(pl.col("curve") == name)
+    return frame.filter(pl.col("label_value") == label)

@@ -1,0 +1,221 @@
+"""Hard predictions against scikit-learn's known answers, from two tables and from one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from classification.known_answers import by_name, close, plain
+from classification.rows import (
+    DEFAULT,
+    Sides,
+    counts_by_cell,
+    one_table,
+    score,
+    two_tables,
+)
+
+import evalengine as ee
+
+SHAPES = (two_tables, one_table)
+Shape = Callable[..., Sides]
+
+AGREEMENT = {
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "BalancedAccuracy",
+    "balanced_accuracy_adjusted": "BalancedAccuracyAdjusted",
+    "mcc": "MCC",
+    "kappa": "CohenKappa",
+    "kappa_quadratic": "CohenKappaQuadratic",
+    "hamming": "HammingLoss",
+}
+
+INFINITE = {("single_item_wrong", "BalancedAccuracyAdjusted")}
+"""Where chance is certain to be right, scikit-learn divides by 0; we leave it undefined."""
+
+RATIO_CASES = [
+    "balanced3", "pred_only_class", "both_missing_sides", "one_class_perfect", "string_order",
+    "whitespace_case_unicode", "binary01", "binary01_no_pred_pos", "binary_all_neg",
+    "bool_strings", "single_item_wrong",
+]  # fmt: skip
+
+
+def cases() -> dict[str, dict[str, Any]]:
+    """The cases of ``prf.json``."""
+    return by_name("classification", "prf.json")
+
+
+def check_prf(
+    card: ee.Scorecard, labels: list[Any], average: str, beta: float, value: list[Any]
+) -> None:
+    """Precision, recall, F and support of ``precision_recall_fscore_support``."""
+    for metric, theirs in zip(("Precision", "Recall", f"F{beta:g}"), value, strict=False):
+        if average == "None":
+            for at, label in enumerate(labels):
+                row = card.metrics.filter(
+                    (pl.col("metric") == metric) & (pl.col("label_value") == label)
+                ).row(0, named=True)
+                assert close(row["value"], theirs[at]), (metric, label)
+                assert row["support"] == round(value[3][at])
+        else:
+            ours = card.value(metric, average=average)
+            assert close(ours, theirs), (metric, average, ours, theirs)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", RATIO_CASES)
+def test_ratios(name: str, shape: Shape) -> None:
+    """Every beta, average and zero_division."""
+    case = cases()[name]
+    sides = shape(case["inputs"]["y_true"], case["inputs"]["y_pred"])
+    expected = plain(case["expected"]["sklearn"])
+    labels = case["expected"]["labels"]
+    cards: dict[Any, ee.Scorecard] = {}
+    for key, answer in expected.items():
+        beta, average, fill = (part.split("=")[1] for part in key.split("|"))
+        if (beta, fill) not in cards:
+            cards[beta, fill] = score(
+                sides,
+                ["Precision", "Recall", f"F{float(beta):g}"],
+                dialect="sklearn",
+                zero_division=float(fill),
+            )
+        check_prf(cards[beta, fill], labels, average, float(beta), answer["value"])
+    assert len(expected) == 36
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", RATIO_CASES)
+def test_agreement(name: str, shape: Shape) -> None:
+    """Accuracy and its kin, the confusion matrix and Jaccard."""
+    case = cases()[name]
+    sides = shape(case["inputs"]["y_true"], case["inputs"]["y_pred"])
+    expected = plain(case["expected"])
+    asked = [*AGREEMENT.values(), "Jaccard", "ConfusionMatrix"]
+    card = score(sides, asked, dialect="sklearn")
+    for theirs, ours in AGREEMENT.items():
+        value = card.value(ours)
+        if (name, ours) in INFINITE:
+            assert (value, expected[theirs]["value"]) == (None, -math.inf)
+            continue
+        assert close(value, expected[theirs]["value"]), (ours, value, expected[theirs])
+    assert close(card.value("Jaccard", average="macro"), expected["jaccard_macro"]["value"])
+    labels = expected["labels"]
+    cells = {
+        (DEFAULT, labels[a], labels[p]): n
+        for a, row in enumerate(expected["confusion"]["value"])
+        for p, n in enumerate(row)
+        if n
+    }
+    assert counts_by_cell(card.confusion) == cells
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_empty(shape: Shape) -> None:
+    """scikit-learn refuses; we have no rows, and no error."""
+    none = pl.Series([], dtype=pl.String)
+    card = score(shape(none, none), [*AGREEMENT.values(), "F1"], dialect="sklearn")
+    assert set(cases()["empty"]["expected"]["accuracy"]) == {"error", "message"}
+    assert card.metrics.is_empty()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sample_weights(shape: Shape) -> None:
+    """Weights of rows; a count of weights is shown as the nearest whole number."""
+    case = cases()["sample_weight"]
+    given = case["inputs"]
+    sides = shape(given["y_true"], given["y_pred"], weight=given["sample_weight"])
+    card = score(
+        sides, ["Precision", "Recall", "F1", "Accuracy", "ConfusionMatrix"], dialect="sklearn"
+    )
+    expected = plain(case["expected"])
+    labels = sorted(set(given["y_true"]))
+    for average, answer in expected["sklearn"].items():
+        check_prf(card, labels, average, 1.0, answer["value"])
+    assert close(card.value("Accuracy"), expected["accuracy"]["value"])
+    ours = counts_by_cell(card.confusion)
+    for a, row in enumerate(expected["confusion"]["value"]):
+        for p, weight in enumerate(row):
+            assert ours.get((DEFAULT, labels[a], labels[p]), 0) == round(weight)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_subset_of_labels(shape: Shape) -> None:
+    """labels= names a subset and a label that nobody has."""
+    case = cases()["labels_subset_and_extra"]
+    given = case["inputs"]
+    sides = shape(given["y_true"], given["y_pred"])
+    for key, answer in plain(case["expected"]["sklearn"]).items():
+        average, fill = key.split("|")
+        card = score(
+            sides,
+            ["Precision", "Recall", "F1"],
+            dialect="sklearn",
+            labels=given["labels"],
+            zero_division=float(fill.split("=")[1]),
+        )
+        check_prf(card, given["labels"], average, 1.0, answer["value"])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_absent_class(shape: Shape) -> None:
+    """torchmetrics leaves labels without any count out of the macro mean, scikit-learn does not."""
+    case = cases()["torchmetrics_absent_class"]
+    given = case["inputs"]
+    sides = shape(given["y_true"], given["y_pred"])
+    labels = list(range(given["num_classes"]))
+    asked = ["Precision", "Recall", "F1"]
+    card = score(sides, asked, dialect="torchmetrics", labels=labels)
+    names = {
+        "multiclass_precision": "Precision",
+        "multiclass_recall": "Recall",
+        "multiclass_f1_score": "F1",
+    }
+    seen = 0
+    for key, answer in plain(case["expected"]["torchmetrics"]).items():
+        name, average = key.split("|")
+        if name not in names:
+            continue
+        seen += 1
+        if average == "none":
+            ours = {
+                label: card.value(names[name], label_value=label, average=None) for label in labels
+            }
+            assert ours == pytest.approx(dict(enumerate(answer["value"])), abs=1e-6)
+        else:
+            assert card.value(names[name], average=average) == pytest.approx(
+                answer["value"], abs=1e-6
+            ), key
+    assert seen == 12
+    card = score(sides, asked, dialect="sklearn", labels=labels)
+    for average, answer in plain(case["expected"]["sklearn"]).items():
+        check_prf(card, labels, average, 1.0, answer["value"])
+
+
+@pytest.mark.parametrize("name", RATIO_CASES)
+def test_phoenix(name: str) -> None:
+    """Phoenix's scores under its dialect, all labels together and one positive label."""
+    case = cases()[name]
+    truth = case["inputs"]["y_true"]
+    sides = one_table(truth, case["inputs"]["y_pred"])
+    seen = 0
+    for key, answer in plain(case["expected"]["phoenix"]).items():
+        parts = dict(part.split("=", 1) for part in key.split("|"))
+        beta = float(parts["beta"])
+        given: dict[str, Any] = {"average": parts["avg"], "beta": beta}
+        if "pos" in parts:
+            given["positive_label"] = type(truth[0])(parts["pos"])
+        card = score(
+            sides,
+            ["Precision", "Recall", f"F{beta:g}"],
+            dialect="phoenix",
+            zero_division=float(parts["zd"]),
+            **given,
+        )
+        ours = {made["name"]: made["score"] for made in card.to_phoenix()}
+        assert ours == pytest.approx(answer["value"], abs=1e-12, nan_ok=True), key
+        seen += 1
+    assert seen >= 48

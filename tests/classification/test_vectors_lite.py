@@ -1,0 +1,209 @@
+"""valor-lite's known answers under ``valor-lite``, its hard maximum at a threshold included.
+
+A hard prediction at a threshold is that of the predictions at or above it, so these runs filter
+the table; valor-lite never counts a score of 0. Differences, each held to what it may be:
+
+- true negatives: valor-lite counts only datums that list the label (valor.md 1.2), we all;
+- without hard maximum a datum with a true and another positive label is a false negative too
+  (valor.md 1.2, "do not copy");
+- ROC areas: its negatives are rows that list the label, a score of 0 starts its curve late, a
+  label never predicted has 0 (valor.md 1.3);
+- labels listed twice: refused by us, an area of 2.0 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+import pytest
+from classification.known_answers import load
+from classification.rows import Sides, counts_by_cell, label_values, score
+from classification.valor_vectors import row_tables, service_vectors, tables
+
+ROC_DIFFERS: dict[str, dict[str, float]] = {
+    "cl_label_only_in_gt": {"cow": 0.5},
+    "cl_sparse_scores": {"a": 0.625, "c": 2 / 3},
+    "cl_zero_scores": {"b": 0.5},
+    "sparse_preds": {"b": 0.5, "c": 1.0},
+}
+"""Case -> label and the area that we give."""
+
+STRAY = "cl_datum_without_gt"
+"""valor-lite wants a truth on every datum and was run without the one that has none."""
+
+
+class Case(NamedTuple):
+    """One answer of valor-lite."""
+
+    id: str
+    method: str
+    parameters: dict[str, Any]
+    sides: Sides
+    expected: Any
+
+
+def cases(method: str) -> Iterator[Case]:
+    """Answers of one method, without filters: valor-lite's own tests and the hand-made cases."""
+    for case in load("valor", "lite_classification.json")["cases"]:
+        if case["filter"] or case["parameters"].get("datums") or case["method"] != method:
+            continue
+        predictions = [
+            [datum["datum"], "label", label, score]
+            for datum in case["data"]
+            for label, score in zip(datum["predictions"], datum["scores"], strict=True)
+        ]
+        truths = [[datum["datum"], "label", datum["groundtruth"]] for datum in case["data"]]
+        sides = tables(predictions, truths)
+        yield Case(case["id"], method, case["parameters"], sides, case["expected"])
+    for case in load("valor", "edge_cases.json")["cases"]:
+        if case["task"] != "classification":
+            continue
+        for key, answers in case["expected"]["valor_lite_0.39.0"].items():
+            if "error" in answers or case["id"] == STRAY:
+                continue
+            sides = tuple(table.filter(label_key=key) for table in row_tables(case))
+            sides = tuple(table.with_columns(label_key=pl.lit("label")) for table in sides)
+            for name, answer in answers.items():
+                if METHODS.get(name.split("_hardmax")[0]) == method:
+                    given = {**case["parameters"], "hardmax": not name.endswith("false")}
+                    yield Case(case["id"], method, given, sides, answer)
+    for vector, answer in service_vectors():
+        if method != "compute_rocauc" or "value" not in answer:
+            continue
+        if vector.id in ("duplicate_prediction_rows", "two_gts_same_key"):
+            continue
+        areas = answer["value"]["rocauc"]["value"]
+        expected = {name.split(".")[1]: rows for name, rows in areas.items()}
+        sides = tuple(table.with_columns(label_key=pl.lit("label")) for table in vector.sides)
+        yield Case(vector.id, method, {}, sides, expected)
+
+
+METHODS = {
+    "rocauc": "compute_rocauc",
+    "precision_recall": "compute_precision_recall",
+    "confusion_matrix": "compute_confusion_matrix",
+}
+
+
+def positive(sides: Sides, threshold: float) -> Sides:
+    """Predictions that valor-lite counts at a threshold, and every truth."""
+    return sides[0].filter((pl.col("score") >= threshold) & (pl.col("score") > 0)), sides[1]
+
+
+def labels_of(sides: Sides) -> list[str]:
+    """All labels of either side."""
+    return sorted({*sides[0]["label_value"], *sides[1]["label_value"]})
+
+
+def unlisted(sides: Sides, label: str) -> int:
+    """Datums that do not list a label."""
+    return int(sides[1]["datum_id"].n_unique()) - sides[0].filter(label_value=label).height
+
+
+def test_areas() -> None:
+    """ROCAUC of every label, and their mean."""
+    seen = set()
+    for case in cases("compute_rocauc"):
+        card = score(case.sides, ["ROCAUC", "mROCAUC"], dialect="valor-lite")
+        ours = label_values(card, "ROCAUC")
+        theirs = {row["parameters"]["label"]: row["value"] for row in case.expected["ROCAUC"]}
+        instead = ROC_DIFFERS.get(case.id, {})
+        for label, value in instead.items():
+            assert theirs[label] != pytest.approx(value), case.id
+        assert ours == pytest.approx(theirs | instead, abs=1e-9), case.id
+        mean = case.expected["mROCAUC"][0]["value"]
+        if instead:
+            mean = sum((theirs | instead).values()) / len(theirs)
+        assert card.value("mROCAUC") == pytest.approx(mean, abs=1e-9), case.id
+        seen.add(case.id)
+    assert set(ROC_DIFFERS) <= seen
+    assert len(seen) >= 15
+
+
+def test_hard_maximum() -> None:
+    """Counts, Precision, Recall, F1 and Accuracy of the best label, where it reaches a score."""
+    compared = fewer = 0
+    for case in cases("compute_precision_recall"):
+        if not case.parameters["hardmax"]:
+            continue
+        for threshold in case.parameters["score_thresholds"]:
+            card = score(
+                positive(case.sides, threshold),
+                ["Counts", "Precision", "Recall", "F1", "Accuracy"],
+                dialect="valor-lite",
+                labels=labels_of(case.sides),
+            )
+            for name, rows in case.expected.items():
+                for row in rows:
+                    if row["parameters"]["score_threshold"] != threshold:
+                        continue
+                    label = row["parameters"].get("label")
+                    compared += 1
+                    if name != "Counts":
+                        ours = card.value(name, label_value=label, average=None)
+                        assert ours == pytest.approx(row["value"], abs=1e-9), (case.id, label)
+                        continue
+                    for statistic, value in row["value"].items():
+                        ours = card.value("Counts", statistic=statistic, label_value=label)
+                        if statistic == "tn":
+                            assert ours is not None
+                            assert value <= ours <= value + unlisted(case.sides, label)
+                            fewer += value < ours
+                        else:
+                            assert ours == value, (case.id, threshold, label, statistic)
+    assert compared >= 400
+    assert fewer
+
+
+def test_every_label_at_a_threshold() -> None:
+    """Counts without hard maximum are our PrecisionRecallCurve but for its extra misses."""
+    compared = more = 0
+    for case in cases("compute_precision_recall"):
+        if case.parameters["hardmax"]:
+            continue
+        thresholds = case.parameters["score_thresholds"]
+        card = score(
+            positive(case.sides, 0.0),
+            ["PrecisionRecallCurve"],
+            dialect="valor-lite",
+            score_thresholds=thresholds,
+            labels=labels_of(case.sides),
+        )
+        ours = {
+            (row["label_value"], row["score_threshold"]): row
+            for row in card.curves.iter_rows(named=True)
+        }
+        for row in case.expected["Counts"]:
+            where, theirs = row["parameters"], row["value"]
+            mine = ours[where["label"], where["score_threshold"]]
+            assert (mine["tp"], mine["fp"]) == (theirs["tp"], theirs["fp"]), case.id
+            assert mine["fn"] <= theirs["fn"] <= mine["fn"] + mine["tp"], case.id
+            room = unlisted(case.sides, where["label"])
+            assert theirs["tn"] <= mine["tn"] <= theirs["tn"] + room, case.id
+            more += mine["fn"] < theirs["fn"]
+            compared += 1
+    assert compared >= 30
+    assert more
+
+
+def test_confusion() -> None:
+    """The matrix of the best labels at a threshold; unmatched truths have no prediction."""
+    compared = 0
+    for case in cases("compute_confusion_matrix"):
+        thresholds = case.parameters["score_thresholds"]
+        if not case.parameters["hardmax"] or thresholds != sorted(thresholds):
+            continue
+        for row in case.expected:
+            sides = positive(case.sides, row["parameters"]["score_threshold"])
+            card = score(sides, ["ConfusionMatrix"], dialect="valor-lite")
+            ours = {key[1:]: n for key, n in counts_by_cell(card.confusion).items()}
+            theirs = {
+                (truth, label): n
+                for truth, cells in row["value"]["confusion_matrix"].items()
+                for label, n in cells.items()
+            } | {(truth, None): n for truth, n in row["value"]["unmatched_ground_truths"].items()}
+            assert ours == {cell: n for cell, n in theirs.items() if n}, case.id
+            compared += 1
+    assert compared >= 15

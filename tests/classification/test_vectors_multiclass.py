@@ -1,0 +1,158 @@
+"""Score matrices against known answers: one label of several, and several labels a datum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from classification.known_answers import by_name, close, plain
+from classification.rows import Sides, label_values, matrix_tables, score
+
+import evalengine as ee
+
+CASES = ["medium60x4", "rounded_ties", "single_class_truth", "rows_not_sum1"]
+MULTILABEL = ["multilabel_absent_label", "multilabel_ok"]
+SHAPES = ["long", "wide", "one"]
+
+
+def cases() -> dict[str, dict[str, Any]]:
+    """The cases of ``multiclass_rank.json``."""
+    return by_name("classification", "multiclass_rank.json")
+
+
+def run(
+    name: str, shape: str, metrics: list[str], dtype: Any = pl.Float64, **options: Any
+) -> ee.Scorecard:
+    """A run on a case of one label of several."""
+    given = cases()[name]["inputs"]
+    sides, more = matrix_tables(given["y_true"], given["y_score"], given["labels"], dtype)[shape]
+    return score(sides, metrics, **{"dialect": "sklearn", **more, **options})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", CASES)
+def test_areas(name: str, shape: str) -> None:
+    """One against the rest, one against one, average precision."""
+    expected = plain(cases()[name]["expected"])
+    card = run(name, shape, ["ROCAUC", "mROCAUC", "mROCAUCOneVsOne", "AP"], average="micro")
+    ours = {f"sk_ovr_{average}": card.value("mROCAUC", average=average)
+            for average in ("macro", "weighted", "micro")}  # fmt: skip
+    ours |= {f"sk_ovo_{average}": card.value("mROCAUCOneVsOne", average=average)
+             for average in ("macro", "weighted")}  # fmt: skip
+    for key, value in ours.items():
+        if "value" in expected[key]:
+            assert close(value, expected[key]["value"]), (key, value, expected[key])
+        elif name == "single_class_truth":
+            assert value is None, key
+    if "value" in expected["sk_ovr_None"]:
+        areas = label_values(card, "ROCAUC")
+        for label, value in enumerate(expected["sk_ovr_None"]["value"]):
+            assert close(areas[label], value)
+    else:
+        # scikit-learn wants rows that sum to 1; torchmetrics does not
+        assert name == "rows_not_sum1"
+        theirs = expected["tm_auroc_none"]["value"]
+        assert list(label_values(card, "ROCAUC").values()) == pytest.approx(theirs, abs=1e-6)
+    for label, value in enumerate(expected["ap_ovr"]["value"]):
+        assert close(label_values(card, "AP")[label], value)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", CASES)
+def test_torchmetrics(name: str, shape: str) -> None:
+    """Areas of torchmetrics: 0 where a class is missing, which its macro mean includes."""
+    expected = plain(cases()[name]["expected"])
+    card = run(name, shape, ["ROCAUC", "mROCAUC", "AP", "mAP"], dialect="torchmetrics")
+    for metric, mean, theirs in (("ROCAUC", "mROCAUC", "tm_auroc"), ("AP", "mAP", "tm_ap")):
+        values = list(label_values(card, metric).values())
+        assert values == pytest.approx(expected[f"{theirs}_none"]["value"], abs=1e-6)
+        for average in ("macro", "weighted"):
+            assert card.value(mean, average=average) == pytest.approx(
+                expected[f"{theirs}_{average}"]["value"], abs=1e-6
+            ), (mean, average)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", CASES)
+def test_probabilities(name: str, shape: str) -> None:
+    """Log loss, Brier, top-k of scikit-learn; calibration of torchmetrics; the first argmax."""
+    expected = plain(cases()[name]["expected"])
+    given = cases()[name]["inputs"]
+    asked = ["LogLoss", "Brier", "TopKAccuracy", "Accuracy", "Outcomes"]
+    card = run(name, shape, asked, k=[1, 2, 3])
+    assert close(card.value("LogLoss"), expected["log_loss"]["value"])
+    assert close(card.value("Brier"), expected["brier"]["value"])
+    single = run(name, shape, ["ECE"], pl.Float32)  # 0.6 is on the edge of a bin in some precision
+    assert single.value("ECE") == pytest.approx(expected["ece15"]["value"], abs=1e-6)
+    for k in (1, 2, 3):
+        assert close(card.value("TopKAccuracy", k=k), expected[f"top{k}"]["value"]), k
+    predicted = card.outcomes.filter(pl.col("outcome").str.starts_with("fn").not_())
+    hard = dict(predicted.select("datum_id", "label_value").iter_rows())
+    assert [hard[i] for i in range(len(given["y_true"]))] == expected["argmax_first"]
+    right = sum(a == b for a, b in zip(given["y_true"], expected["argmax_first"], strict=True))
+    assert close(card.value("Accuracy"), right / len(given["y_true"]))
+
+
+def several(name: str, shape: str) -> tuple[Sides, dict[str, Any]]:
+    """A multilabel case: truths are the rows that are 1."""
+    given = cases()[name]["inputs"]
+    labels = list(range(len(given["y_score"][0])))
+    first = [0] * len(given["y_score"])
+    (predictions, _), more = matrix_tables(first, given["y_score"], labels)[shape]
+    rows = [
+        {"datum_id": i, "label_value": label}
+        for i, row in enumerate(given["y_true"])
+        for label in labels
+        if row[label]
+    ]
+    truths = pl.DataFrame(rows, schema={"datum_id": pl.Int64, "label_value": pl.Int64})
+    return (predictions, truths), more
+
+
+@pytest.mark.parametrize("shape", ["long", "wide"])
+@pytest.mark.parametrize("name", MULTILABEL)
+def test_several_labels(name: str, shape: str) -> None:
+    """Areas, average precision, and counts at 0.5; datums without any true label count."""
+    expected = plain(cases()[name]["expected"])
+    sides, more = several(name, shape)
+    asked = ["ROCAUC", "mROCAUC", "AP", "mAP", "Precision", "Recall", "F1", "Counts", "Accuracy",
+             "HammingLoss"]  # fmt: skip
+    card = score(sides, asked, dialect="sklearn", multilabel=True, average="micro", **more)
+    for metric, mean, theirs in (("ROCAUC", "mROCAUC", "auc"), ("AP", "mAP", "ap")):
+        for label, value in enumerate(expected[f"{theirs}_None"]["value"]):
+            ours = label_values(card, metric)[label]
+            assert close(ours, value), (metric, label, ours, value)
+        for average in ("macro", "micro", "weighted"):
+            ours = card.value(mean, average=average)
+            value = expected[f"{theirs}_{average}"]["value"]
+            if (name, mean, average) in LEFT_OUT:
+                defined = [v for v in expected[f"{theirs}_None"]["value"] if v == v]
+                support = expected["prf05_None"]["value"][3][: len(defined)]
+                value = sum(map(float.__mul__, defined, map(float, support))) / sum(support)
+                assert not close(ours, expected[f"{theirs}_{average}"]["value"]) or close(
+                    value, expected[f"{theirs}_{average}"]["value"]
+                )
+            assert close(ours, value), (mean, average, ours, value)
+    for average in ("macro", "micro", "weighted", "samples"):
+        value = expected[f"prf05_{average}"]["value"]
+        for metric, theirs in zip(("Precision", "Recall", "F1"), value, strict=False):
+            ours = card.value(metric, average=average)
+            assert close(ours, theirs), (metric, average, ours, theirs)
+    for at, metric in enumerate(("Precision", "Recall", "F1")):
+        theirs = expected["prf05_None"]["value"][at]
+        assert list(label_values(card, metric).values()) == pytest.approx(theirs, abs=1e-12)
+    for label, ((tn, fp), (fn, tp)) in enumerate(expected["mlcm"]["value"]):
+        for name_, value in (("tn", tn), ("fp", fp), ("fn", fn), ("tp", tp)):
+            assert card.value("Counts", statistic=name_, label_value=label) == value
+    given = cases()[name]["inputs"]
+    cells = [
+        [bool(t) == (s >= 0.5) for t, s in zip(truth, row, strict=True)]
+        for truth, row in zip(given["y_true"], given["y_score"], strict=True)
+    ]
+    assert close(card.value("Accuracy"), sum(map(all, cells)) / len(cells))
+    wrong = sum(not cell for row in cells for cell in row)
+    assert close(card.value("HammingLoss"), wrong / sum(map(len, cells)))
+
+
+LEFT_OUT: set[tuple[str, str, str]] = set()
