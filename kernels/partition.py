@@ -15,6 +15,9 @@ from .jit import frozen, kernel
 
 Array = np.ndarray[Any, Any]
 
+_MANY = 4096  # segments from which values are laid out in two rounds
+_BUCKETS = 512  # of the first round
+
 
 @kernel
 def _count(
@@ -81,6 +84,43 @@ def _lay_out(
             row[at] = i
 
 
+@kernel
+def _to_buckets(
+    outcome: Array,
+    label: Array,
+    datum: Array,
+    group: Array,
+    n_labels: int,
+    n_outcomes: int,
+    offset: int,
+    value: Array,
+    shift: int,
+    free: Array,
+    segment: Array,
+    out: Array,
+) -> None:
+    """Values and their segments, roughly by segment: by what ``shift`` leaves of its number."""
+    for i in range(offset, offset + value.size):
+        g = group[datum[i] if datum.size else i]
+        if g < 0:
+            continue
+        s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+        at = free[s >> shift]
+        free[s >> shift] = at + 1
+        segment[at] = s
+        out[at] = value[i - offset]
+
+
+@kernel
+def _from_buckets(segment: Array, value: Array, free: Array, out: Array) -> None:
+    """Values by segment, from an order in which segments near one another stand together."""
+    for i in range(segment.size):
+        s = segment[i]
+        at = free[s]
+        free[s] = at + 1
+        out[at] = value[i]
+
+
 def partition(
     parts: Sequence[Array],
     outcome: Array,
@@ -123,6 +163,17 @@ def partition(
     free = start[:-1].copy()
     one_segment = start.size == 4 and group is None and not want_rows
     offset = 0
+    if start.size > _MANY and group is not None and not want_rows:
+        # Writing to very many places at once misses the cache at every row; two rounds do not.
+        shift = int(start.size).bit_length() - _BUCKETS.bit_length() + 1
+        rough = free[:: 1 << shift].copy()
+        segment, near = np.empty(out.size, np.int32), np.empty_like(out)
+        for part in parts:
+            value = frozen(part, np.float64)
+            _to_buckets(*rows, n_labels, n_outcomes, offset, value, shift, rough, segment, near)
+            offset += value.size
+        _from_buckets(segment, near, free, out)
+        return start, out, row
     for part in parts:
         value = frozen(part, np.float64)
         if one_segment:

@@ -16,6 +16,7 @@ from ..kernels.partition import partition
 from ..kernels.reached import first_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
+from ..kernels.sorting import sort_short
 from .datums import Labels
 from .units import Scored, Units
 from .view import View
@@ -23,6 +24,7 @@ from .view import View
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 
+_SHORT = 512  # scores up to which a range is sorted by our own kernel
 _OUTCOMES = 3
 _OTHER, _HIT, _STRAY = range(_OUTCOMES)
 
@@ -345,12 +347,14 @@ class ScoredView(View):
             of_row = weight[row] if scored.unit is None else weight[scored.unit[row]]
 
         def sort(first: int, last: int) -> None:
-            for a, b in pairwise(start[first : last + 1].tolist()):
-                if b - a < 2:
-                    continue
-                if of_row is None:
-                    score[a:b].sort()
-                else:
+            bounds = start[first : last + 1]
+            if of_row is None:
+                sort_short(start, first, last, _SHORT, score)
+                for at in np.flatnonzero(np.diff(bounds) > _SHORT):
+                    score[bounds[at] : bounds[at + 1]].sort()
+                return
+            for a, b in pairwise(bounds.tolist()):
+                if b - a > 1:
                     order = np.argsort(score[a:b], kind="stable")
                     score[a:b] = score[a:b][order]
                     of_row[a:b] = of_row[a:b][order]
