@@ -43,10 +43,8 @@ def _points(
                 i -= 1
             if j < p_end and i < n_end:
                 break
-            if i < n_end or (j >= p_end and score[j] >= score[i]):
-                here = score[j]
-            else:
-                here = score[i]
+            from_positive = i < n_end or (j >= p_end and score[j] >= score[i])
+            here = score[j if from_positive else i]
             while j >= p_end and score[j] == here:
                 positive += weight[j] if weight.size else 1.0
                 j -= 1

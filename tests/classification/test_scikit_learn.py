@@ -140,9 +140,7 @@ def test_matrix(seed: int, n_labels: int, n: int, grid: int, weighted: bool, sha
 @modest
 @given(SEEDS, st.integers(2, 40), st.sampled_from([2, 3, 1000]), st.sampled_from([0.1, 0.5, 1.0]),
        st.booleans(), st.booleans())  # fmt: skip
-def test_binary(
-    seed: int, n: int, grid: int, max_fpr: float, weighted: bool, single: bool
-) -> None:
+def test_binary(seed: int, n: int, grid: int, max_fpr: float, weighted: bool, single: bool) -> None:
     """Areas and curves of one positive label."""
     truth, scores, weight = generated(seed, 2, n, grid)
     one = scores[:, 1].astype(np.float32 if single else np.float64)

@@ -43,7 +43,9 @@ def as_one(name: str) -> tuple[Sides, dict[str, Any]]:
     predictions, truths = tables(name)
     wide = predictions.pivot("label_value", index="datum_id", values="score")
     labels = predictions["label_value"].unique(maintain_order=True).to_list()
-    table = truths.join(wide, on="datum_id", maintain_order="left").rename({"label_value": "actual"})
+    table = truths.join(wide, on="datum_id", maintain_order="left").rename(
+        {"label_value": "actual"}
+    )
     table = table.rename({label: f"p_{label}" for label in labels})
     return (table,), {"score_columns": {label: f"p_{label}" for label in labels}}
 

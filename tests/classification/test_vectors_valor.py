@@ -266,13 +266,17 @@ def test_what_core_refuses() -> None:
         "evaluate_classification_mismatched_label_keys__0",
         "evaluate_classification_model_with_no_predictions__0",
     }
-    mismatched = run(Vector("", row_tables(cases["evaluate_classification_mismatched_label_keys__0"])))
+    mismatched = run(
+        Vector("", row_tables(cases["evaluate_classification_mismatched_label_keys__0"]))
+    )
     ours = numbers(mismatched)
     assert {key: ours["Accuracy", key, None] for key in ("k12", "k3", "k4")} == {
         "k12": None, "k3": 0.0, "k4": 0.5,
     }  # fmt: skip
     assert ours["Recall", "k3", "v3"] == 0.0
     assert any("in the predictions only" in note for note in mismatched.notes)
-    silent = run(Vector("", row_tables(cases["evaluate_classification_model_with_no_predictions__0"])))
+    silent = run(
+        Vector("", row_tables(cases["evaluate_classification_model_with_no_predictions__0"]))
+    )
     assert {value for key, value in numbers(silent).items()} == {0.0}
     assert {key[2] for key in counts_by_cell(silent.confusion)} == {None}

@@ -118,7 +118,9 @@ class Oracle:
                     each_unit = []
                     for unit in units:
                         mine, truth = self.predicted(unit), self.true.get(unit, set())
-                        each_unit.append(of(len(mine & truth), len(mine - truth), len(truth - mine)))
+                        each_unit.append(
+                            of(len(mine & truth), len(mine - truth), len(truth - mine))
+                        )
                     out[name, key, None, "samples"] = mean(each_unit, [*map(self.weight, units)])
         return out
 
