@@ -124,6 +124,8 @@ def _matches(rows: pl.DataFrame, name: str, wanted: Any) -> pl.Expr:
     if wanted is None:
         return column.is_null()
     dtype = rows.schema[name]
+    if dtype == pl.Boolean:
+        return column.eq(wanted) if isinstance(wanted, bool) else pl.lit(False)
     number = isinstance(wanted, (int, float)) or hasattr(wanted, "__float__")
     if dtype.is_numeric() != (number and not isinstance(wanted, str)):
         return pl.lit(False)

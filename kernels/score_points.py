@@ -36,9 +36,15 @@ def _points(
         i, n_end = n_stop[s] - 1, n_start[s]
         positive = 0.0
         negative = 0.0
-        while j >= p_end or i >= n_end:
-            on_positive = i < n_end or (j >= p_end and score[j] >= score[i])
-            here = score[j] if on_positive else score[i]
+        while True:
+            while weight.size and j >= p_end and weight[j] == 0.0:
+                j -= 1
+            while weight.size and i >= n_end and weight[i] == 0.0:
+                i -= 1
+            if j < p_end and i < n_end:
+                break
+            from_positive = i < n_end or (j >= p_end and score[j] >= score[i])
+            here = score[j if from_positive else i]
             while j >= p_end and score[j] == here:
                 positive += weight[j] if weight.size else 1.0
                 j -= 1
@@ -65,7 +71,7 @@ def points(
         positives: int64 [s] starts and stops of each segment's positives.
         negatives: the same of its negatives.
         score: float64 [n], ascending within each of these ranges.
-        weight: float64 [n], weight of each row, or None.
+        weight: float64 [n], weight of each row, or None; rows without any make no points.
 
     Returns:
         ``start``, int64 [s + 1], CSR offsets of the points; thresholds, true positives and false

@@ -18,6 +18,7 @@ from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
 from .datums import Labels
+from .pairwise import areas_between
 from .units import Scored, Units
 from .view import View
 
@@ -444,50 +445,7 @@ class ScoredView(View):
             float64 [group, a, b], the area of the scores of label a, truths of a against truths
             of b, NaN where either has none; float64 [group, label].
         """
-        scored, units = self.scored, self.units
-        n = len(self.labels)
-        out = np.full((self.n_groups, n, n), np.nan)
-        if scored is None or scored.label is None:
-            return out, self.positives
-        unit = np.arange(len(units)) if scored.unit is None else scored.unit
-        kept = np.flatnonzero(scored.outcome != _STRAY)
-        unit = unit[kept]
-        pair = scored.label[kept].astype(np.int64) * n + units.truth[unit]
-        start, score, row = partition(
-            [scored.score[kept]],
-            np.zeros(kept.size, np.uint8),
-            pair.astype(np.int32),
-            None if self.group is None else units.datum_of(unit),
-            self.group,
-            (self.n_groups, n * n, 1),
-            want_rows=True,
-        )
-        weight = None if self.unit_weight is None else self.unit_weight[unit[row]]
-        for a, b in pairwise(start.tolist()):
-            if b - a > 1:
-                order = np.argsort(score[a:b], kind="stable")
-                score[a:b] = score[a:b][order]
-                if weight is not None:
-                    weight[a:b] = weight[a:b][order]
-        segment = np.arange(self.n_groups * n * n).reshape(self.n_groups, n, n)
-        own = np.broadcast_to(
-            segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape
-        ).ravel()
-        other = segment.ravel()
-        won = wins(
-            (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
-        ).astype(np.float64)
-        if weight is None:
-            won /= 2
-            listed = np.diff(start).astype(np.float64)
-        else:
-            listed = np.diff(np.r_[0.0, np.cumsum(weight)][start])
-        truths = np.repeat(self.positives, n, axis=1).ravel()
-        others = np.tile(self.positives, (1, n)).ravel()
-        missing, absent = truths - listed[own], others - listed[other]
-        won += listed[own] * absent + missing * absent / 2
-        np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
-        return out, self.positives
+        return areas_between(self), self.positives
 
 
 class _Pooled(ScoredView):

@@ -157,6 +157,9 @@ def _listed(
         hard = None  # several labels may be predicted: those at or above the decision threshold
     elif batch.hard is not None:
         hard = batch.hard
+        hard_score = np.full(n_units, np.nan)
+        own = np.flatnonzero(rows.label == hard[unit])
+        hard_score[unit[own]] = rows.score[own]
     units = Units(
         datum=batch.datum,
         key=batch.key,

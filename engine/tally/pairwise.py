@@ -1,0 +1,66 @@
+"""Areas between labels: the scores of one, truths of it against truths of another."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..kernels.label_matching import STRAY
+from ..kernels.partition import partition
+from ..kernels.roc import wins
+
+if TYPE_CHECKING:
+    from .scored_view import ScoredView
+
+Array = np.ndarray[Any, Any]
+
+
+def areas_between(view: ScoredView) -> Array:
+    """Area of the scores of label a, truths of a against truths of b, float64 [group, a, b].
+
+    NaN where either label has no truth, or nothing is scored by label.
+    """
+    scored, units = view.scored, view.units
+    n = len(view.labels)
+    out = np.full((view.n_groups, n, n), np.nan)
+    if scored is None or scored.label is None:
+        return out
+    unit = np.arange(len(units)) if scored.unit is None else scored.unit
+    kept = np.flatnonzero(scored.outcome != STRAY)
+    unit = unit[kept]
+    pair = scored.label[kept].astype(np.int64) * n + units.truth[unit]
+    start, score, row = partition(
+        scored.score[kept],
+        np.zeros(kept.size, np.uint8),
+        pair.astype(np.int32),
+        None if view.group is None else units.datum_of(unit),
+        view.group,
+        (view.n_groups, n * n, 1),
+        want_rows=True,
+    )
+    weight = None if view.unit_weight is None else view.unit_weight[unit[row]]
+    for a, b in pairwise(start.tolist()):
+        if b - a > 1:
+            order = np.argsort(score[a:b], kind="stable")
+            score[a:b] = score[a:b][order]
+            if weight is not None:
+                weight[a:b] = weight[a:b][order]
+    segment = np.arange(view.n_groups * n * n).reshape(view.n_groups, n, n)
+    own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
+    other = segment.ravel()
+    won = wins(
+        (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
+    ).astype(np.float64)
+    if weight is None:
+        won /= 2
+        listed = np.diff(start).astype(np.float64)
+    else:
+        listed = np.diff(np.r_[0.0, np.cumsum(weight)][start])
+    truths = np.repeat(view.positives, n, axis=1).ravel()
+    others = np.tile(view.positives, (1, n)).ravel()
+    missing, absent = truths - listed[own], others - listed[other]
+    won += listed[own] * absent + missing * absent / 2
+    np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
+    return out

@@ -1,0 +1,153 @@
+"""Whole scorecards held against the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from classification.rows import NAMES, whole
+from classification.strategies import GRID
+from oracles.classification import RATIOS, Oracle
+
+import evalengine as ee
+
+Key = tuple[Any, ...]
+
+THRESHOLDS = (0.25, 0.5, 1.0)
+HARD = [*RATIOS, "Accuracy", "Counts"]
+RANKED = ["ROCAUC", "mROCAUC", "AP", "mAP", "PrecisionRecallCurve", "DetailedPrecisionRecallCurve"]
+ONE_LABEL = ["ConfusionMatrix", "Outcomes", "LogLoss", "Brier", "TopKAccuracy"]
+
+assert set(THRESHOLDS) <= set(GRID)
+
+
+def numbers(frame: pl.DataFrame) -> dict[Key, float | None]:
+    """Values of the metrics frame; an undefined one must have a reason."""
+    assert frame["value"].is_nan().fill_null(False).any() is False
+    out: dict[Key, float | None] = {}
+    for row in frame.iter_rows(named=True):
+        key = tuple(row[n] for n in NAMES)
+        assert key not in out, f"twice: {key}"
+        assert (row["value"] is None) == bool(row["reason"]), row
+        out[key] = row["value"]
+    return out
+
+
+def same(ours: float | None, theirs: Any) -> bool:
+    """Equal within rounding, or both undefined."""
+    if ours is None or theirs is None:
+        return ours is None and theirs is None
+    return abs(ours - float(theirs)) <= 1e-12
+
+
+def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -> None:
+    """The metrics frame of one slice: the same rows, the same values."""
+    ours = numbers(whole(card.metrics, *of))
+    asked = set(card.directions)
+    expected: dict[Key, Any] = {}
+    present = [label for label in oracle.labels if oracle.total(oracle.of_key(label[0]))]
+    for (metric, key, value, average), number in oracle.ratios().items():
+        if metric in asked:
+            expected[metric, None, key, value, average, None, None] = number
+    for label in oracle.labels:
+        if "Counts" in asked:
+            for name, n in zip(("tp", "fp", "fn", "tn"), oracle.counts(label), strict=True):
+                expected["Counts", name, *label, None, None, None] = n
+        if "ROCAUC" in asked:
+            expected["ROCAUC", None, *label, None, None, None] = oracle.area(label)
+            expected["AP", None, *label, None, None, None] = oracle.average_precision(label)
+    for key in {label[0] for label in present}:
+        if "Accuracy" in asked:
+            expected["Accuracy", None, key, None, None, None, None] = oracle.accuracy(key)
+        if "LogLoss" in asked:
+            losses = oracle.losses(key)
+            for name in ("LogLoss", "Brier"):
+                expected[name, None, key, None, None, None, None] = losses[name]
+            for k in (1, 2):
+                expected["TopKAccuracy", None, key, None, None, k, None] = losses[k]  # type: ignore[index]
+        if "mROCAUC" in asked:
+            labels = [label for label in oracle.labels if label[0] == key]
+            for metric, of_label in (("mROCAUC", oracle.area), ("mAP", oracle.average_precision)):
+                known = [(label, of_label(label)) for label in labels]
+                known = [(label, value) for label, value in known if value is not None]
+                positives = [sum(w for _, w in oracle.sides(label)[0]) for label, _ in known]
+                values = [value for _, value in known]
+                macro = sum(values) / len(values) if values else None
+                total = sum(positives)
+                weighted = (
+                    sum(v * p for v, p in zip(values, positives, strict=True)) / total
+                    if total
+                    else None
+                )
+                expected[metric, None, key, None, "macro", None, None] = macro
+                expected[metric, None, key, None, "weighted", None, None] = weighted
+    weightless = {key for key in expected if key not in ours}
+    for key in weightless:  # labels and keys that no weight is on make no rows
+        assert oracle.weights, key
+        assert expected.pop(key) in (None, 0), key
+    assert set(ours) == set(expected), (
+        sorted(set(ours) - set(expected), key=repr),
+        sorted(set(expected) - set(ours), key=repr),
+    )
+    for key, value in expected.items():
+        assert same(ours[key], value), (key, ours[key], value)
+
+
+def check_curves(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -> None:
+    """PrecisionRecallCurve: counts, and their sums."""
+    rows = {}
+    for row in whole(card.curves, *of).iter_rows(named=True):
+        rows[row["label_key"], row["label_value"], row["score_threshold"]] = row
+    seen = set()
+    for label in oracle.labels:
+        for threshold in THRESHOLDS:
+            cells = oracle.cells(label, threshold)
+            row = rows.get((*label, threshold))
+            if row is None:
+                assert oracle.weights
+                continue
+            seen.add((*label, threshold))
+            for outcome in ("tp", "fp", "fn", "tn"):
+                n = sum(n for (name, _), n in cells.items() if name == outcome)
+                assert row[outcome] == round(n), (label, threshold, outcome)
+            tp, fp, fn, tn = (row[name] for name in ("tp", "fp", "fn", "tn"))
+            assert same(row["precision"], tp / (tp + fp) if tp + fp else None)
+            assert same(row["recall"], tp / (tp + fn) if tp + fn else None)
+            assert same(row["f1"], 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None)
+            assert same(row["fpr"], fp / (fp + tn) if fp + tn else None)
+            everything = tp + fp + fn + tn
+            assert same(row["accuracy"], (tp + tn) / everything if everything else None)
+    assert seen == set(rows)
+
+
+def check_details(card: ee.Scorecard, oracle: Oracle) -> None:
+    """The detailed curve, every bucket; examples are of it; confusion; outcomes."""
+    cells: dict[Key, dict[tuple[str, str], int]] = {}
+    for row in card.examples.iter_rows(named=True):
+        at = (row["label_key"], row["label_value"], row["score_threshold"])
+        bucket = (row["outcome"], row["observation"])
+        assert bucket not in cells.setdefault(at, {})
+        cells[at][bucket] = row["count"]
+        assert (row["datum_id"] is not None) == (row["count"] > 0)
+        if row["datum_id"] is not None:
+            alone = Oracle(
+                [p for p in oracle.predictions if p[0] == row["datum_id"]],
+                [t for t in oracle.truths if t[0] == row["datum_id"]],
+            )
+            found = alone.cells((at[0], at[1]), at[2])
+            if found:  # a true negative may list other labels alone
+                assert set(found) == {bucket}
+    assert set(cells) == {(*label, t) for label in oracle.labels for t in THRESHOLDS}
+    for (key, value, threshold), found in cells.items():
+        expected = oracle.cells((key, value), threshold)
+        assert {bucket: n for bucket, n in found.items() if n} == dict(expected)
+    if oracle.several:
+        return
+    confusion = {
+        (row["label_key"], row["actual"], row["predicted"]): row["count"]
+        for row in whole(card.confusion).iter_rows(named=True)
+    }
+    assert confusion == oracle.confusion()
+    names = ("datum_id", "label_key", "label_value", "outcome", "score")
+    outcomes = [tuple(row[n] for n in names) for row in card.outcomes.iter_rows(named=True)]
+    assert sorted(outcomes, key=repr) == sorted(oracle.outcomes().elements(), key=repr)

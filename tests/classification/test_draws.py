@@ -1,0 +1,90 @@
+"""Weights on datums: one bootstrap draw, and repeated rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from classification.strategies import Drawn, drawn, modest, some_weights
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from evalengine import planner
+from evalengine.executors import Threads
+from evalengine.inputs.frames import checked_frames
+from evalengine.inputs.opening import open_inputs
+from evalengine.schemas.options import make_options
+
+METRICS = [
+    "Accuracy", "Precision", "Recall", "F1", "Jaccard", "Counts", "ROCAUC", "mROCAUC", "AP",
+    "mAP", "PartialROCAUC", "ThresholdAtMaxF", "PrecisionRecallCurve", "HammingLoss",
+]  # fmt: skip
+SINGLE = [
+    "BalancedAccuracy", "MCC", "CohenKappa", "CohenKappaLinear", "CohenKappaQuadratic",
+    "mROCAUCOneVsOne", "LogLoss", "Brier", "ECE", "MCE", "TopKAccuracy", "ConfusionMatrix",
+]  # fmt: skip
+
+
+def tallied(plan: planner.Plan, *sides: pl.DataFrame) -> Any:
+    """Tallies of two tables."""
+    inputs = open_inputs(*sides, datums=None, labels=None, options=plan.options)
+    return planner.run(plan, checked_frames(inputs, plan.task, plan.options), Threads(1))
+
+
+def repeated(table: pl.DataFrame, times: dict[Any, int]) -> pl.DataFrame:
+    """Rows of every datum as often as it counts, each time another datum."""
+    often = pl.col("datum_id").replace_strict(times, return_dtype=pl.Int64)
+    return pl.concat(
+        table.filter(often > copy).with_columns(
+            pl.format("{}#{}", "datum_id", pl.lit(copy)).alias("datum_id")
+        )
+        for copy in range(3)
+    )
+
+
+def check(tables: Drawn, times: dict[Any, int], metrics: list[str], **more: Any) -> None:
+    """One draw against repeated rows; rows that no weight is on may stand or not."""
+    options = make_options(metrics=metrics, score_thresholds=[0.25, 0.6], average="micro", **more)
+    plan = planner.make_plan(options, "classification")
+    predictions, truths = tables.frames()
+    tallies = tallied(plan, predictions, truths)
+    weights = np.array([times[i] for i in tallies.datums.id.to_list()], np.int64)
+    drawn_frames, _ = planner.summarise(plan, tallies, weights=weights)
+    sides = repeated(predictions, times), repeated(truths, times)
+    again, _ = planner.summarise(plan, tallied(plan, *sides))
+    for name in ("metrics", "curves", "confusion"):
+        if name not in again:
+            continue
+        first, second = drawn_frames[name](), again[name]()
+        count = "count" if name == "confusion" else None
+        if count:
+            first = first.filter(pl.col(count) > 0)
+        assert_frame_equal(first, second, abs_tol=1e-12)
+
+
+@modest
+@given(drawn(meeting=True), st.data())
+def test_a_draw_is_repeated_datums(tables: Drawn, data: st.DataObject) -> None:
+    """With one label a datum."""
+    times = data.draw(some_weights(tables.datums))
+    if meets(tables, times):
+        check(tables, times, [*METRICS, *SINGLE])
+
+
+@modest
+@given(drawn(several=True), st.data())
+def test_a_draw_with_several_labels(tables: Drawn, data: st.DataObject) -> None:
+    """With several."""
+    times = data.draw(some_weights(tables.datums))
+    if meets(tables, times):
+        check(tables, times, METRICS, multilabel=True)
+
+
+def meets(tables: Drawn, times: dict[Any, int]) -> bool:
+    """Whether what is left of both sides still has a datum in common, and every label."""
+    left = tables.on([datum for datum, n in times.items() if n])
+    both = {row[0] for row in left.predictions} & {row[0] for row in left.truths}
+    same = left.oracle().labels == tables.oracle().labels
+    return same and (bool(both) or not left.predictions or not left.truths)

@@ -1,0 +1,321 @@
+"""Edge cases and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from classification.rows import (
+    Sides,
+    counts_by_cell,
+    label_values,
+    matrix_tables,
+    score,
+    two_tables,
+)
+
+import evalengine as ee
+
+SCORED = ["ROCAUC", "LogLoss"]
+
+
+def sides(predictions: list[tuple[Any, ...]], truths: list[tuple[Any, ...]]) -> Sides:
+    """Long tables of (datum, label[, score])."""
+    names = ["datum_id", "label_value", "score"]
+    width = len(predictions[0])
+    return (
+        pl.DataFrame(predictions, schema=names[:width], orient="row"),
+        pl.DataFrame(truths, schema=names[:2], orient="row"),
+    )
+
+
+GOOD = sides([(1, "a", 0.9), (1, "b", 0.1), (2, "a", 0.3), (2, "b", 0.7)], [(1, "a"), (2, "b")])
+
+
+def changed(side: int, **columns: Any) -> Sides:
+    """The good tables with a column of one side replaced."""
+    made = list(GOOD)
+    made[side] = made[side].with_columns(
+        pl.Series(name, values) for name, values in columns.items()
+    )
+    return tuple(made)
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "message"),
+    [
+        (changed(0, label_value=["a", "a", "a", "b"]), {}, "standing in more than one row"),
+        (changed(1, datum_id=[1, 1]), {}, "multilabel=True"),
+        (changed(0, score=[0.9, float("nan"), 0.3, 0.7]), {}, "row 1"),
+        (changed(0, score=[0.9, 0.1, float("inf"), 0.7]), {}, "row 2"),
+        (changed(0, score=[0.9, 0.1, 1.5, -0.7]), {}, r"2 values outside \[0, 1\].*row 2"),
+        (changed(0, datum_id=[7, 7, 8, 8]), {}, "datum"),
+        (tuple(table.drop("score", strict=False) for table in GOOD), {}, "2 datums with several"),
+        (changed(1, label_value=["a", None]), {}, "label_value"),
+    ],
+)
+def test_refused_tables(tables: Sides, options: dict[str, Any], message: str) -> None:
+    """Each problem names its column and rows."""
+    with pytest.raises(ee.InputError, match=message):
+        score(tables, SCORED, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": 0.0}, "beta"),
+        ({"beta": -1.0}, "beta"),
+        ({"beta": float("inf")}, "beta"),
+        ({"k": [0]}, "k="),
+        ({"n_bins": 0}, "n_bins"),
+        ({"max_fpr": 0.0}, "max_fpr"),
+        ({"max_fpr": 1.5}, "max_fpr"),
+        ({"average": "binary"}, "average"),
+        ({"target_precision": 1.5}, "target_precision"),
+        ({"decision_threshold": float("nan")}, "decision_threshold"),
+        ({"pr_curve_max_examples": -1}, "pr_curve_max_examples"),
+        ({"score_thresholds": []}, "score_thresholds"),
+    ],
+)
+def test_refused_options(options: dict[str, Any], message: str) -> None:
+    """Values out of range."""
+    with pytest.raises(ee.OptionError, match=message):
+        score(GOOD, SCORED, **options)
+
+
+@pytest.mark.parametrize("metric", ["F0", "F-1", "Fx", "Finf", "Fnan"])
+def test_no_such_f(metric: str) -> None:
+    """F needs a finite beta above 0."""
+    with pytest.raises(ee.OptionError, match="metric"):
+        score(GOOD, [metric])
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["MCC", "CohenKappaQuadratic", "TopKAccuracy", "LogLoss", "ECE", "ConfusionMatrix", "Outcomes"],
+)
+def test_metrics_of_one_label(metric: str) -> None:
+    """What has no meaning for several labels a datum is refused, not made up."""
+    with pytest.raises(ee.OptionError, match=f"{metric}: not defined"):
+        score(GOOD, [metric], multilabel=True)
+
+
+@pytest.mark.parametrize("metric", ["ROCAUC", "AP", "LogLoss", "TopKAccuracy", "ROCCurve", "ECE"])
+@pytest.mark.parametrize("several", [None, True])
+def test_no_scores(metric: str, several: bool | None) -> None:
+    """A metric of scores that was named needs scores; of the default set it is left out."""
+    tables = two_tables(["a", "b"], ["a", "a"])
+    if several and metric in ("LogLoss", "TopKAccuracy", "ECE"):
+        return
+    with pytest.raises(ee.InputError, match="no column 'score'"):
+        score(tables, [metric], multilabel=several)
+    card = ee.score(*tables, task="classification", multilabel=several)
+    assert set(card.metrics["metric"]) == {"Accuracy", "Precision", "Recall", "F1"}
+    assert any("No column 'score'" in note for note in card.notes)
+
+
+def test_several_labels_without_scores() -> None:
+    """Every row is predicted."""
+    tables = sides([(1, "a"), (1, "b"), (2, "b")], [(1, "a"), (1, "c"), (2, "b")])
+    card = score(tables, ["Counts", "Accuracy", "F1"], multilabel=True)
+    counts = {
+        label: [card.value("Counts", statistic=s, label_value=label) for s in ("tp", "fp", "fn")]
+        for label in "abc"
+    }
+    assert counts == {"a": [1, 0, 0], "b": [1, 1, 0], "c": [0, 0, 1]}
+    assert card.value("Accuracy") == 0.5
+
+
+def table(**columns: Any) -> Sides:
+    """One table."""
+    return (pl.DataFrame(columns),)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"actual": [[1, 0], [1]], "predicted": [[1, 0], [1, 0]]}, {}, "unequal length"),
+        ({"actual": ["a", "b"], "score": [0.1, 0.9]}, {}, "positive_label"),
+        ({"actual": ["a", "b"], "score": [0.1, 0.9]}, {"positive_label": "z"}, "no such label"),
+        ({"actual": [1, 2, 3], "score": [0.1, 0.9, 0.2]}, {}, "3 labels"),
+        ({"actual": [2, 3], "score": [0.1, 0.9]}, {}, "no label is 1"),
+        ({"actual": [1, 0], "predicted": [1, 0]}, {"multilabel": True}, "two tables"),
+        ({"actual": [0.5, 1], "score": [0.1, 0.9]}, {}, "not whole"),
+    ],
+)
+def test_refused_single_tables(
+    columns: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    """One table that does not say enough."""
+    asked = ["ROCAUC"] if "score" in columns else ["F1"]
+    with pytest.raises(ee.InputError, match=message):
+        score(table(**columns), asked, **options)
+
+
+@pytest.mark.parametrize(
+    ("actual", "positive", "label"),
+    [
+        ([True, False, True, False], None, True),
+        ([1, 0, 1, 0], None, 1),
+        (["y", "n", "y", "n"], "y", "y"),
+        ([1, 0, 1, 0], 0, 0),
+    ],
+)
+def test_positive_labels(actual: list[Any], positive: Any, label: Any) -> None:
+    """One row, for the label that the score is the score of."""
+    card = score(
+        table(actual=actual, score=[0.9, 0.8, 0.4, 0.1]),
+        ["ROCAUC", "Counts"],
+        positive_label=positive,
+    )
+    area = 0.75 if label != 0 else 0.25
+    assert label_values(card, "ROCAUC") == {label: area}
+    assert card.value("Counts", statistic="tp", label_value=label) == 1
+
+
+def test_the_decision_threshold() -> None:
+    """A score on it is predicted, in the scores' own precision."""
+    for dtype in (pl.Float64, pl.Float32):
+        scores = pl.Series([0.7, 0.7, 0.69], dtype=dtype)
+        card = score(table(actual=[1, 0, 1], score=scores), ["Counts"], decision_threshold=0.7)
+        counts = [
+            card.value("Counts", statistic=s, label_value=1) for s in ("tp", "fp", "fn", "tn")
+        ]
+        assert counts == [1, 1, 1, 0]
+
+
+def test_equal_scores_and_one_class() -> None:
+    """All tied: an area of a half. One class: null, with a reason, left out of the mean."""
+    truth, scores = ["a", "b", "a"], [[0.5, 0.5]] * 3
+    for tables, more in matrix_tables(truth, scores, ["a", "b"]).values():
+        card = score(tables, ["ROCAUC", "Accuracy", "mROCAUC"], **more)
+        assert label_values(card, "ROCAUC") == {"a": 0.5, "b": 0.5}
+        assert card.value("Accuracy") == 2 / 3  # the first row of equals
+    truth, scores = ["a", "a"], [[0.9, 0.1], [0.2, 0.8]]
+    for tables, more in matrix_tables(truth, scores, ["a", "b"]).values():
+        card = score(tables, ["ROCAUC", "mROCAUC", "MCC", "CohenKappa"], **more)
+        assert label_values(card, "ROCAUC") == {"a": None, "b": None}
+        assert card.value("mROCAUC") is None
+        assert card.metrics.filter(pl.col("value").is_null())["reason"].null_count() == 0
+        assert card.value("MCC") is None
+
+
+def test_zeros_tie() -> None:
+    """-0.0 is 0.0, in areas and at thresholds."""
+    card = score(
+        table(actual=[1, 0], score=[-0.0, 0.0]),
+        ["ROCAUC", "PrecisionRecallCurve"],
+        score_thresholds=[0.0],
+    )
+    assert card.value("ROCAUC", label_value=1) == 0.5
+    assert card.curves.select("tp", "fp").row(0) == (1, 1)
+
+
+def test_nothing_vanishes() -> None:
+    """A truth without prediction is missed, a prediction without truth is a false positive."""
+    tables = sides([(1, "a", 0.9), (3, "a", 0.8)], [(1, "a"), (2, "a")])
+    card = score(tables, ["Counts", "Recall", "Precision", "ConfusionMatrix", "Accuracy"])
+    counts = [card.value("Counts", statistic=s, label_value="a") for s in ("tp", "fp", "fn", "tn")]
+    assert counts == [1, 1, 1, 0]
+    assert card.value("Accuracy") == 0.5
+    assert counts_by_cell(card.confusion) == {
+        ("label", "a", "a"): 1, ("label", "a", None): 1, ("label", None, "a"): 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_an_empty_side(empty: int) -> None:
+    """One empty side scores."""
+    tables = list(GOOD)
+    tables[empty] = tables[empty].clear()
+    card = score(tuple(tables), ["Counts", "F1", "ROCAUC", "Accuracy", "PrecisionRecallCurve"])
+    tp, fp, fn = (
+        card.metrics.filter(pl.col("statistic") == s)["value"].sum() for s in ("tp", "fp", "fn")
+    )
+    assert (tp, fp, fn) == ((0, 0, 2) if empty == 0 else (0, 2, 0))
+    assert card.value("Accuracy") == (0.0 if empty == 0 else None)
+
+
+def test_label_map() -> None:
+    """Labels that become one stand once a datum, the best score counting."""
+    tables = sides(
+        [(1, "van", 0.2), (1, "car", 0.6), (1, "dog", 0.4), (2, "dog", 0.9), (2, "van", 0.1)],
+        [(1, "van"), (2, "dog")],
+    )
+    asked = ["Counts", "ROCAUC", "PrecisionRecallCurve"]
+    card = score(tables, asked, label_map={"van": "car"}, score_thresholds=[0.1, 0.5])
+    plain = score(
+        sides(
+            [(1, "car", 0.6), (1, "dog", 0.4), (2, "dog", 0.9), (2, "car", 0.1)],
+            [(1, "car"), (2, "dog")],
+        ),
+        asked,
+        score_thresholds=[0.1, 0.5],
+    )
+    assert card.metrics.equals(plain.metrics)
+    assert card.curves.equals(plain.curves)
+    keys = pl.Series("label_key", ["one", "two"])
+    truths = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"]}).with_columns(keys)
+    to_one = {("one", "a"): ("k", "a"), ("two", "b"): ("k", "b")}
+    with pytest.raises(ee.InputError, match="1 datum with several labels of one key"):
+        score((truths.with_columns(score=pl.Series([0.5, 0.5])), truths), ["F1"], label_map=to_one)
+
+
+def test_one_table_with_ids_keys_and_slices() -> None:
+    """One table with datum ids, two label keys and a slice that is no string."""
+    rows = pl.DataFrame(
+        {
+            "datum_id": ["u", "u", "v", "v"],
+            "label_key": ["k", "l", "k", "l"],
+            "actual": ["a", "b", "b", "b"],
+            "predicted": ["a", "a", "b", "b"],
+            "site": [1, 1, 2, 2],
+        }
+    )
+    card = score((rows,), ["Accuracy", "ConfusionMatrix"], by="site")
+    values = {
+        key: card.value("Accuracy", label_key=key, slice=None, slice_value=None) for key in "kl"
+    }
+    assert values == {"k": 1.0, "l": 0.5}
+    assert card.value("Accuracy", label_key="l", slice="site", slice_value="1") == 0.0
+    no_ids = rows.filter(label_key="k").drop("datum_id", "label_key")
+    card = score((no_ids,), ["Accuracy"], by="site")
+    assert card.value("Accuracy", slice="site", slice_value="2") == 1.0
+
+
+def test_score_columns_under_label_keys() -> None:
+    """Score columns are of the key of their row, in one table and in two."""
+    truths = pl.DataFrame(
+        {"datum_id": [1, 2, 1], "label_key": ["k", "k", "l"], "label_value": ["a", "b", "b"]}
+    )
+    scores = {"p_a": [0.9, 0.8, 0.4], "p_b": [0.1, 0.2, 0.6]}
+    columns = {"a": "p_a", "b": "p_b"}
+    predictions = truths.drop("label_value").with_columns(
+        **{n: pl.Series(v) for n, v in scores.items()}
+    )
+    single = predictions.with_columns(actual=truths["label_value"])
+    cards = [
+        score(given, ["Accuracy", "ROCAUC"], score_columns=columns)
+        for given in ((predictions, truths), (single,))
+    ]
+    for card in cards:
+        assert card.value("Accuracy", label_key="k") == 0.5
+        assert card.value("Accuracy", label_key="l") == 1.0
+        assert label_values(card, "ROCAUC", "k") == {"a": 1.0, "b": 1.0}
+
+
+def test_the_predicted_column_beside_score_columns() -> None:
+    """The column says what is predicted; its own score is shown and calibrated."""
+    single = pl.DataFrame(
+        {"actual": ["a", "b"], "predicted": ["b", "b"], "p_a": [0.9, 0.3], "p_b": [0.1, 0.7]}
+    )
+    card = score(
+        (single,), ["Accuracy", "Outcomes", "ECE"], score_columns={"a": "p_a", "b": "p_b"}, n_bins=1
+    )
+    assert card.value("Accuracy") == 0.5
+    shown = card.outcomes.filter(pl.col("score").is_not_null())
+    assert dict(zip(shown["outcome"], shown["score"], strict=True)) == {
+        "fp_misclassified": 0.1, "tp": 0.7,
+    }  # fmt: skip
+    assert card.value("ECE") == pytest.approx(abs(0.5 - (0.1 + 0.7) / 2))
