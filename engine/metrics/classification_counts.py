@@ -180,7 +180,7 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
 
 
 _MEANS = ("macro", "micro", "weighted", "samples")
-_FILLED = ("zero_division", "labels", "multilabel", "decision_threshold")
+_FILLED = ("zero_division", "multilabel", "decision_threshold")
 
 
 def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:

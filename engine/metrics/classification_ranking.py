@@ -265,13 +265,13 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
     )
 
 
-def _threshold_metric(name: str, definition: str, choose: Any, told: Any) -> Metric:
+def _threshold_metric(name: str, definition: str, choose: Any, told: Any, param: str) -> Metric:
     return _metric(
         name,
         definition,
         "points of scikit-learn's precision_recall_curve and roc_curve",
         partial(_best, choose=choose, told=told),
-        params=("beta", "target_precision", "target_recall", "target_fpr"),
+        params=tuple(dict.fromkeys((param, "beta"))),
         range=(-np.inf, np.inf),
         better="neither",
     )
@@ -327,23 +327,27 @@ METRICS = (
         "The score threshold with the largest F-beta, and what it reaches.",
         _max_f,
         lambda settings: {"beta": settings.beta},
+        "beta",
     ),
     _threshold_metric(
         "ThresholdAtPrecision",
         "The lowest score threshold with precision at or above target_precision.",
         _at_precision,
         lambda settings: {"target_precision": settings.target_precision},
+        "target_precision",
     ),
     _threshold_metric(
         "ThresholdAtRecall",
         "The highest score threshold with recall at or above target_recall.",
         _at_recall,
         lambda settings: {"target_recall": settings.target_recall},
+        "target_recall",
     ),
     _threshold_metric(
         "ThresholdAtFPR",
         "The lowest score threshold with a false-positive rate at or below target_fpr.",
         _at_fpr,
         lambda settings: {"target_fpr": settings.target_fpr},
+        "target_fpr",
     ),
 )
