@@ -138,8 +138,9 @@ def _listed(
     n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
     unit = np.arange(n_units, dtype=np.int32) if rows.unit is None else rows.unit
     assert rows.label is not None
+    want_hard = "hard" in needs and not settings.multilabel
     outcome, hard, hard_score = match_labels(
-        unit, rows.label, rows.score, batch.truth, batch.truth_start
+        unit, rows.label, rows.score, batch.truth, batch.truth_start, want_hard=want_hard
     )
     facts = None
     if "probabilities" in needs or "ranks" in needs:
@@ -153,8 +154,8 @@ def _listed(
                 first_wins=settings.rules.top_k_first_row,
             )
         )
-    if settings.multilabel:
-        hard = None  # several labels may be predicted: those at or above the decision threshold
+    if not want_hard:  # of several labels a datum, those at the decision threshold are predicted
+        hard, hard_score = None, None
     elif batch.hard is not None:
         hard = batch.hard
         hard_score = np.full(n_units, np.nan)
