@@ -162,12 +162,13 @@ def score(
     tell("reading and checking")
     plan, inputs = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
     frames = checked_frames(inputs, plan.task, chosen)
+    plan = planner.fitted(plan, frames)
     rows = _rows(frames)
     loaded = time.perf_counter()
     tell("matching")
     threads = Threads(chosen.threads, executor)
     tallies = planner.run(plan, frames, threads)
-    frame_makers, whole = planner.summarise(plan, tallies)
+    frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     first = TABLE if frames.table is not None else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
@@ -250,8 +251,10 @@ def explain(
     chosen = make_options(options, **named)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
-    plan, inputs = _open(predictions, ground_truths, chosen, **tables)
-    report = _report(checked_frames(inputs, plan.task, chosen))
+    plan, opened = _open(predictions, ground_truths, chosen, **tables)
+    frames = checked_frames(opened, plan.task, chosen)
+    plan = planner.fitted(plan, frames)
+    report = _report(frames)
     said = planner.explain(plan)
     inputs = [
         f"input     {name.replace('_', ' ')}: {count} rows from {report.sources.get(name)}"
@@ -267,18 +270,12 @@ def metrics_table() -> pl.DataFrame:
 
 def warmup() -> None:
     """Compile every kernel and keep the result, for image builds and first runs."""
-    box = {"xmin": [0.0, 0.0], "ymin": [0.0, 0.0], "xmax": [9.0, 9.0], "ymax": [9.0, 8.0]}
-    truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], **box})
-    predicted = truth.with_columns(score=pl.Series([0.9, 0.8]))
-    for dialect in dialects.names("detection"):
-        card = score(
-            predicted,
-            truth,
-            dialect=dialect,
-            metrics=metrics.names("detection"),
-            by="slice",
-            datums=pl.DataFrame({"datum_id": [1], "slice": ["one"]}),
-        )
-        card.metrics, card.curves, card.confusion, card.examples, card.outcomes  # noqa: B018
-        if dialect == "coco":
-            card.to_coco()["scores"]
+    for task in tasks.NAMES:
+        for predictions, ground_truths, named in tasks.get(task).samples():
+            card = score(predictions, ground_truths, task=task, **named)
+            for frame in card.frames:
+                card.frame(frame)
+            shape = dialects.get(task, card.dialect).export
+            exported = getattr(card, f"to_{shape}")()
+            if isinstance(exported, Mapping):  # arrays made on access
+                list(exported.values())

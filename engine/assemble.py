@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from .metrics.registry import Metric
@@ -12,9 +11,31 @@ from .schemas.results import frame_schema
 from .tally.cells import Cells
 from .tally.datums import Labels
 
-Array = np.ndarray[Any, Any]
-
 _NAME_COLUMN = {"metrics": "metric", "curves": "curve"}
+
+
+def _looked_up(
+    cells: Cells,
+    labels: Labels,
+    schema: dict[str, pl.DataType],
+    slice_name: str | None,
+    groups: list[str],
+) -> dict[str, pl.Series]:
+    """Columns that say what each row's place on the axes stands for."""
+    made: dict[str, pl.Series] = {}
+    for axis, at in cells.index().items():
+        index = pl.Series(at)
+        if axis == "group":
+            if slice_name is not None:
+                made["slice_value"] = pl.Series(groups, dtype=pl.String).gather(index)
+        elif axis == "label":
+            for column in ("label_key", "label_value"):
+                made[column] = labels.frame[column].gather(index)
+        elif axis == "key":
+            made["label_key"] = pl.Series(labels.key_names, dtype=pl.String).gather(index)
+        elif axis in cells.values:
+            made[axis] = pl.Series(list(cells.values[axis]), dtype=schema[axis]).gather(index)
+    return made
 
 
 def frame_of(
@@ -25,6 +46,7 @@ def frame_of(
     datum: pl.DataType,
     slice_name: str | None,
     groups: list[str],
+    shared: dict[tuple[Any, ...], dict[str, pl.Series]],
 ) -> pl.DataFrame:
     """Rows of the ``metrics`` or ``curves`` frame from one array of cells.
 
@@ -36,35 +58,21 @@ def frame_of(
         datum: dtype of datum ids.
         slice_name: the slice column, None for the whole set.
         groups: names of its groups.
+        shared: columns of axes made before for the same frame, slice column and groups, by
+            :attr:`Cells.place`: most metrics stand on the same grid, and these are its bulk.
     """
     schema = frame_schema(name, label=labels.dtype, datum=datum)
-    index, columns = cells.rows()
-    looked_up: dict[str, tuple[str, pl.Series]] = {}  # output column -> axis and its values
-    for axis in index:
-        if axis == "group":
-            if slice_name is not None:
-                looked_up["slice_value"] = axis, pl.Series(groups, dtype=pl.String)
-        elif axis == "label":
-            for column in ("label_key", "label_value"):
-                looked_up[column] = axis, labels.frame[column]
-        elif axis == "key":
-            looked_up["label_key"] = axis, pl.Series(labels.key_names, dtype=pl.String)
-        elif axis in cells.values:
-            looked_up[axis] = axis, pl.Series(list(cells.values[axis]), dtype=schema[axis])
-    arrays = {key: value for key, value in columns.items() if isinstance(value, np.ndarray)}
-    constants = {_NAME_COLUMN[name]: metric.name, "slice": slice_name, **columns}
-    rows = pl.DataFrame(
-        {f"axis {axis}": at.astype(np.uint32) for axis, at in index.items()}
-        | {key: pl.Series(value, nan_to_null=True) for key, value in arrays.items()}
-    )
+    place = cells.place
+    if place not in shared:
+        shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
+    arrays = {key: pl.Series(value, nan_to_null=True) for key, value in cells.rows().items()}
+    constants = {_NAME_COLUMN[name]: metric.name, "slice": slice_name, **cells.columns}
+    rows = pl.DataFrame(shared[place] | arrays)
 
     def output(key: str, dtype: pl.DataType) -> pl.Expr:
-        if key in arrays:
+        if key in rows.columns:
             return pl.col(key).cast(dtype)
-        if key in looked_up:
-            axis, values = looked_up[key]
-            return pl.lit(values).gather(pl.col(f"axis {axis}")).alias(key)
-        if key == "reason" and cells.reason is not None:
+        if key == "reason" and cells.reason is not None and rows["value"].null_count():
             return pl.when(pl.col("value").is_null()).then(pl.lit(cells.reason)).alias(key)
         return pl.lit(constants.get(key), dtype=dtype).alias(key)
 

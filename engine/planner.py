@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +21,8 @@ from .inputs.frames import Frames
 from .metrics import Metric
 from .schemas.options import Options
 from .schemas.results import FRAMES, empty_frame
+
+R = TypeVar("R")
 
 _CELL_FRAMES = ("metrics", "curves")
 _GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised (32 MB)
@@ -68,8 +71,7 @@ def make_plan(options: Options, task: str) -> Plan:
     if wanted is None:
         wanted = tasks.get(task).default_metrics(settings, dialect)
     chosen = tuple(metrics.get(task, name) for name in dict.fromkeys(wanted))
-    needs = frozenset(need for metric in chosen for need in metric.needs)
-    needs |= exports.REGISTRY[dialect.export].needs
+    needs = _needs(chosen, dialect)
     # Whatever changes rows or outcomes; threads and the choice of metrics do not.
     rows = msgspec.structs.replace(options, threads=None, metrics=None)
     key = msgspec.json.encode(
@@ -78,6 +80,30 @@ def make_plan(options: Options, task: str) -> Plan:
     return Plan(
         task, dialect, options, settings, chosen, needs, hashlib.sha256(key).hexdigest()[:16]
     )
+
+
+def fitted(plan: Plan, frames: Frames) -> Plan:
+    """The plan for the tables at hand, without metrics that they cannot carry.
+
+    What is left out of the default set is told among the frames' notes.
+
+    Raises:
+        InputError: a metric that the user named cannot be computed from these tables.
+    """
+    chosen, notes = plan.module.fit(
+        plan.metrics, frames, asked_for=plan.options.metrics is not None
+    )
+    frames.notes += notes
+    if chosen == plan.metrics:
+        return plan
+    needs = _needs(chosen, plan.dialect)
+    return msgspec.structs.replace(plan, metrics=chosen, needs=needs)
+
+
+def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:
+    """What must be tallied for the metrics and the dialect's own export."""
+    needs = frozenset(need for metric in chosen for need in metric.needs)
+    return needs | exports.REGISTRY[dialect.export].needs
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
@@ -92,10 +118,13 @@ class _Views:
     few; many are seen chunk by chunk, so that what is computed for one is gone before the next.
     """
 
-    def __init__(self, plan: Plan, tallies: Any, weights: Any) -> None:
+    def __init__(self, plan: Plan, tallies: Any, weights: Any, threads: Threads) -> None:
         self._plan = plan
         self._tallies = tallies
-        self._make = partial(plan.module.view, tallies, plan.settings, weights=weights)
+        self._threads = threads
+        self._make = partial(
+            plan.module.view, tallies, plan.settings, weights=weights, threads=threads
+        )
         self.whole = self._make()
         self._kept: dict[tuple[str, int], Any] = {}
         self._room = _GROUP_CELLS
@@ -120,9 +149,17 @@ class _Views:
                     self._kept[column, first] = view
                 yield column, names[first:last], view
 
+    def each(self, function: Callable[[str | None, list[str], Any], R]) -> list[R]:
+        """Call it with column, groups and view of each; as many at once as there are threads."""
+        rest = iter(self)
+        results: list[R] = []
+        while some := list(islice(rest, self._threads.workers)):
+            results += self._threads.each([partial(function, *one) for one in some])
+        return results
+
 
 def summarise(
-    plan: Plan, tallies: Any, weights: Any = None
+    plan: Plan, tallies: Any, weights: Any = None, threads: Threads | None = None
 ) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
     """Frames from tallies, made when they are asked for.
 
@@ -130,35 +167,44 @@ def summarise(
         plan: the plan that made the tallies.
         tallies: the task's tallies.
         weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+        threads: where the work runs, whenever a frame is asked for; one thread where None.
 
     Returns:
         a maker for every frame the metrics fill; the view of the whole set.
     """
-    views = _Views(plan, tallies, weights)
+    threads = threads or Threads(1)
+    views = _Views(plan, tallies, weights, threads)
 
     def cells_frame(name: str) -> pl.DataFrame:
         wanted = [metric for metric in plan.metrics if metric.frame == name]
+        codes = tallies.labels, tallies.datums.id_dtype
+
+        def of_view(
+            column: str | None, names: list[str], view: Any
+        ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
+            shared: dict[Any, Any] = {}
+            return [
+                ((column, m, c), frame_of(name, metric, cells, *codes, column, names, shared))
+                for m, metric in enumerate(wanted)
+                if metric.compute is not None
+                for c, cells in enumerate(metric.compute(view, plan.settings))
+            ]
+
+        # By slice column, metric and cells: chunks of groups leave no trace.
         frames: dict[tuple[str | None, int, int], list[pl.DataFrame]] = {}
-        for column, names, view in views:
-            for m, metric in enumerate(wanted):
-                if metric.compute is None:
-                    continue
-                for c, cells in enumerate(metric.compute(view, plan.settings)):
-                    made = frame_of(
-                        name, metric, cells, tallies.labels, tallies.datums.id.dtype, column, names
-                    )
-                    # By slice column, metric and cells: chunks of groups leave no trace.
-                    frames.setdefault((column, m, c), []).append(made)
+        for made in views.each(of_view):
+            for place, frame in made:
+                frames.setdefault(place, []).append(frame)
         filled = [part for parts in frames.values() for part in parts if part.height]
         if not filled:
-            return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+            return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
         return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:
-        frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, views)
+        frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, views.each)
         return frame
 
-    filled = {metric.frame for metric in plan.metrics}
+    filled = {metric.frame for metric in plan.metrics} | set(tallies.beside)
     makers = {
         name: partial(cells_frame if name in _CELL_FRAMES else own_frame, name)
         for name in FRAMES

@@ -147,6 +147,8 @@ def _sampled(
 
 
 def sample_precision(
+    first: int,
+    last: int,
     start: Array,
     order: Array,
     outcomes: tuple[Array, Array, Array, Array],
@@ -155,15 +157,16 @@ def sample_precision(
     positives: Array,
     caps: Array,
     levels: Array,
+    out: tuple[Array, Array, Array],
     *,
     integer_grid: bool,
     epsilon: float,
-    want_precision: bool = True,
-    want_scores: bool = False,
-) -> tuple[Array, Array, Array]:
+) -> None:
     """Precision at every recall level, and true positives, per segment and variant.
 
     Args:
+        first: first segment.
+        last: one past the last segment.
         start: int64 [s + 1], segment offsets into ``order``; within a segment rows stand by
             descending score.
         order: int32 [n], rows of the outcomes by segment.
@@ -174,21 +177,14 @@ def sample_precision(
         positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
         caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
         levels: float64 [r], ascending recall levels.
+        out: zeros, written for segments [first, last): precision float64 [s, t * a, r], 0 at
+            levels never reached, or empty where it is not wanted; the score at which each level
+            is reached, likewise; true positives int64 [s, m, t * a].
         integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
         epsilon: added to the denominator of precision.
-        want_precision: whether to sample precision at all.
-        want_scores: whether to return the score at which each level is reached.
-
-    Returns:
-        precision float64 [s, t * a, r], 0 at levels never reached; scores of the same shape (or
-        empty); true positives int64 [s, m, t * a].
     """
-    n_segments = start.size - 1
     n_variants = shape[0] * shape[1]
-    full = (n_segments, n_variants, levels.size)
-    precision = np.zeros(full if want_precision else (0, 0, 0))
-    scores = np.zeros(full if want_scores and want_precision else (0, 0, 0))
-    true_positives = np.zeros((n_segments, caps.size, n_variants), np.int64)
+    start = start[first : last + 1]
     longest = int(np.diff(start).max(initial=0))
     hit, ignored, rank, score = outcomes
     _sampled(
@@ -201,7 +197,7 @@ def sample_precision(
         frozen(weight, np.int64),
         shape[0],
         shape[1],
-        frozen(positives, np.int64),
+        frozen(positives[first:last], np.int64),
         frozen(caps, np.int64),
         frozen(levels, np.float64),
         integer_grid,
@@ -211,8 +207,5 @@ def sample_precision(
         np.zeros(shape[1], np.int64),
         np.empty(longest, np.int32),
         np.empty((longest, shape[1]), np.int64),
-        precision,
-        scores,
-        true_positives,
+        *(array[first:last] for array in out),
     )
-    return precision, scores, true_positives

@@ -162,3 +162,55 @@ def rank_by_score(score: Array, start: Array, first: int, last: int, order: Arra
         np.empty((2, longest), np.int32),
         np.empty(256, np.int64),
     )
+
+
+@kernel
+def _segments(
+    start: Array, datum: Array, group: Array, n_groups: int, offsets: Array, order: Array
+) -> None:
+    """Count, then place; see :func:`group_rows`."""
+    n_labels = start.size - 1
+    for k in range(n_labels):
+        for i in range(start[k], start[k + 1]):
+            g = group[datum[i]]
+            if g >= 0:
+                offsets[g * n_labels + k + 1] += 1
+    for s in range(n_groups * n_labels):
+        offsets[s + 1] += offsets[s]
+    # Each segment's offset runs to its end, which is where the next one starts.
+    for k in range(n_labels):
+        for i in range(start[k], start[k + 1]):
+            g = group[datum[i]]
+            if g >= 0:
+                s = g * n_labels + k
+                order[offsets[s]] = i
+                offsets[s] += 1
+    for s in range(n_groups * n_labels, 0, -1):
+        offsets[s] = offsets[s - 1]
+    offsets[0] = 0
+
+
+def group_rows(start: Array, datum: Array, group: Array, n_groups: int) -> tuple[Array, Array]:
+    """Rows by group of their datum, then label, then as they stand.
+
+    Args:
+        start: int64 [labels + 1], offsets of each label's rows.
+        datum: int32 [n], datum codes.
+        group: int32 [n_datums], group of each datum, -1 for none.
+        n_groups: number of groups.
+
+    Returns:
+        ``offsets``, int64 [groups * labels + 1]; ``order``, int32 [n], of which those before the
+        last offset are rows, by segment.
+    """
+    offsets = np.zeros(n_groups * (start.size - 1) + 1, np.int64)
+    order = np.empty(datum.size, np.int32)
+    _segments(
+        frozen(start, np.int64),
+        frozen(datum, np.int32),
+        frozen(group, np.int32),
+        n_groups,
+        offsets,
+        order,
+    )
+    return offsets, order

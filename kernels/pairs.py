@@ -46,7 +46,7 @@ def _close(
     g_key: Array,
     lowest: float,
 ) -> Any:
-    """Pairs of the datums [first, last), in growing arrays; boxes stand by datum."""
+    """Pairs of the datums [first, last), in growing arrays; ground truths stand by datum."""
     capacity = 1024
     p_out = np.empty(capacity, np.int32)
     g_out = np.empty(capacity, np.int32)
@@ -56,7 +56,8 @@ def _close(
         b0, b1 = g_start[d], g_start[d + 1]
         if b0 == b1:
             continue
-        for a in range(p_start[d], p_start[d + 1]):
+        for i in range(p_start[d], p_start[d + 1]):
+            a = p_place[i]
             xmin, ymin, xmax, ymax = p_boxes[a, 0], p_boxes[a, 1], p_boxes[a, 2], p_boxes[a, 3]
             area = p_area[a]
             for b in range(b0, b1):
@@ -73,7 +74,7 @@ def _close(
                     p_out = np.concatenate((p_out, np.empty(n, np.int32)))
                     g_out = np.concatenate((g_out, np.empty(n, np.int32)))
                     iou_out = np.concatenate((iou_out, np.empty(n, np.float64)))
-                p_out[n] = p_place[a]
+                p_out[n] = a
                 g_out[n] = g_place[b]
                 iou_out[n] = iou
                 n += 1
@@ -105,15 +106,28 @@ def close_pairs(
     Args:
         first: first datum.
         last: one past the last datum.
-        predictions: as :func:`by_datum` gives them.
-        ground_truths: likewise.
+        predictions: start int64 [n_datums + 1] and place int32 [n] as :func:`rows_by_datum` gives
+            them; boxes float64 [n, 4], area float64 [n] and key int32 [n] by place: each is read
+            once, so laying them out by datum would cost more than it saves.
+        ground_truths: as :func:`by_datum` gives them.
         lowest: smallest IoU kept, above 0.
 
     Returns:
         prediction int32, ground truth int32 and IoU float64, one entry per pair; by datum, then
         prediction place, then ground truth place.
     """
-    p, g, iou = _close(first, last, *predictions, *ground_truths, lowest)
+    start, place, boxes, area, key = predictions
+    p, g, iou = _close(
+        first,
+        last,
+        frozen(start, np.int64),
+        frozen(place, np.int32),
+        frozen(boxes, np.float64),
+        frozen(area, np.float64),
+        frozen(key, np.int32),
+        *ground_truths,
+        lowest,
+    )
     return p, g, iou
 
 

@@ -6,6 +6,7 @@ afterwards touches memory that fits the cache, and needs no order of all rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy as np
 from .jit import frozen, kernel
 
 Array = np.ndarray[Any, Any]
+
+_MANY = 4096  # segments from which values are laid out in two rounds
+_BUCKETS = 512  # of the first round
 
 
 @kernel
@@ -37,6 +41,21 @@ def _count(
 
 
 @kernel
+def _three(outcome: Array, offset: int, value: Array, free: Array, out: Array) -> None:
+    """Values of one segment by outcome; places in registers, no branch on a coin toss."""
+    at0, at1, at2 = free[0], free[1], free[2]
+    for i in range(value.size):
+        is1 = np.int64(outcome[offset + i] == 1)
+        is2 = np.int64(outcome[offset + i] == 2)
+        is0 = 1 - is1 - is2
+        out[at0 * is0 + at1 * is1 + at2 * is2] = value[i]
+        at0 += is0
+        at1 += is1
+        at2 += is2
+    free[0], free[1], free[2] = at0, at1, at2
+
+
+@kernel
 def _lay_out(
     outcome: Array,
     label: Array,
@@ -44,13 +63,14 @@ def _lay_out(
     group: Array,
     n_labels: int,
     n_outcomes: int,
-    free: Array,
+    offset: int,
     value: Array,
+    free: Array,
     out: Array,
     row: Array,
 ) -> None:
     """Values by segment, and the row each came from where ``row`` has room for it."""
-    for i in range(outcome.size):
+    for i in range(offset, offset + value.size):
         g = 0
         if group.size:
             g = group[datum[i] if datum.size else i]
@@ -59,13 +79,50 @@ def _lay_out(
         s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
         at = free[s]
         free[s] = at + 1
-        out[at] = value[i]
+        out[at] = value[i - offset]
         if row.size:
             row[at] = i
 
 
-def partition(
+@kernel
+def _to_buckets(
+    outcome: Array,
+    label: Array,
+    datum: Array,
+    group: Array,
+    n_labels: int,
+    n_outcomes: int,
+    offset: int,
     value: Array,
+    shift: int,
+    free: Array,
+    segment: Array,
+    out: Array,
+) -> None:
+    """Values and their segments, roughly by segment: by what ``shift`` leaves of its number."""
+    for i in range(offset, offset + value.size):
+        g = group[datum[i] if datum.size else i]
+        if g < 0:
+            continue
+        s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+        at = free[s >> shift]
+        free[s >> shift] = at + 1
+        segment[at] = s
+        out[at] = value[i - offset]
+
+
+@kernel
+def _from_buckets(segment: Array, value: Array, free: Array, out: Array) -> None:
+    """Values by segment, from an order in which segments near one another stand together."""
+    for i in range(segment.size):
+        s = segment[i]
+        at = free[s]
+        free[s] = at + 1
+        out[at] = value[i]
+
+
+def partition(
+    parts: Sequence[Array],
     outcome: Array,
     label: Array | None,
     datum: Array | None,
@@ -77,7 +134,7 @@ def partition(
     """Lay values out by (group, label, outcome).
 
     Args:
-        value: float64 [n].
+        parts: float64 arrays of n values together, in row order.
         outcome: uint8 [n], below ``n_outcomes``.
         label: int32 [n], label codes; None where there is one label.
         datum: int32 [n], datum codes; None where row i is datum i.
@@ -103,6 +160,25 @@ def partition(
     np.cumsum(start, out=start)
     out = np.empty(int(start[-1]), np.float64)
     row = np.empty(out.size if want_rows else 0, np.int64)
-    value = frozen(value, np.float64)
-    _lay_out(*rows, n_labels, n_outcomes, start[:-1].copy(), value, out, row)
+    free = start[:-1].copy()
+    one_segment = start.size == 4 and group is None and not want_rows
+    offset = 0
+    if start.size > _MANY and group is not None and not want_rows:
+        # Writing to very many places at once misses the cache at every row; two rounds do not.
+        shift = int(start.size).bit_length() - _BUCKETS.bit_length() + 1
+        rough = free[:: 1 << shift].copy()
+        segment, near = np.empty(out.size, np.int32), np.empty_like(out)
+        for part in parts:
+            value = frozen(part, np.float64)
+            _to_buckets(*rows, n_labels, n_outcomes, offset, value, shift, rough, segment, near)
+            offset += value.size
+        _from_buckets(segment, near, free, out)
+        return start, out, row
+    for part in parts:
+        value = frozen(part, np.float64)
+        if one_segment:
+            _three(rows[0], offset, value, free, out)
+        else:
+            _lay_out(*rows, n_labels, n_outcomes, offset, value, free, out, row)
+        offset += value.size
     return start, out, row

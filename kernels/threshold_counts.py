@@ -77,32 +77,33 @@ def _histogram(
 
 
 def count_by_threshold(
+    first: int,
+    last: int,
     start: Array,
     order: Array,
     outcomes: tuple[Array, Array, Array],
     weight: Array,
     shape: tuple[int, int],
     score_thresholds: Array,
-) -> tuple[Array, Array]:
+    out: tuple[Array, Array],
+) -> None:
     """True and false positives with score >= each threshold.
 
     Args:
+        first: first segment.
+        last: one past the last segment.
         start: int64 [s + 1], segment offsets; rows of a segment stand by descending score.
         order: int32 [n], rows of the outcomes by segment.
         outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n].
         weight: int64 [n], how often each row counts.
         shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
         score_thresholds: float64 [k], ascending.
-
-    Returns:
-        true and false positives, int64 [s, k, t * a] each.
+        out: zeros, written for segments [first, last): true and false positives, int64
+            [s, k + 1, t * a] each; entry c + 1 is of threshold c, entry 0 of no threshold at all.
     """
-    full = (start.size - 1, score_thresholds.size + 1, shape[0] * shape[1])
-    true_positives = np.zeros(full, np.int64)
-    false_positives = np.zeros(full, np.int64)
     hit, ignored, score = outcomes
     _histogram(
-        frozen(start, np.int64),
+        frozen(start[first : last + 1], np.int64),
         frozen(order, np.int32),
         frozen(hit, np.uint64),
         frozen(ignored, np.uint64),
@@ -112,7 +113,5 @@ def count_by_threshold(
         shape[1],
         frozen(score_thresholds, np.float64),
         np.empty((shape[1], score_thresholds.size + 1), np.int64),
-        true_positives,
-        false_positives,
+        *(array[first:last] for array in out),
     )
-    return true_positives[:, 1:], false_positives[:, 1:]

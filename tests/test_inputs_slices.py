@@ -6,6 +6,10 @@ import polars as pl
 import pytest
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
+from evalengine.inputs.frames import load_frames
+from evalengine.inputs.slices import slice_text
+from evalengine.schemas.options import make_options
+
 DATUMS = pl.DataFrame(
     {"datum_id": [2, 1, 3], "weather": ["sun", "rain", "rain"], "camera": [7, 8, None]}
 )
@@ -108,3 +112,58 @@ def test_where_leaves_slices_of_the_datums_that_stay() -> None:
     frames = load(datums=DATUMS, by=("weather",), where="weather = 'rain'")
     assert frames.slices is not None
     assert frames.slices.rows() == [(1, "rain"), (3, "rain")]
+
+
+def by_row(table: dict[str, object], **options: object) -> pl.DataFrame:
+    given = {"actual": [0, 1, 1], "predicted": [0, 1, 0], **table}
+    datums = options.pop("datums", None)
+    frames = load_frames(
+        pl.DataFrame(given), datums=datums, options=make_options(**options), task="classification"
+    )
+    assert frames.by_row
+    assert frames.slices is not None
+    return frames.slices
+
+
+@pytest.mark.parametrize("ids", [{}, {"datum_id": [9, 7, 8]}])
+def test_slices_of_one_table_stand_row_by_row_in_their_own_dtype(ids: dict[str, object]) -> None:
+    cat = pl.Series(["u", "v", "u"], dtype=pl.Categorical)
+    table = {
+        **ids,
+        "n": [5, 3, 5],
+        "flag": [True, False, None],
+        "cat": cat,
+        "text": ["a", "b*", "a"],
+    }
+    slices = by_row(table, by=["n", "flag", "cat", "text*n"])
+    assert dict(slices.schema) == {
+        "n": pl.Int64, "flag": pl.Boolean, "cat": pl.Categorical, "text*n": pl.String,
+    }  # fmt: skip
+    assert slices.rows() == [
+        (5, True, "u", "a*5"),
+        (3, False, "v", r"b\**3"),
+        (5, None, "u", "a*5"),
+    ]
+
+
+def test_rows_without_a_slice_are_told() -> None:
+    frames = load_frames(
+        {"actual": [0, 1], "predicted": [0, 1], "g": [1, None]},
+        options=make_options(by="g"),
+        task="classification",
+    )
+    assert note(frames, "datums_without_slice") == "1 row (from 0) without a value of 'g': 1."
+    assert frames.table is not None
+    assert "g" not in frames.table.columns
+
+
+def test_slices_of_the_datums_follow_the_rows() -> None:
+    datums = {"datum_id": [1, 2, 3, 4], "g": [10, 20, 30, 40]}
+    slices = by_row({"datum_id": [3, 1, 2], "h": ["x", "y", "z"]}, by=["g", "h", "g*h"],
+                    datums=datums)  # fmt: skip
+    assert slices.rows() == [(30, "x", "30*x"), (10, "y", "10*y"), (20, "z", "20*z")]
+
+
+def test_text_of_slice_values() -> None:
+    assert slice_text(pl.Series("x", [1.0, 2.0])).to_list() == ["1", "2"]
+    assert slice_text(pl.Series("x", [True, None])).to_list() == ["true", None]

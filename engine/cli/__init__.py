@@ -77,6 +77,7 @@ def score(
 ) -> None:
     """Score PREDICTIONS against GROUND_TRUTHS and print the metrics.
 
+    One table may hold both sides, where the task allows it; the task follows from the columns.
     A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL, or COCO's JSON.
 
     \b

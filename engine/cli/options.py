@@ -1,7 +1,8 @@
 """Command-line options made from the fields of ``Options``, so that both always agree.
 
 A field's type decides how it is written in a shell: a tuple is repeated or separated by commas, a
-mapping is repeated ``key=value``, a mapping to pairs ``name=low:high``. What was not given stays
+mapping is repeated ``key=value``, a mapping to pairs ``name=low:high``, a boolean is ``--x`` or
+``--no-x``. What was not given stays
 out, so that defaults keep following from the dialect.
 """
 
@@ -145,9 +146,27 @@ def _label_map(ctx: click.Context, param: click.Parameter, value: Sequence[str])
     return [piece for given in value for piece in separate(given)] or None
 
 
+def _score_columns(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """Names of columns, or ``label=name`` for each."""
+    pieces = [
+        piece.strip() for given in value for piece in (separate(given) if "=" in given
+                                                       else given.split(","))
+    ]  # fmt: skip
+    pieces = [piece for piece in pieces if piece]
+    pairs = [piece.partition("=") for piece in pieces]
+    if pieces and all(equals and label and name for label, equals, name in pairs):
+        return {label.strip(): name.strip() for label, _, name in pairs}
+    if any(equals for _, equals, _ in pairs):
+        raise click.BadParameter(
+            "give names of columns, or label=name for every one.", ctx=ctx, param=param
+        )
+    return pieces or None
+
+
 _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "where": (str, "CONDITION", _conditions),
     "label_map": (str, "OLD=NEW|PATH", _label_map),
+    "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""
 
@@ -161,11 +180,20 @@ def generated() -> list[click.Option]:
 def _option(name: str, hint: Any) -> click.Option:
     base, *notes = get_args(hint)
     meta = next((note for note in notes if isinstance(note, msgspec.Meta)), msgspec.Meta())
-    declared = [name, *SHORT.get(name, ()), f"--{name.replace('_', '-')}"]
+    dashed = name.replace("_", "-")
+    long = f"--{dashed}/--no-{dashed}" if _given(base) is bool else f"--{dashed}"
+    declared = [name, *SHORT.get(name, ()), long]
     said = meta.description or ""
     if meta.examples:
         said += f" E.g. {meta.examples[0]}"
     return click.Option(declared, help=said, **_reading(name, base))
+
+
+def _given(kind: Any) -> Any:
+    """The type that a value has in a shell: of several the first, None aside."""
+    if get_origin(kind) in (Union, UnionType):
+        return next(part for part in get_args(kind) if part is not NoneType)
+    return kind
 
 
 def _reading(name: str, kind: Any) -> dict[str, Any]:
@@ -173,8 +201,7 @@ def _reading(name: str, kind: Any) -> dict[str, Any]:
     if name in _BY_FIELD:
         piece, metavar, join = _BY_FIELD[name]
         return {"type": piece, "multiple": True, "metavar": metavar, "callback": join}
-    if get_origin(kind) in (Union, UnionType):
-        kind = next(part for part in get_args(kind) if part is not NoneType)
+    kind = _given(kind)
     if get_origin(kind) is tuple:
         return {"type": Listed(get_args(kind)[0]), "multiple": True, "callback": _joined}
     if get_origin(kind) is dict:

@@ -62,6 +62,13 @@ class Threads:
         self.workers = workers or available_cores()
         self._given = executor
 
+    def own(self) -> Threads:
+        """As many threads of its own, for work after the call that an executor was given to.
+
+        A given executor may be shut down by then; one thread stands in for it.
+        """
+        return self if self._given is None else Threads(1)
+
     def over(self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]) -> list[R]:
         """Call ``function(first, last)`` on ranges of groups and return the results in order.
 

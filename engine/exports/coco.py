@@ -65,9 +65,13 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
     caps = settings.max_detections
     every = settings.iou_thresholds
     recall = mean_recall(view, settings)
+    averaged = mean_precision(view, settings, every)
 
     def precision(name: str, ious: tuple[float, ...]) -> float:
-        return _first(mean_precision(view, settings, ious)[..., areas[name]]) if ious else -1.0
+        if not ious:
+            return -1.0
+        means = averaged if ious == every else mean_precision(view, settings, ious)
+        return _first(means[..., areas[name]])
 
     out: dict[str, float] = {}
     if "all" in areas:

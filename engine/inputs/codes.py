@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..kernels.hash_codes import hash_codes
+
 Array = np.ndarray[Any, Any]
 
+_OTHER_SEED = 0x9E3779B97F4A7C15
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
 
@@ -29,7 +32,7 @@ def encode(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
         if found is not None:
             values, codes = found
             return pl.Series(columns[0].name, values, dtype=columns[0].dtype), codes
-    return _by_runs(columns)
+    return _by_hash(columns)
 
 
 def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
@@ -52,22 +55,26 @@ def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
     return values, [code.take(array) for array in shifted]
 
 
-def _by_runs(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
-    """Codes by way of runs of equal neighbours, which are few where rows stand datum by datum."""
-    runs: list[tuple[pl.Series, Array | None]] = []
-    for column in columns:
-        changed = (column != column.shift(1)).fill_null(True)
-        n_runs = int(changed.sum() or 0)
-        if n_runs * 2 < len(column):
-            starts = np.flatnonzero(changed.to_numpy())
-            runs.append((column.gather(starts), np.diff(np.r_[starts, len(column)])))
-        else:
-            runs.append((column, None))
-    values = pl.concat([run.unique() for run, _ in runs]).unique().sort()
-    table = pl.DataFrame({"value": values, "code": np.arange(len(values), dtype=np.int32)})
-    codes = []
-    for run, lengths in runs:
-        joined = run.to_frame("value").join(table, on="value", how="left", maintain_order="left")
-        code = joined["code"].to_numpy()
-        codes.append(code if lengths is None else np.repeat(code, lengths))
-    return values, codes
+def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
+    """Codes by way of hashes, which are compared instead of the values."""
+    every = columns[0] if len(columns) == 1 else pl.concat([c.alias("value") for c in columns])
+    codes, rows = hash_codes(*hashes(every))
+    values = every.gather(rows)
+    order = values.arg_sort().to_numpy()
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    codes = place.take(codes)
+    cuts = np.cumsum([len(column) for column in columns])[:-1]
+    return values.gather(order).alias(columns[0].name), np.split(codes, cuts)
+
+
+def hashes(values: pl.Series) -> tuple[Array, Array]:
+    """Two hashes of every value, uint64 [n]; the second one of an integer is the integer itself.
+
+    Args:
+        values: integers or strings without nulls.
+    """
+    first = values.hash(seed=0).to_numpy()
+    if values.dtype.is_integer():
+        return first, values.cast(pl.Int64, wrap_numerical=True).to_numpy().view(np.uint64)
+    return first, values.hash(seed=_OTHER_SEED).to_numpy()

@@ -22,8 +22,7 @@ def contract(task: str, role: str, options: Options) -> Table:
         OptionError: no such task.
         InputError: one table for a task that needs two.
     """
-    known = tables.contracts(task)
-    if role == TABLE and known and TABLE not in known:
+    if task in tables.task_names() and role == TABLE and TABLE not in tables.contracts(task):
         raise InputError(needs_two(task))
     table = tables.table_for(task, role)
     if options.multilabel and table.multilabel_key:

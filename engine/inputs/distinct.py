@@ -6,6 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evalengine.kernels.hash_codes import hash_codes
+
+from .codes import hashes
+
 _SPAN = 1 << 22
 
 
@@ -17,9 +21,12 @@ def distinct(values: pl.Series) -> pl.Series:
     """
     marks = _marks(values)
     if marks is None:
-        # Neighbours are mostly equal where rows stand datum by datum: hash one row per run.
-        runs = values.filter((values != values.shift(1)).fill_null(value=True))
-        return runs.drop_nulls().unique().sort()
+        known = values.drop_nulls()
+        if known.dtype != pl.String and not known.dtype.is_integer():
+            return known.unique().sort()
+        if ascending(known, strictly=True):
+            return known
+        return known.gather(hash_codes(*hashes(known))[1]).sort()
     low, flags = marks
     found = np.flatnonzero(flags)
     if low:
@@ -33,7 +40,23 @@ def has_repeats(values: pl.Series) -> bool:
     if marks is not None:
         return int(np.count_nonzero(marks[1])) < len(values)
     known = values.drop_nulls()
-    return known.n_unique() < len(known)
+    return not ascending(known, strictly=True) and known.n_unique() < len(known)
+
+
+def ascending(values: pl.Series, *, strictly: bool = False) -> bool:
+    """Whether values without nulls stand in order; a look at the first ones spares most others.
+
+    Args:
+        values: of any dtype that has an order.
+        strictly: whether equal neighbours are out of order.
+    """
+    for size in (min(1000, len(values)), len(values)):
+        if size < 2:
+            return True
+        above, below = values.slice(0, size - 1), values.slice(1, size - 1)
+        if not ((below > above) if strictly else (below >= above)).all():
+            return False
+    return True
 
 
 def _marks(values: pl.Series) -> tuple[int, NDArray[np.bool_]] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
@@ -18,7 +19,8 @@ from evalengine.schemas.tables import (
 )
 
 from . import dtypes
-from .distinct import distinct, only_in
+from .distinct import distinct
+from .known import Known, Lone
 from .problems import Note, count_of, listing
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
@@ -121,7 +123,7 @@ def check_kinds(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> Non
         )
 
 
-def check_meet(ids: Mapping[str, pl.Series]) -> None:
+def check_meet(ids: Mapping[str, Known]) -> None:
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
     Args:
@@ -133,16 +135,25 @@ def check_meet(ids: Mapping[str, pl.Series]) -> None:
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
         return
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    if DATUMS in ids and not any(len(only_in(side, ids[DATUMS])) for side in (ours, theirs)):
+    if not (len(ours) and len(theirs)) or ours is theirs or _meet(ours, theirs):
         return
-    if len(ours) and len(theirs) and len(only_in(ours, theirs)) == len(ours):
-        hint = _transformed(ours, theirs)
+    if DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs)):
+        return
+    if len(ours.lacking(theirs)) == len(ours):
+        hint = _transformed(ours.ordered, theirs.ordered)
         raise InputError(
             f"predictions and ground truths have no datum_id in common: predictions hold"
-            f" {count_of(len(ours), 'datum', 'datums')} ({_samples(ours)}), ground truths"
-            f" {len(theirs):,} ({_samples(theirs)}).{hint} Are both of the same dataset, and is the"
-            ' right column the id? columns={"mine": "datum_id"} says which.'
+            f" {count_of(len(ours), 'datum', 'datums')} ({_samples(ours.ordered)}), ground truths"
+            f" {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
+            ' dataset, and is the right column the id? columns={"mine": "datum_id"} says which.'
         )
+
+
+def _meet(ours: Known, theirs: Known) -> bool:
+    """Whether some id of the first few is on both sides, which most often settles it."""
+    few = ours.keys[:100]
+    place = np.minimum(np.searchsorted(theirs.keys, few), len(theirs) - 1)
+    return bool((theirs.keys[place] == few).any())
 
 
 def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
@@ -167,14 +178,14 @@ def _samples(values: pl.Series) -> str:
     return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
 
 
-def datum_notes(ids: Mapping[str, pl.Series]) -> list[Note]:
+def datum_notes(ids: Mapping[str, Known]) -> list[Note]:
     """Datums that one side lacks; they count, and are worth telling."""
     notes = []
     everything = ids.get(DATUMS)
     sides = [role for role in (PREDICTIONS, GROUND_TRUTHS, TABLE) if role in ids]
     if everything is not None:
         for side in sides:
-            extra = only_in(ids[side], everything)
+            extra = ids[side].lacking(everything)
             notes += _note(
                 "datums_not_listed",
                 extra,
@@ -182,21 +193,21 @@ def datum_notes(ids: Mapping[str, pl.Series]) -> list[Note]:
             )
     if sides == [TABLE]:
         if everything is not None:
-            notes += _note("datums_without_rows", only_in(everything, ids[TABLE]), "without rows")
+            notes += _note("datums_without_rows", everything.lacking(ids[TABLE]), "without rows")
         return notes
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     known = everything if everything is not None else theirs
-    notes += _note("datums_without_predictions", only_in(known, ours), "without predictions")
+    notes += _note("datums_without_predictions", known.lacking(ours), "without predictions")
     known = everything if everything is not None else ours
-    notes += _note("datums_without_ground_truths", only_in(known, theirs), "without ground truths")
+    notes += _note("datums_without_ground_truths", known.lacking(theirs), "without ground truths")
     return notes
 
 
-def _note(kind: str, found: pl.Series, what: str) -> list[Note]:
+def _note(kind: str, found: Lone, what: str) -> list[Note]:
     n = len(found)
     if n == 0:
         return []
-    some = listing(found.head(5).to_list(), n)
+    some = listing(found.first(), n)
     return [Note(kind, f"{count_of(n, 'datum', 'datums')} {what}: {some}.", n)]
 
 

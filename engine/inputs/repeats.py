@@ -1,10 +1,21 @@
-"""Whether keys repeat, by the cheapest proof that they do not."""
+"""Whether keys repeat, by the cheapest proof that they do not.
+
+Most keys are proved unique by their order, or by a table of flags; of the rest, hashes that all
+differ prove it. Only where these fail is the exact question asked, which costs several times more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+
+from .distinct import ascending
+
+_FLAGS = 8  # flags per row that a table of them may have at most
+_MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
 def rows_repeat(frame: pl.DataFrame, key: Sequence[str]) -> bool:
@@ -12,6 +23,86 @@ def rows_repeat(frame: pl.DataFrame, key: Sequence[str]) -> bool:
 
     Args:
         frame: the rows.
-        key: its columns.
+        key: its columns, three at most.
     """
+    columns = [frame[name] for name in key]
+    if frame.height < 2:
+        return False
+    if not any(column.null_count() for column in columns):
+        columns = [column for column in columns if not _constant(column)]
+        if not columns:
+            return True
+        if any(ascending(column, strictly=True) for column in columns) or _in_order(columns):
+            return False
+        if any(_all_marked(column) for column in columns[: len(columns) - 1]):
+            return False
+        marked = _marked(columns)
+        if marked is not None:
+            return marked < frame.height
+        if _hashes_differ(columns):
+            return False
     return bool(frame.select(key).is_duplicated().any())
+
+
+def _constant(column: pl.Series) -> bool:
+    return bool(column[-1] == column[0]) and bool((column == column[0]).all())
+
+
+def _in_order(columns: Sequence[pl.Series]) -> bool:
+    """Whether the rows stand in strict order of the columns, the first one first."""
+    if len(columns) == 1:
+        return False  # asked already
+    for size in (min(1000, len(columns[0])), len(columns[0])):
+        above = [column.slice(0, size - 1) for column in columns]
+        below = [column.slice(1, size - 1) for column in columns]
+        later = below[-1] > above[-1]
+        for upper, lower in zip(reversed(above[:-1]), reversed(below[:-1]), strict=True):
+            later = (lower > upper) | ((lower == upper) & later)
+        if not later.all():
+            return False
+    return True
+
+
+def _all_marked(column: pl.Series) -> bool:
+    """Whether integers that may all differ, going by their range, do."""
+    if not column.dtype.is_integer():
+        return False
+    low, high = column.min(), column.max()
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    return high - low >= len(column) - 1 and _marked([column]) == len(column)
+
+
+def _marked(columns: Sequence[pl.Series]) -> int | None:
+    """How many distinct rows integers make, by flags; None if these would be too many."""
+    if not all(column.dtype.is_integer() for column in columns):
+        return None
+    room = max(1 << 22, _FLAGS * len(columns[0]))
+    ranges: list[tuple[int, int]] = []
+    for column in columns:
+        low, high = column.min(), column.max()
+        assert isinstance(low, int)
+        assert isinstance(high, int)
+        ranges.append((low, high - low + 1))
+        room //= high - low + 1
+        if room == 0:
+            return None
+    place: NDArray[np.int64] | None = None
+    for column, (low, span) in zip(columns, ranges, strict=True):
+        shifted = column.to_numpy() - np.array(low, dtype=column.to_numpy().dtype)
+        place = shifted.astype(np.int64, copy=False) if place is None else place * span + shifted
+    assert place is not None
+    flags = np.zeros(int(np.prod([span for _, span in ranges])), dtype=np.bool_)
+    flags[place] = True
+    return int(np.count_nonzero(flags))
+
+
+def _hashes_differ(columns: Sequence[pl.Series]) -> bool:
+    """Whether 64-bit hashes of the rows all differ, so that the rows do."""
+    mixed: NDArray[np.uint64] | None = None
+    for column, mixer in zip(columns, _MIXERS, strict=False):
+        hashed = column.hash(seed=mixer & 0xFFFF).to_numpy() * np.uint64(mixer)
+        mixed = hashed if mixed is None else mixed ^ (hashed >> np.uint64(7)) ^ hashed
+    assert mixed is not None
+    mixed.sort()
+    return bool((mixed[1:] != mixed[:-1]).all())

@@ -11,6 +11,7 @@ from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 
 from .distinct import union
+from .known import Known
 from .names import Naming
 from .problems import Note, count_of, listing
 
@@ -102,7 +103,7 @@ def _sliceable(piece: str, dtype: pl.DataType, role: str) -> None:
 
 
 def build_slices(
-    plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: Mapping[str, pl.Series]
+    plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: Mapping[str, Known]
 ) -> tuple[pl.DataFrame | None, list[Note]]:
     """One row per datum, one String column per entry of ``by``.
 
@@ -120,7 +121,9 @@ def build_slices(
     """
     if not plan.by:
         return None, []
-    slices = pl.DataFrame({"datum_id": union(list(ids.values()))})
+    slices = pl.DataFrame(
+        {"datum_id": union([known.ordered for known in dict.fromkeys(ids.values())])}
+    )
     for role in _LOOKED_AT:
         names = [name for name, homes in plan.homes.items() if role in homes]
         if names:

@@ -82,7 +82,7 @@ def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]
     for g, k, a in np.ndindex(*out.shape):
         members = _members(view, settings, g, a, keys[k])
         if members.size:
-            cube = view.precision[g, members, a][:, at]  # label, threshold, level
+            cube = view.precision[g, members[:, None], a, at]  # label, threshold, level
             if settings.rules.mean_over_cells:
                 # pycocotools takes one mean over [threshold, level, label] laid out so
                 out[g, k, a] = np.ascontiguousarray(cube.transpose(1, 2, 0)).ravel().mean()

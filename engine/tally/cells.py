@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         keep: bool of that shape; other cells make no row. None keeps all.
         reason: why ``value`` is undefined where it is NaN.
         codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape,
-            where points of several curves stand in one row of cells.
+            where points of several curves stand in one row of cells, all of them kept.
     """
 
     axes: tuple[str, ...]
@@ -34,19 +35,47 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     codes: dict[str, Array] = {}
 
-    def rows(self) -> tuple[dict[str, Array], dict[str, Array | str | float | None]]:
-        """Index along each axis, and the columns, one entry per kept cell."""
-        keep = (
-            np.ones(self.shape, bool)
-            if self.keep is None
-            else np.broadcast_to(self.keep, self.shape)
-        )
-        where = np.nonzero(keep)
-        columns = {
-            name: np.broadcast_to(column, self.shape)[where]
-            if isinstance(column, np.ndarray)
-            else column
+    @property
+    def _kept(self) -> Array:
+        """``keep`` over the leading axes that it depends on; the rest are kept whole."""
+        if self.keep is None:
+            return np.ones((), bool)
+        keep = self.keep.reshape(*[1] * (len(self.shape) - self.keep.ndim), *self.keep.shape)
+        depth = max((a + 1 for a, length in enumerate(keep.shape) if length != 1), default=0)
+        lead = keep.reshape(keep.shape[:depth])
+        return np.broadcast_to(lead, self.shape[:depth])
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Equal for cells whose rows stand for the same values of the axes, in the same order."""
+        values = tuple((a, tuple(self.values[a])) for a in self.axes if a in self.values)
+        kept = self._kept
+        codes = tuple((name, array.tobytes()) for name, array in self.codes.items())
+        return self.axes, self.shape, kept.shape, kept.tobytes(), values, codes
+
+    def index(self) -> dict[str, Array]:
+        """Index along each axis, uint32, one entry per kept cell."""
+        kept = self._kept
+        tail = self.shape[kept.ndim :]
+        inside = math.prod(tail)
+        where = np.nonzero(kept) if kept.ndim else ()
+        outside = where[0].size if where else int(kept)
+        found = [np.repeat(codes.astype(np.uint32), inside) for codes in where]
+        for a, length in enumerate(tail):
+            codes = np.repeat(np.arange(length, dtype=np.uint32), math.prod(tail[a + 1 :]))
+            found.append(np.tile(codes, outside * math.prod(tail[:a])))
+        codes = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
+        return dict(zip(self.axes, found, strict=True)) | codes
+
+    def rows(self) -> dict[str, Array]:
+        """The columns that are arrays, one entry per kept cell."""
+        kept = self._kept
+        whole = bool(kept.all())
+        full = {
+            name: np.broadcast_to(column, self.shape)
             for name, column in self.columns.items()
+            if isinstance(column, np.ndarray)
         }
-        codes = {name: array[where] for name, array in self.codes.items()}
-        return dict(zip(self.axes, where, strict=True)) | codes, columns
+        return {
+            name: (column if whole else column[kept]).reshape(-1) for name, column in full.items()
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -11,30 +12,65 @@ import polars as pl
 Array = np.ndarray[Any, Any]
 
 
-class Datums(msgspec.Struct, frozen=True):
+class Datums(msgspec.Struct, frozen=True, dict=True):
     """The datums of a run; code i is row i.
 
     Attributes:
-        id: unique ids in ascending order (numeric, or bytes of UTF-8).
-        slices: one String column per ``by`` entry, aligned with ``id``; null where unknown.
+        ids: unique ids in ascending order (numeric, or bytes of UTF-8); None where datum i is
+            row i of the table, which many runs never name.
+        slices: one column per ``by`` entry, aligned with ``id``; null where unknown.
         dataset: the dataset each datum belongs to, aligned with ``id``, or None.
+        rows: number of datums where ``ids`` is None.
     """
 
-    id: pl.Series
+    ids: pl.Series | None
     slices: pl.DataFrame
     dataset: pl.Series | None = None
+    rows: int = 0
 
     def __len__(self) -> int:
-        return len(self.id)
+        return self.rows if self.ids is None else len(self.ids)
+
+    @cached_property
+    def id(self) -> pl.Series:
+        """Unique ids in ascending order: those given, or row numbers."""
+        if self.ids is not None:
+            return self.ids
+        return pl.Series("datum_id", np.arange(self.rows, dtype=np.int64))
+
+    @property
+    def id_dtype(self) -> pl.DataType:
+        """Dtype of ids."""
+        return pl.Int64() if self.ids is None else self.ids.dtype
 
     def groups(self, column: str) -> tuple[Array, list[str]]:
         """Group code of each datum, int32 [n] (-1 for none), and the groups' names."""
         values = self.slices[column]
-        names = values.drop_nulls().unique().sort().to_list()
-        if not names:
+        if values.dtype.is_integer() and not values.null_count():
+            low, high = values.min(), values.max()
+            if low is not None and high - low <= 4 * len(values) + 1024:  # type: ignore[operator]
+                return _dense_groups(values, int(low), int(high))  # type: ignore[arg-type]
+        found = values.drop_nulls().unique().sort()
+        if not len(found):
             return np.full(len(values), -1, np.int32), []
+        names = found.cast(pl.String)
+        if values.dtype != pl.String:
+            table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int32)})
+            joined = values.to_frame("value").join(
+                table, on="value", how="left", maintain_order="left"
+            )
+            return joined["code"].fill_null(-1).to_numpy(), names.to_list()
         codes = values.cast(pl.Enum(names)).to_physical().cast(pl.Int32).fill_null(-1)
-        return codes.to_numpy(), names
+        return codes.to_numpy(), names.to_list()
+
+
+def _dense_groups(values: pl.Series, low: int, high: int) -> tuple[Array, list[str]]:
+    """Groups of small integers by a table as long as their range."""
+    shifted = values.to_numpy().astype(np.int64) - low
+    present = np.zeros(high - low + 1, bool)
+    present[shifted] = True
+    code = np.cumsum(present, dtype=np.int32) - 1
+    return code[shifted], [str(value + low) for value in np.flatnonzero(present).tolist()]
 
 
 class Labels(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from ..kernels.partition import partition
 from ..kernels.reached import first_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
+from ..kernels.sorting import sort_short
 from .datums import Labels
 from .pairwise import areas_between
 from .units import Scored, Units
@@ -24,6 +25,7 @@ from .view import View
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 
+_SHORT = 512  # scores up to which a range is sorted by our own kernel
 _OUTCOMES = 3
 _OTHER, _HIT, _STRAY = range(_OUTCOMES)
 
@@ -215,6 +217,13 @@ class ScoredView(View):
     @cached_property
     def positives(self) -> Array:
         """(Weighted) true labels, float64 [group, label]."""
+        scored = self.scored
+        binary = scored is not None and scored.label is None and len(self.labels) <= 2
+        if binary and self.units.hard is None:  # every unit has one score, of the positive label
+            hits, others, _ = self.listed
+            out = others[:, ::-1].copy()
+            out[:, scored.only] = hits[:, scored.only]  # type: ignore[union-attr]
+            return out
         if self.units.truth_start is None:
             return self._hard[3]
         unit, label = self.units.truth_rows()
@@ -326,7 +335,7 @@ class ScoredView(View):
             datum = self.units.datum_of(scored.unit)
         weight = self.unit_weight
         start, score, row = partition(
-            scored.score,
+            scored.parts,
             scored.outcome,
             scored.label,
             datum if self.group is not None else None,
@@ -339,12 +348,14 @@ class ScoredView(View):
             of_row = weight[row] if scored.unit is None else weight[scored.unit[row]]
 
         def sort(first: int, last: int) -> None:
-            for a, b in pairwise(start[first : last + 1].tolist()):
-                if b - a < 2:
-                    continue
-                if of_row is None:
-                    score[a:b].sort()
-                else:
+            bounds = start[first : last + 1]
+            if of_row is None:
+                sort_short(start, first, last, _SHORT, score)
+                for at in np.flatnonzero(np.diff(bounds) > _SHORT):
+                    score[bounds[at] : bounds[at + 1]].sort()
+                return
+            for a, b in pairwise(bounds.tolist()):
+                if b - a > 1:
                     order = np.argsort(score[a:b], kind="stable")
                     score[a:b] = score[a:b][order]
                     of_row[a:b] = of_row[a:b][order]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+
+def joined(parts: tuple[Array, ...]) -> Array:
+    """Pieces of a column as one array."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -75,11 +81,11 @@ class Units(msgspec.Struct, frozen=True):
         return self.datum if unit is None else self.datum[unit]
 
 
-class Scored(msgspec.Struct, frozen=True):
+class Scored(msgspec.Struct, frozen=True, dict=True):
     """Scored labels of one partition, one row per prediction, in input order.
 
     Attributes:
-        score: float64 [n].
+        parts: float64 arrays of n scores together: columns of large files come in pieces.
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
             true labels (or may have several and has none), 2 where it has none.
         label: int32 [n], label codes; None where all rows are of label ``only``.
@@ -90,7 +96,7 @@ class Scored(msgspec.Struct, frozen=True):
         ranked: whether there are scores; else every row is predicted, and its score infinite.
     """
 
-    score: Array
+    parts: tuple[Array, ...]
     outcome: Array
     label: Array | None
     unit: Array | None
@@ -98,6 +104,11 @@ class Scored(msgspec.Struct, frozen=True):
     labels: Array
     single: bool
     ranked: bool = True
+
+    @cached_property
+    def score(self) -> Array:
+        """All scores in one array, float64 [n]."""
+        return joined(self.parts)
 
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..kernels.average_precision import sample_precision
-from ..kernels.order import group_by_label
+from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
 from .counts import Counts
 from .datums import Labels
 from .ranked import Ranked, Word
 
 Array = np.ndarray[Any, Any]
+Over = Callable[[Array, Callable[[int, int], None]], Any]
+"""Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
+
+
+def _in_turn(offsets: Array, function: Callable[[int, int], None]) -> None:
+    function(0, offsets.size - 1)
 
 
 class View:
@@ -25,6 +32,7 @@ class View:
         group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
         n_groups: number of groups.
         weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+        over: runs kernels over ranges of segments; one after the other unless given.
     """
 
     def __init__(
@@ -33,11 +41,13 @@ class View:
         group: Array | None = None,
         n_groups: int = 1,
         weights: Array | None = None,
+        over: Over = _in_turn,
     ) -> None:
         self.labels = labels
         self.group = group
         self.n_groups = n_groups
         self.weights = weights
+        self.over = over
 
 
 def _by_segment(
@@ -46,15 +56,7 @@ def _by_segment(
     """Rows by (group, label): offsets int64 [groups * labels + 1] and their order."""
     if group is None:
         return start, np.arange(datum.size, dtype=np.int32)
-    n_labels = start.size - 1
-    of_row = group[datum]
-    label = np.repeat(np.arange(n_labels, dtype=np.int32), np.diff(start))
-    n_segments = n_groups * n_labels
-    segment = np.where(of_row < 0, n_segments, of_row * n_labels + label).astype(np.int32)
-    offsets, position = group_by_label(np.zeros(segment.size, np.int32), segment, 1, n_segments + 1)
-    order = np.empty(segment.size, np.int32)
-    order[position] = np.arange(segment.size, dtype=np.int32)
-    return offsets[:-1], order
+    return group_rows(start, datum, group, n_groups)
 
 
 class RankedView(View):
@@ -156,21 +158,21 @@ class RankedView(View):
     def _run(self, *, skipped: Array, caps: Array, precision: bool, scores: bool) -> Any:
         """The average-precision kernel over all words, put together by area and threshold."""
         tally = self.tally
-        groups, n_labels, n_areas, n_thresholds = self._shape
+        n_areas = self._shape[2]
         start, order = self._rows
         levels = self.levels
         weight = self._weight()
         weight[tally.rank >= caps[-1]] = 0
         if skipped.size:
             weight[skipped] = 0
-        sampled = np.zeros((start.size - 1, n_areas, n_thresholds, levels.size if precision else 0))
-        reached = np.zeros_like(sampled) if scores else np.zeros((0, 0, 0, 0))
-        true = np.zeros((start.size - 1, caps.size, n_areas, n_thresholds), np.int64)
+        n_segments, n_levels = start.size - 1, levels.size if precision else 0
+        sizes = (n_levels, n_levels if scores else 0)
+        made = []
         for w, word in enumerate(tally.variants.words):
-            areas, thresholds = _slices(word)
             shape = (word.n_thresholds, word.n_areas)
-            positives = self.positives.reshape(-1, n_areas)[:, areas]
-            q, s, tp = sample_precision(
+            n_variants = word.n_thresholds * word.n_areas
+            positives = self.positives.reshape(-1, n_areas)[:, _slices(word)[0]]
+            inputs = (
                 start,
                 order,
                 (tally.hit[w], tally.ignored[w], tally.rank, tally.score),
@@ -179,23 +181,44 @@ class RankedView(View):
                 np.repeat(positives, word.n_thresholds, axis=1),
                 caps,
                 levels,
-                integer_grid=self.integer_grid,
-                epsilon=self.epsilon,
-                want_precision=precision,
-                want_scores=scores,
+                (
+                    *(np.zeros((n_segments, n_variants, size)) for size in sizes),
+                    np.zeros((n_segments, caps.size, n_variants), np.int64),
+                ),
             )
-            block = (-1, word.n_areas, word.n_thresholds)
-            if precision:
-                sampled[:, areas, thresholds] = q.reshape(*block, levels.size)
-            if scores and precision:
-                reached[:, areas, thresholds] = s.reshape(*block, levels.size)
-            true[:, :, areas, thresholds] = tp.reshape(-1, caps.size, *block[1:])
-        lead = (groups, n_labels)
+            self.over(
+                start,
+                lambda first, last, inputs=inputs: sample_precision(  # type: ignore[misc]
+                    first,
+                    last,
+                    *inputs,
+                    integer_grid=self.integer_grid,
+                    epsilon=self.epsilon,
+                ),
+            )
+            made.append(inputs[-1])
+        precisions, reached, true = zip(*made, strict=True)
         return (
-            sampled.reshape(*lead, *sampled.shape[1:]),
-            reached.reshape(*lead, *reached.shape[1:]) if scores else reached,
-            true.reshape(*lead, *true.shape[1:]),
+            self._by_variant(precisions, (), (sizes[0],)),
+            self._by_variant(reached, (), (sizes[1],)),
+            self._by_variant(true, (caps.size,), ()),
         )
+
+    def _by_variant(
+        self, parts: tuple[Array, ...], before: tuple[int, ...], after: tuple[int, ...]
+    ) -> Array:
+        """One array a word, [segment, *before, variant, *after], as area and threshold."""
+        groups, n_labels, n_areas, n_thresholds = self._shape
+        shape = (groups, n_labels, *before, n_areas, n_thresholds, *after)
+        if len(parts) == 1:
+            return parts[0].reshape(shape)
+        out = np.empty(shape, parts[0].dtype)
+        rest: list[Any] = [slice(None)] * len(after)
+        for part, word in zip(parts, self.tally.variants.words, strict=True):
+            block = (groups, n_labels, *before, word.n_areas, word.n_thresholds, *after)
+            at: Any = (..., *_slices(word), *rest)
+            out[at] = part.reshape(block)
+        return out
 
     @cached_property
     def _sampled(self) -> Any:
@@ -247,16 +270,27 @@ class RankedView(View):
         out = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for w, word in enumerate(tally.variants.words):
             areas, thresholds = _slices(word)
-            counted = count_by_threshold(
+            full = (start.size - 1, score_thresholds.size + 1, word.n_areas * word.n_thresholds)
+            counted = np.zeros(full, np.int64), np.zeros(full, np.int64)
+            inputs = (
                 start,
                 order,
                 (tally.hit[w], tally.ignored[w], tally.score),
                 weight,
                 (word.n_thresholds, word.n_areas),
                 score_thresholds,
+                counted,
+            )
+            self.over(
+                start,
+                lambda first, last, inputs=inputs: count_by_threshold(  # type: ignore[misc]
+                    first, last, *inputs
+                ),
             )
             for target, source in zip(out, counted, strict=True):
-                block = source.reshape(-1, score_thresholds.size, word.n_areas, word.n_thresholds)
+                block = source[:, 1:].reshape(
+                    -1, score_thresholds.size, word.n_areas, word.n_thresholds
+                )
                 target[:, areas, thresholds] = block.transpose(0, 2, 3, 1)
         tp, fp = (array.reshape(*self._shape[:2], *shape[1:]) for array in out)
         return tp, fp

@@ -11,7 +11,7 @@ NAMES = ("classification", "detection")
 
 
 def get(name: str) -> ModuleType:
-    """The module of a task, with ``plan_want``, ``tally`` and ``frames``.
+    """The module of a task, with the names that its ``__init__`` lists.
 
     Raises:
         OptionError: no such task; names the nearest.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.scored_view import ScoredView
 from .settings import Settings
 from .tallies import Tallies
+from .views import EachView
 
 Array = np.ndarray[Any, Any]
 
@@ -26,11 +26,7 @@ CELLS = (
 """Outcome and observation, in the order of rows."""
 
 
-def examples_frame(
-    tallies: Tallies,
-    settings: Settings,
-    views: Iterable[tuple[str | None, list[str], ScoredView]],
-) -> pl.DataFrame:
+def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """The ``examples`` frame of the whole set.
 
     A false positive on a datum with a truth of the key is a misclassification, on one without a
@@ -38,7 +34,7 @@ def examples_frame(
     threshold, else there is no prediction (Valor metrics document).
     """
     labels, datums = tallies.labels, tallies.datums
-    schema = frame_schema("examples", label=labels.dtype, datum=datums.id.dtype)
+    schema = frame_schema("examples", label=labels.dtype, datum=datums.id_dtype)
     parts: list[tuple[int, float, int, int, Array]] = []
     for label, facts in _labels(tallies, every_datum=settings.rules.curve_every_datum):
         for threshold in settings.score_thresholds:
@@ -47,7 +43,7 @@ def examples_frame(
             ):
                 parts.append((label, threshold, cell, count, first))
     if not parts:
-        return empty_frame("examples", label=labels.dtype, datum=datums.id.dtype)
+        return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
     sizes = [max(1, part[4].size) for part in parts]
     label, threshold, cell, count = (
         np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)

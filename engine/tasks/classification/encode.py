@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -12,7 +13,9 @@ from ...inputs.codes import encode
 from ...inputs.frames import Frames
 from ...inputs.slices import slice_text
 from ...schemas.errors import InputError
+from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
+from ...tally.units import joined
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
 from .binary import both_classes, positive_code
 
@@ -21,11 +24,11 @@ Array = np.ndarray[Any, Any]
 _DENSE = 4  # units are numbered without a look at them while at most this many per row would be
 
 
-class Rows(msgspec.Struct, frozen=True):
+class Rows(msgspec.Struct, frozen=True, dict=True):
     """Scored labels, one row per prediction.
 
     Attributes:
-        score: float64 [n], widened from the column's own dtype.
+        parts: float64 arrays of n scores together, widened from the column's own dtype.
         label: int32 [n], label codes; None where all rows are of the label ``only``.
         unit: int32 [n], unit of each row; None where row i is unit i.
         only: the one label that is scored where ``label`` is None.
@@ -33,12 +36,17 @@ class Rows(msgspec.Struct, frozen=True):
         ranked: whether there are scores; else every row is predicted, and its score infinite.
     """
 
-    score: Array
+    parts: tuple[Array, ...]
     label: Array | None
     unit: Array | None
     only: int
     single: bool
     ranked: bool = True
+
+    @cached_property
+    def score(self) -> Array:
+        """All scores in one array, float64 [n]."""
+        return joined(self.parts)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -55,6 +63,7 @@ class Batch(msgspec.Struct, frozen=True):
         hard: int32 [u], predicted label where a column says so, -1 for none; else None.
         rows: scored labels, or None where nothing is scored.
         weight: float64 [u], sample weights, or None.
+        sequences: whether a row of the table was a whole sequence of labels.
     """
 
     datums: Datums
@@ -67,6 +76,7 @@ class Batch(msgspec.Struct, frozen=True):
     hard: Array | None
     rows: Rows | None
     weight: Array | None
+    sequences: bool = False
 
 
 def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool = False) -> Batch:
@@ -115,7 +125,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         p_datum = np.repeat(p_datum, width)
     else:
         p_label, t_label = codes
-        score, single = _scores(predictions, p_label.size)
+        score, single = _scores(predictions)
     unit_datum, unit_key, (p_unit, t_unit) = _units(
         labels, len(datums), (p_datum, p_label), (t_datum, t_label)
     )
@@ -129,7 +139,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         weight[t_unit] = taken(truths, "weight").cast(pl.Float64).to_numpy()
     hard, rows = None, None
     if score is None and multilabel:
-        rows = Rows(np.full(p_label.size, np.inf), p_label, p_unit, -1, False, ranked=False)
+        rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)
     elif score is None:
         hard = np.full(n_units, -1, np.int32)
         hard[p_unit] = p_label
@@ -206,21 +216,23 @@ def _truths(
     return label[order], start
 
 
-def _scores(frame: pl.DataFrame, n: int) -> tuple[Array | None, bool]:
+def _scores(frame: pl.DataFrame) -> tuple[tuple[Array, ...] | None, bool]:
+    """The score column piece by piece, as it was read, and whether it is of single precision."""
     if "score" not in frame.columns:
         return None, False
     score = taken(frame, "score")
-    return score.cast(pl.Float64).to_numpy(), score.dtype == pl.Float32
+    pieces = score.cast(pl.Float64).get_chunks()
+    return tuple(piece.to_numpy() for piece in pieces), score.dtype == pl.Float32
 
 
-def _matrix(frame: pl.DataFrame, n_labels: int) -> tuple[Array, bool]:
+def _matrix(frame: pl.DataFrame, n_labels: int) -> tuple[tuple[Array, ...], bool]:
     """Score columns as one array, row by row."""
     names = [name for name in frame.columns if name.startswith("score:")][:n_labels]
     single = all(frame.schema[name] == pl.Float32 for name in names)
     out = np.empty((frame.height, len(names)))
     for at, name in enumerate(names):
         out[:, at] = taken(frame, name).cast(pl.Float64).to_numpy()
-    return out.ravel(), single
+    return (out.ravel(),), single
 
 
 # -- one table ---------------------------------------------------------------------------------
@@ -228,6 +240,7 @@ def _matrix(frame: pl.DataFrame, n_labels: int) -> tuple[Array, bool]:
 
 def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Batch:
     lengths: Array | None = None
+    height = table.height
     has_hard = "predicted" in table.columns
     actual = taken(table, "actual")
     predicted = taken(table, "predicted") if has_hard else None
@@ -242,14 +255,19 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     scored = frames.score_labels
     if scored is None and "score" in table.columns:
         scored = both_classes(actual, predicted)
-    extra_key, key_of_row = None, None
-    if scored is not None and key is not None:
-        scored, extra_key, key_of_row = _by_key(scored, key)
-    labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
+    plain = key is None and frames.labels is None and not frames.label_map and not wide
+    if plain and scored is not None and predicted is None:
+        labels, codes = _zero_one(scored), [actual.cast(pl.UInt8).to_numpy()]
+        key_of_row = None
+    else:
+        extra_key, key_of_row = None, None
+        if scored is not None and key is not None:
+            scored, extra_key, key_of_row = _by_key(scored, key)
+        labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
-    datums, datum = _table_datums(frames, table)
+    datums, datum = _table_datums(frames, table, height)
     n = truth.size
     unit_key = labels.key[truth] if len(labels.key_names) > 1 else None
     if lengths is not None:
@@ -266,7 +284,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         unit = np.repeat(np.arange(n, dtype=np.int32), width)
         rows = Rows(score, label, unit, -1, single)
     elif "score" in table.columns:
-        given, single = _scores(table, n)
+        given, single = _scores(table)
         assert given is not None
         only = positive_code(labels, truth, hard, positive_label)
         if only is None:  # several classes: the score is the predicted label's
@@ -274,7 +292,33 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             rows = Rows(given, hard, None, -1, single)
         else:
             rows = Rows(given, None, None, only, single)
-    return Batch(datums, labels, declared, datum, unit_key, truth, None, hard, rows, weight)
+    return Batch(
+        datums,
+        labels,
+        declared,
+        datum,
+        unit_key,
+        truth,
+        None,
+        hard,
+        rows,
+        weight,
+        sequences=lengths is not None,
+    )
+
+
+def _zero_one(values: pl.Series) -> Labels:
+    """The labels 0 and 1 (or false and true), whose values are their codes."""
+    n = len(values)
+    return Labels.of(
+        pl.DataFrame(
+            {
+                "label_key": [DEFAULT_LABEL_KEY] * n,
+                "label_value": values,
+                "label_name": pl.Series([None] * n, dtype=pl.String),
+            }
+        )
+    )
 
 
 def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | None:
@@ -283,7 +327,7 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
     return values.gather(np.repeat(np.arange(lengths.size), lengths))
 
 
-def _table_datums(frames: Frames, table: pl.DataFrame) -> tuple[Datums, Array | None]:
+def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
     """Datums of the one table: its ids, or its rows where it has none."""
     if frames.by_row and frames.slices is not None:
         frames.slices = _as_text(frames.slices)
@@ -294,22 +338,24 @@ def _table_datums(frames: Frames, table: pl.DataFrame) -> tuple[Datums, Array | 
         datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
-    ids = pl.Series("datum_id", np.arange(table.height, dtype=np.int64))
     slices = pl.DataFrame() if frames.slices is None else frames.slices
     dataset = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
-    return Datums(ids, slices, dataset), None
+    return Datums(None, slices, dataset, height), None
 
 
 def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
     """Slice columns as their values are shown, each distinct value written once."""
     columns = []
     for column in slices:
+        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
+            columns.append(column)
+            continue
         distinct = column.unique()
         texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
         rows = column.to_frame().join(
             texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
         )
-        columns.append(column if column.dtype == pl.String else rows["__text"].alias(column.name))
+        columns.append(rows["__text"].alias(column.name))
     return pl.DataFrame(columns)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import polars as pl
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.scored_view import ScoredView
 from .detailed import examples_frame
+from .sequences import per_datum_frame
 from .settings import Settings
 from .tallies import Tallies
+from .views import EachView
 
 Array = np.ndarray[Any, Any]
-Views = Iterable[tuple[str | None, list[str], ScoredView]]
 
 
 def _with_blank(values: pl.Series) -> pl.Series:
@@ -23,57 +25,66 @@ def _with_blank(values: pl.Series) -> pl.Series:
     return values.extend_constant(None, 1)
 
 
-def confusion_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+def confusion_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """Units by true and predicted label, null where either is missing, per slice."""
     labels = tallies.labels
-    schema = frame_schema("confusion", label=labels.dtype)
     units = tallies.units
     if units.hard is None or len(labels) == 0:
         return empty_frame("confusion", label=labels.dtype)
+    of_view = partial(_confusion_of, tallies)
+    return pl.concat(each_view(of_view))
+
+
+def _confusion_of(
+    tallies: Tallies, column: str | None, names: list[str], view: ScoredView
+) -> pl.DataFrame:
+    """The confusion cells of one view."""
+    labels, units = tallies.labels, tallies.units
+    schema = frame_schema("confusion", label=labels.dtype)
+    assert units.hard is not None
     n = len(labels) + 1
     actual = np.where(units.truth < 0, n - 1, units.truth).astype(np.int64)
     predicted = np.where(units.hard < 0, n - 1, units.hard).astype(np.int64)
-    pair = actual * n + predicted
-    inside = np.flatnonzero(pair != n * n - 1)
-    frames = []
-    for column, names, view in views:
-        group = np.zeros(len(units), np.int64) if view.unit_group is None else view.unit_group
-        rows = inside[group[inside] >= 0]
-        weight = view.unit_weight
-        counted = (
-            pl.DataFrame(
-                {
-                    "cell": group[rows] * (n * n) + pair[rows],
-                    "count": np.ones(rows.size) if weight is None else weight[rows],
-                }
-            )
-            .group_by("cell")
-            .agg(pl.col("count").sum())
-            .sort("cell")
+    cell = actual * n + predicted
+    rows = np.flatnonzero(cell != n * n - 1)
+    if view.unit_group is not None:
+        rows = rows[view.unit_group[rows] >= 0]
+        cell = cell + view.unit_group.astype(np.int64) * (n * n)
+    weight = view.unit_weight
+    counted = (
+        pl.DataFrame(
+            {
+                "cell": cell[rows],
+                "count": np.ones(rows.size) if weight is None else weight[rows],
+            }
         )
-        cell = counted["cell"].to_numpy()
-        g, a, p = cell // (n * n), cell // n % n, cell % n
-        values = _with_blank(labels.frame["label_value"])
-        made = {
-            "label_key": labels.frame["label_key"].gather(np.where(a == n - 1, p, a)),
-            "actual": values.gather(a),
-            "predicted": values.gather(p),
-            "iou_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, cell.size),
-            "score_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, cell.size),
-            "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
-            "slice_value": pl.Series(names or [None], dtype=pl.String).gather(g),
-            "count": np.rint(counted["count"].to_numpy()).astype(np.int64),
-        }
-        frames.append(pl.DataFrame(made, schema_overrides=schema).cast(schema))  # type: ignore[arg-type]
-    return pl.concat(frames)
+        .group_by("cell")
+        .agg(pl.col("count").sum())
+        .sort("cell")
+    )
+    cell = counted["cell"].to_numpy()
+    g, a, p = cell // (n * n), cell // n % n, cell % n
+    values = _with_blank(labels.frame["label_value"])
+    nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, cell.size)
+    made = {
+        "label_key": labels.frame["label_key"].gather(np.where(a == n - 1, p, a)),
+        "actual": values.gather(a),
+        "predicted": values.gather(p),
+        "iou_threshold": nothing,
+        "score_threshold": nothing,
+        "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
+        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(g),
+        "count": np.rint(counted["count"].to_numpy()).astype(np.int64),
+    }
+    return pl.DataFrame(made, schema_overrides=schema).cast(schema)  # type: ignore[arg-type]
 
 
-def outcomes_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.DataFrame:
+def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """One row per hard prediction and one per truth that none met."""
     units, labels, datums = tallies.units, tallies.labels, tallies.datums
-    schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id.dtype)
+    schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id_dtype)
     if units.hard is None:
-        return empty_frame("outcomes", label=labels.dtype, datum=datums.id.dtype)
+        return empty_frame("outcomes", label=labels.dtype, datum=datums.id_dtype)
     hit = (units.truth == units.hard) & (units.hard >= 0)
     score = units.hard_score
     parts = []
@@ -113,9 +124,10 @@ def outcomes_frame(tallies: Tallies, settings: Settings, views: Views) -> pl.Dat
     return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
 
 
-MAKERS: dict[str, Callable[[Tallies, Settings, Views], pl.DataFrame]] = {
+MAKERS: dict[str, Callable[[Tallies, Settings, EachView], pl.DataFrame]] = {
     "confusion": confusion_frame,
     "examples": examples_frame,
     "outcomes": outcomes_frame,
+    "per_datum": per_datum_frame,
 }
 """Frame name -> what makes it."""

@@ -55,7 +55,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         thin_curves: leave out points on a straight line between their neighbours.
         pr_curve_max_examples: examples per cell of the detailed curves.
         relabelled: whether labels are mapped, so that one may be listed twice.
-        named: whether metrics were named; of the default set those of scores may be left out.
     """
 
     rules: ClassificationRules
@@ -75,7 +74,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     thin_curves: bool
     pr_curve_max_examples: int
     relabelled: bool
-    named: bool
 
 
 def _either(given: Any, default: Any) -> Any:
@@ -148,7 +146,6 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
         relabelled=options.label_map is not None,
-        named=options.metrics is not None,
     )
 
 

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 
 from ...inputs.frames import Frames
-from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
@@ -31,6 +30,7 @@ class Tallies(msgspec.Struct, frozen=True):
         units: one row per datum and label key.
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
     """
 
     datums: Datums
@@ -39,6 +39,7 @@ class Tallies(msgspec.Struct, frozen=True):
     units: Units
     scored: Scored | None
     seconds: dict[str, float]
+    beside: tuple[str, ...] = ()
 
 
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
@@ -51,8 +52,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         workers: runs ranges side by side (unused: matching is one cheap pass).
 
     Raises:
-        InputError: probabilities outside [0, 1] where a metric needs probabilities; no scores
-            where a metric that was named needs scores.
+        InputError: probabilities outside [0, 1] where a metric needs probabilities.
     """
     begun = time.perf_counter()
     batch = encode_batch(
@@ -61,8 +61,6 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if settings.relabelled:
         batch = without_repeats(batch)
     encoded = time.perf_counter()
-    if batch.rows is None or not batch.rows.ranked:
-        _tell_unscored(frames, settings, needs)
     if "probabilities" in needs and batch.rows is not None:
         _check_probabilities(batch.rows.score)
     if batch.rows is None:
@@ -72,7 +70,15 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
     seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
-    return Tallies(batch.datums, batch.labels, batch.declared, units, scored, seconds)
+    return Tallies(
+        batch.datums,
+        batch.labels,
+        batch.declared,
+        units,
+        scored,
+        seconds,
+        ("per_datum",) if batch.sequences else (),
+    )
 
 
 def _unscored(batch: Batch) -> Units:
@@ -121,7 +127,7 @@ def _binary(
         weight=batch.weight,
         facts=facts,
     )
-    scored = Scored(rows.score, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
+    scored = Scored(rows.parts, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
     return units, scored
 
 
@@ -166,22 +172,9 @@ def _listed(
     )
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
-        rows.score, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked
+        rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked
     )
     return units, scored
-
-
-def _tell_unscored(frames: Frames, settings: Settings, needs: frozenset[str]) -> None:
-    if not needs & {"scores", "ranks", "probabilities"}:
-        return
-    if settings.named:
-        raise InputError(
-            "no column 'score': some of the metrics asked for rest on scores. Add it (or"
-            " score_columns=), or ask for metrics of hard predictions, such as F1, alone."
-        )
-    frames.notes.append(
-        Note("no_scores", "No column 'score': the metrics that rest on scores are left out.")
-    )
 
 
 def _check_probabilities(score: Array) -> None:

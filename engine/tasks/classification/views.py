@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,13 @@ import polars as pl
 
 from ...schemas.results import empty_frame
 from ...tally.scored_view import ScoredView
+from ..workers import Workers
 from .settings import Settings
 from .tallies import Tallies
 
 Array = np.ndarray[Any, Any]
+EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
+"""Calls a function with slice column (None for the whole set), group names and view of each."""
 
 
 def view(
@@ -22,6 +25,7 @@ def view(
     group: Array | None = None,
     n_groups: int = 1,
     weights: Array | None = None,
+    threads: Workers | None = None,
 ) -> ScoredView:
     """The tally by groups of datums.
 
@@ -31,6 +35,7 @@ def view(
         group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
         n_groups: number of groups.
         weights: int64 [n_datums], how often each datum counts, or None.
+        threads: where segments are sorted; one after the other where None.
     """
     return ScoredView(
         tallies.units,
@@ -38,6 +43,7 @@ def view(
         tallies.labels,
         declared=tallies.declared,
         decision=settings.decision_threshold,
+        over=None if threads is None else threads.over,
         group=group,
         n_groups=n_groups,
         weights=weights,
@@ -53,7 +59,7 @@ def own_frames(
     frame: str,
     tallies: Tallies,
     settings: Settings,
-    views: Iterable[tuple[str | None, list[str], ScoredView]],
+    each_view: EachView,
 ) -> pl.DataFrame:
     """A frame that is not made of cells: confusion, examples or outcomes.
 
@@ -61,11 +67,12 @@ def own_frames(
         frame: its name.
         tallies: what the run left behind.
         settings: the run's settings.
-        views: slice column (None for the whole set), group names and view of each.
+        each_view: calls a function with slice column (None for the whole set), group names and
+            view of each, and returns the results in order.
     """
     from .frames import MAKERS
 
     make = MAKERS.get(frame)
     if make is None:
-        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
-    return make(tallies, settings, views)
+        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+    return make(tallies, settings, each_view)

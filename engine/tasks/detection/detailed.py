@@ -129,7 +129,7 @@ def detailed_frame(
     labels, ranked = batch.labels, matched.ranked
     n_labels, n_scores = len(labels), len(score_thresholds)
     if n_labels == 0:
-        return empty_frame("examples", label=labels.dtype, datum=batch.datums.id.dtype)
+        return empty_frame("examples", label=labels.dtype, datum=batch.datums.id_dtype)
     grid = np.asarray([ranked.comparable(t) for t in score_thresholds])
     reached = {
         name: np.searchsorted(grid, scores, side="right")
@@ -216,7 +216,7 @@ def _frame(
             "geometry": geojson(boxes).set(pl.Series(~some), None),
         }
     )
-    schema = frame_schema("examples", label=batch.labels.dtype, datum=batch.datums.id.dtype)
+    schema = frame_schema("examples", label=batch.labels.dtype, datum=batch.datums.id_dtype)
     return frame.cast(schema).sort(  # type: ignore[arg-type]
         "label_key", "label_value", "score_threshold", maintain_order=True
     )

@@ -115,7 +115,7 @@ def outcomes_frame(
         ious: IoU thresholds, among the match's.
         score_thresholds: predictions below do not appear; -inf for all, shown as 0.
     """
-    dtypes = {"label": batch.labels.dtype, "datum": batch.datums.id.dtype}
+    dtypes = {"label": batch.labels.dtype, "datum": batch.datums.id_dtype}
     parts = [
         _at(batch, matched, pairs, find_facts(matched, pairs, iou), iou, score)
         for iou in ious

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ...kernels.cross_matching import match_across_labels
-from ...kernels.pairs import by_datum, close_pairs
+from ...kernels.pairs import by_datum, close_pairs, rows_by_datum
 from ...tally.counts import Counts
 from ...tally.datums import Labels
 from ..workers import Workers
@@ -70,16 +70,17 @@ def find_pairs(
     laid, truths = matched.predictions, matched.ground_truths
     place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
     place[matched.order] = np.arange(place.size, dtype=np.int32)
-    sides = threads.each(
+    (p_start, p_place), gts = threads.each(
         [
-            lambda: by_datum(laid.datum, n_datums, laid.boxes, laid.area, labels.key[p_label]),
+            lambda: rows_by_datum(laid.datum, n_datums),
             lambda: by_datum(
                 truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label]
             ),
         ]
     )
+    predictions = p_start, p_place, laid.boxes, laid.area, labels.key[p_label]
     found = threads.over(
-        sides[0][0], lambda first, last: close_pairs(first, last, sides[0], sides[1], lowest)
+        p_start, lambda first, last: close_pairs(first, last, predictions, gts, lowest)
     )
     empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
     p, g, iou = (np.concatenate(parts) for parts in zip(empty, *found, strict=True))
@@ -187,12 +188,13 @@ def cross_match(
         np.asarray([ranked.comparable(t) for t in score_thresholds[at : at + _BITS]])
         for at in range(0, len(score_thresholds), _BITS)
     ]
+    reached = [_score_bits(ranked.score, thresholds) for thresholds in words]
+    regular = regular_ground_truths(matched)
 
     def at_iou(index: int, threshold: float) -> Counts:
         found = ranked.variants.threshold_index(threshold)
         word, bit = ranked.variants.bit(found)
         taker = matched.taker[found]
-        regular = regular_ground_truths(matched)
         taken = np.where(
             taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
         )
@@ -207,7 +209,7 @@ def cross_match(
                 (
                     ranked.hit[word],
                     ranked.ignored[word],
-                    _score_bits(ranked.score, thresholds),
+                    reached[w],
                     pairs.p_label,
                 ),
                 pairs.g_label,

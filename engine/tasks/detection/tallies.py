@@ -32,6 +32,7 @@ class Tallies(msgspec.Struct, frozen=True):
         examples: the examples frame, or None.
         outcomes: the outcomes frame, or None.
         seconds: wall time by step.
+        beside: frames there are whatever the metrics: none.
     """
 
     datums: Datums
@@ -41,6 +42,7 @@ class Tallies(msgspec.Struct, frozen=True):
     examples: pl.DataFrame | None
     outcomes: pl.DataFrame | None
     seconds: dict[str, float]
+    beside: tuple[str, ...] = ()
 
 
 def variants(settings: Settings, needs: frozenset[str]) -> Variants:

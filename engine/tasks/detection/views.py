@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import polars as pl
 
 from ...schemas.results import empty_frame
 from ...tally.view import RankedView
+from ..workers import Workers
 from .confusion import confusion_frame
 from .settings import Settings
 from .tallies import Tallies
@@ -28,6 +29,7 @@ def view(
     group: Array | None = None,
     n_groups: int = 1,
     weights: Array | None = None,
+    threads: Workers | None = None,
 ) -> RankedView:
     """The tally by groups of datums.
 
@@ -37,6 +39,7 @@ def view(
         group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
         n_groups: number of groups.
         weights: int64 [n_datums], how often each datum counts, or None.
+        threads: where the view's kernels run; one after the other where None.
     """
     return RankedView(
         tallies.ranked,
@@ -49,6 +52,7 @@ def view(
         group=group,
         n_groups=n_groups,
         weights=weights,
+        **({} if threads is None else {"over": threads.over}),
     )
 
 
@@ -56,7 +60,7 @@ def own_frames(
     frame: str,
     tallies: Tallies,
     settings: Settings,
-    views: Iterable[tuple[str | None, list[str], RankedView]],
+    each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
 ) -> pl.DataFrame:
     """A frame that is not made of cells: examples, confusion or outcomes.
 
@@ -64,16 +68,17 @@ def own_frames(
         frame: its name.
         tallies: what the run left behind.
         settings: the run's settings.
-        views: slice column (None for the whole set), group names and view of each.
+        each_view: calls a function with slice column (None for the whole set), group names and
+            view of each, and returns the results in order.
     """
     made = {"examples": tallies.examples, "outcomes": tallies.outcomes}.get(frame)
     if made is not None:
         return made
     if frame == "confusion" and tallies.crossed is not None:
         return pl.concat(
-            [confusion_frame(v, settings, column, names) for column, names, v in views]
+            each_view(lambda column, names, v: confusion_frame(v, settings, column, names))
         )
-    return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id.dtype)
+    return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:

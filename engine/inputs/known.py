@@ -1,0 +1,82 @@
+"""The datum ids of one table, held against another's: as much as a question needs, no more."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from .distinct import distinct
+
+_SEED = 20_000_003
+
+
+class Known:
+    """The distinct ids of a table.
+
+    Integers are compared as they are. Strings are compared by 64-bit hashes, whose sorting costs
+    a fraction of their own; what is asked here are notes and refusals, never numbers.
+
+    Args:
+        values: the ids, row by row, without nulls.
+    """
+
+    def __init__(self, values: pl.Series) -> None:
+        self.values = values
+
+    @cached_property
+    def ordered(self) -> pl.Series:
+        """The ids themselves, each once, ascending."""
+        return distinct(self.values)
+
+    @cached_property
+    def keys(self) -> NDArray[Any]:
+        """What stands for each id in comparisons, each once, ascending."""
+        if self.values.dtype.is_integer():
+            return self.ordered.to_numpy()
+        hashed = self.values.hash(seed=_SEED).to_numpy(writable=True)
+        hashed.sort()
+        first = np.ones(hashed.size, dtype=np.bool_)
+        np.not_equal(hashed[1:], hashed[:-1], out=first[1:])
+        return hashed if first.all() else hashed[first]
+
+    def __len__(self) -> int:
+        return int(self.keys.size)
+
+    def lacking(self, other: Known) -> Lone:
+        """The ids that the other table lacks."""
+        ours, theirs = self.keys, other.keys
+        if self is other or (ours.size == theirs.size and bool((ours == theirs).all())):
+            return Lone(self, ours[:0])
+        if theirs.size == 0:
+            return Lone(self, ours)
+        place = np.searchsorted(theirs, ours)
+        np.minimum(place, theirs.size - 1, out=place)
+        return Lone(self, ours[theirs[place] != ours])
+
+    def first(self, keys: NDArray[Any], most: int) -> list[Any]:
+        """The lowest of the ids that some keys stand for."""
+        if self.values.dtype.is_integer():
+            return pl.Series(keys[:most]).to_list()
+        if keys.size == len(self):
+            return self.values.unique().bottom_k(most).sort().to_list()
+        wanted = self.values.hash(seed=_SEED).is_in(pl.Series(keys).implode())
+        return self.values.filter(wanted).unique().bottom_k(most).sort().to_list()
+
+
+class Lone:
+    """Ids of one table that another lacks."""
+
+    def __init__(self, home: Known, keys: NDArray[Any]) -> None:
+        self._home = home
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return int(self._keys.size)
+
+    def first(self, most: int = 5) -> list[Any]:
+        """The lowest of them."""
+        return self._home.first(self._keys, most) if len(self) else []

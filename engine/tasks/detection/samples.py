@@ -1,0 +1,30 @@
+"""Tiny tables that make every kernel of detection run once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from ... import dialects, metrics
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Predictions, ground truths and options, one for each dialect."""
+    box = {"xmin": [0.0, 0.0], "ymin": [0.0, 0.0], "xmax": [9.0, 9.0], "ymax": [9.0, 8.0]}
+    truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], **box})
+    predicted = truth.with_columns(score=pl.Series([0.9, 0.8]))
+    for dialect in dialects.names("detection"):
+        yield (
+            predicted,
+            truth,
+            {
+                "dialect": dialect,
+                "metrics": metrics.names("detection"),
+                "by": "slice",
+                "datums": pl.DataFrame({"datum_id": [1], "slice": ["one"]}),
+            },
+        )

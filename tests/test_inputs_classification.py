@@ -1,0 +1,309 @@
+"""Classification's tables: one with both sides or two, labels of every type, scores of each."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalengine.inputs.frames import Frames, load_frames
+from evalengine.inputs.given import as_label
+from evalengine.schemas.errors import EvalengineError, OptionError
+from evalengine.schemas.options import make_options
+
+PREDICTIONS = {"datum_id": [1, 1, 2], "label_value": ["cat", "dog", "cat"], "score": [0.9, 0.1, 1]}
+TRUTHS = {"datum_id": [1, 2], "label_value": ["dog", "cat"]}
+
+
+def load(ours: Any, theirs: Any = None, **options: Any) -> Frames:
+    tables = {name: options.pop(name, None) for name in ("datums", "labels")}
+    return load_frames(
+        ours, theirs, options=make_options(**options), task="classification", **tables
+    )
+
+
+def refusal(*args: Any, **options: Any) -> str:
+    with pytest.raises(EvalengineError) as caught:
+        load(*args, **options)
+    return str(caught.value)
+
+
+def table(frames: Frames) -> pl.DataFrame:
+    assert frames.table is not None
+    return frames.table
+
+
+def kinds(frames: Frames) -> dict[str, str]:
+    return {note.kind: note.message for note in frames.notes}
+
+
+def test_two_tables_are_two_sides() -> None:
+    frames = load(PREDICTIONS, TRUTHS)
+    assert set(frames.sides) == {"predictions", "ground_truths"}
+    assert frames.table is None
+    assert frames.predictions.columns == ["datum_id", "label_value", "score"]
+    assert frames.ground_truths.rows() == [(1, "dog"), (2, "cat")]
+    assert (frames.by_row, frames.same_order, frames.score_labels) == (False, False, None)
+
+
+def test_two_tables_in_the_same_order_are_told_apart_from_others() -> None:
+    ours = {"datum_id": [1, 2], "label_value": ["dog", "dog"]}
+    assert load(ours, TRUTHS).same_order
+    assert not load({**ours, "datum_id": [2, 1]}, TRUTHS).same_order
+
+
+def test_the_sides_can_be_replaced() -> None:
+    frames = load(PREDICTIONS, TRUTHS)
+    frames.predictions = frames.predictions.head(1)
+    frames.ground_truths = frames.ground_truths.head(0)
+    assert [frame.height for frame in frames.sides.values()] == [1, 0]
+
+
+@pytest.mark.parametrize("alias", ["y_true", "TARGET", "truth", "gold", "expected", "label_true"])
+@pytest.mark.parametrize("other", ["y_pred", "prediction", "output", "pred", "predicted_label"])
+def test_names_that_users_have_are_recognised(alias: str, other: str) -> None:
+    frames = load({alias: [0, 1], other: [1, 1], "y_score": [0.5, 0.25]})
+    assert table(frames).columns == ["actual", "predicted", "score"]
+    assert frames.recognised["table"] == {alias: "actual", other: "predicted", "y_score": "score"}
+
+
+def test_a_bare_label_is_offered_and_never_taken() -> None:
+    message = refusal({"label": [0, 1], "prediction": [1, 1]})
+    assert 'If \'label\' is it, write columns={"label": "actual"}' in message
+    frames = load({"label": [0, 1], "prediction": [1, 1]}, columns={"label": "actual"})
+    assert table(frames)["actual"].to_list() == [0, 1]
+
+
+def test_without_predictions_or_scores_nothing_was_predicted() -> None:
+    message = refusal({"actual": [0, 1]})
+    assert "nothing was predicted: needed is 'predicted' (y_pred, " in message
+    assert "score_columns" in message
+
+
+LABELS: list[tuple[Any, Any, Any]] = [
+    (pl.Series([0, 1], dtype=pl.Int8), pl.Series([1, 1], dtype=pl.UInt32), pl.Int64),
+    ([True, False], [True, True], pl.Boolean),
+    ([True, False], [1, 0], pl.Int64),
+    ([0, 1], [False, True], pl.Int64),
+    ([0.0, 1.0], [True, False], pl.Int64),
+    ([-1.0, 1.0], [1, -1], pl.Int64),
+    (["a", "b"], pl.Series(["b", "a"], dtype=pl.Categorical), pl.String),
+    (pl.Series(["a", "b"], dtype=pl.Enum(["b", "a"])), ["b", "b"], pl.String),
+    ([2**64 - 1, 1], [1, 1], pl.UInt64),
+    ([[1, 2], []], [[2.0, 1.0], []], pl.List(pl.Int64)),
+    ([[True], []], [[1], []], pl.List(pl.Int64)),
+    ([["a"], []], pl.Series([["b"], []], dtype=pl.List(pl.Categorical)), pl.List(pl.String)),
+    (pl.Series([[1, 2]] * 2, dtype=pl.Array(pl.Int32, 2)), [[2, 2]] * 2, pl.List(pl.Int64)),
+    ([[], []], [[], []], pl.List(pl.String)),
+]
+
+
+@pytest.mark.parametrize(("actual", "predicted", "dtype"), LABELS, ids=str)
+def test_labels_of_both_columns_meet_in_one_dtype(actual: Any, predicted: Any, dtype: Any) -> None:
+    found = table(load(pl.DataFrame({"actual": actual, "predicted": predicted})))
+    assert found.schema == {"actual": dtype, "predicted": dtype}
+    assert found["actual"].to_list() == pl.Series(actual).to_list()
+    assert found["predicted"].to_list() == pl.Series(predicted).to_list()
+
+
+@pytest.mark.parametrize(
+    ("actual", "predicted", "words"),
+    [
+        ([0.5, 1.0], [0, 1], "1 row with a number that is not whole, first (rows count from 0):"
+         " row 0 (predicted=0, actual=0.5)"),
+        ([1.0, 1e19], [0, 1], "1 row with a number that is not whole"),
+        ([math.nan, 1.0], [0, 1], "1 row with NaN or infinity"),
+        ([None, 1], [0, 1], "column 'actual' has 1 null"),
+        ([0, 1], [0, None], "column 'predicted' has 1 null"),
+        (["a", "b"], [0, 1], "labels: actual strings ('a', 'b'); predicted integers (0, 1)"),
+        (["a", "b"], [True, False], "cast the booleans to strings: pl.col('predicted')"),
+        ([[1], [2]], [1, 2], "column 'actual' holds lists of labels, but column 'predicted' holds"),
+        ([[1], [2, 3]], [[1], [2]], "1 row with lists of unequal length, first (rows count from 0):"
+         " row 1 (actual=[2, 3], predicted=[2])"),
+        ([[1], [None]], [[1], [2]], "1 row with a null in the list"),
+        ([[1], [1.5]], [[1], [2]], "1 row with a number that is not whole"),
+        ([[1], [math.inf]], [[1], [2]], "1 row with NaN or infinity"),
+        ([[[1]], [[2]]], [[1], [2]], "column 'actual' has dtype List(List(Int64))"),
+        ([b"a", b"b"], [0, 1], "column 'actual' has dtype Binary"),
+    ],
+)  # fmt: skip
+def test_labels_that_cannot_be_are_refused(actual: Any, predicted: Any, words: str) -> None:
+    assert words in refusal(pl.DataFrame({"actual": actual, "predicted": predicted}, strict=False))
+
+
+def test_lists_have_no_scores() -> None:
+    message = refusal({"actual": [[1], [2]], "predicted": [[1], [2]], "score": [0.1, 0.2]})
+    assert "but column 'score' holds one value a row" in message
+
+
+@pytest.mark.parametrize(
+    ("scores", "dtype"),
+    [
+        ([0.5, 1.0], pl.Float64),
+        (pl.Series([0.5, 1.0], dtype=pl.Float32), pl.Float32),
+        ([0, 1], pl.Float64),
+    ],
+)
+def test_scores_are_floats(scores: Any, dtype: Any) -> None:
+    assert table(load({"actual": [0, 1], "score": scores})).schema["score"] == dtype
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([True, False], "has dtype Boolean; it must hold numbers. True and false are no scores"),
+        (["0.5", "1"], "has dtype String; it must hold numbers"),
+        ([[0.5, 0.5], [1.0, 0.0]], "name these in score_columns="),
+        ([0.5, math.inf], "1 row with NaN or infinity, first (rows count from 0): row 1"),
+    ],
+)
+def test_scores_that_are_none_are_refused(scores: Any, words: str) -> None:
+    assert words in refusal({"actual": [0, 1], "score": scores})
+
+
+def test_weights_are_numbers_from_0() -> None:
+    frames = load({"actual": [0, 1], "predicted": [0, 1], "sample_weight": [0, 2]})
+    assert table(frames)["weight"].to_list() == [0.0, 2.0]
+    message = refusal(PREDICTIONS, {**TRUTHS, "weight": [1.0, -1.0]})
+    assert "column 'weight': 1 row below 0" in message
+
+
+def test_keys_stand_once() -> None:
+    message = refusal({**PREDICTIONS, "label_value": ["cat", "cat", "cat"]}, TRUTHS)
+    assert "'datum_id', 'label_value': 1 value standing in more than one row (2 rows)" in message
+    twice = {"datum_id": [1, 1], "label_value": ["cat", "dog"]}
+    message = refusal(PREDICTIONS, twice)
+    assert "If a datum may have several labels, write multilabel=True." in message
+    assert load(PREDICTIONS, twice, multilabel=True).ground_truths.height == 2
+    twice["label_value"] = ["cat", "cat"]
+    assert "write multilabel" not in refusal(PREDICTIONS, twice, multilabel=True)
+    row = {"datum_id": [1, 1], "actual": [0, 1], "predicted": [0, 1]}
+    assert "Without a datum_id column every row is a datum" in refusal(row)
+    assert table(load({**row, "label_key": ["a", "b"]})).height == 2
+
+
+def test_a_table_without_datum_id_gets_none() -> None:
+    frames = load({"actual": [0, 1], "predicted": [0, 1]})
+    assert "datum_id" not in table(frames).columns
+    assert frames.by_row
+
+
+def test_rows_of_one_datum_under_several_keys_are_no_datums() -> None:
+    rows = {"datum_id": [1, 1], "label_key": ["a", "b"], "actual": [0, 1], "predicted": [0, 1]}
+    frames = load({**rows, "w": ["x", "x"]}, by="w")
+    assert not frames.by_row
+    assert frames.slices is not None
+    assert frames.slices.rows() == [(1, "x")]
+
+
+def test_labels_on_one_side_are_told_of_one_table_too() -> None:
+    told = kinds(load({"actual": ["a", "b"], "predicted": ["a", "c"]}, labels=["a", "b"]))
+    assert told == {
+        "labels_in_predictions_only": "1 label in the predictions only: 'c'.",
+        "labels_in_ground_truths_only": "1 label in the ground truths only: 'b'.",
+        "labels_not_declared": "1 label not in the labels table: 'c'.",
+    }
+    assert not kinds(load({"actual": ["a", "b"], "score": [0.1, 0.2]}))
+    assert not kinds(load({"actual": [["a"], ["b"]], "predicted": [["b"], ["a"]]}))
+
+
+def test_swapped_tables_are_pointed_out() -> None:
+    ours = {"datum_id": [1, 2], "label_value": ["dog", "cat"], "score": [0.5, 0.5]}
+    assert "are the two tables swapped?" in kinds(load(TRUTHS, ours))["tables_swapped"]
+    assert "tables_swapped" not in kinds(load(ours, TRUTHS))
+
+
+def test_label_maps_apply_to_both_columns() -> None:
+    frames = load({"actual": ["van", "car"], "predicted": ["car", "bus"]}, label_map={"van": "car"})
+    assert frames.label_map is not None
+    assert frames.label_map["ground_truths"].rows() == [
+        ("label", "car", "label", "car"), ("label", "van", "label", "car"),
+    ]  # fmt: skip
+    assert frames.label_map["predictions"]["new_label_value"].to_list() == ["bus", "car"]
+    assert table(frames)["actual"].to_list() == ["van", "car"]
+
+
+def test_a_label_map_may_bring_columns_together() -> None:
+    rows = {"actual": ["no", "yes"], "predicted": [0, 1]}
+    frames = load(rows, label_map={"no": 0, "yes": 1})
+    assert frames.label_map is None
+    assert table(frames).rows() == [(0, 0), (1, 1)]
+    lists = {"actual": [["no"], [], ["yes", "no"]], "predicted": [[0], [], [1, 1]]}
+    frames = load(lists, label_map={"no": 0, "yes": 1})
+    assert table(frames)["actual"].to_list() == [[0], [], [1, 0]]
+
+
+def test_a_label_map_of_booleans() -> None:
+    rows = {"actual": [True, False], "predicted": [True, True]}
+    frames = load(rows, label_map={True: "yes", False: "no"})
+    assert frames.label_map is not None
+    assert frames.label_map["ground_truths"]["new_label_value"].to_list() == ["no", "yes"]
+
+
+def test_a_label_map_cannot_part_a_row_of_one_table() -> None:
+    rows = {"actual": ["a"], "predicted": ["a"]}
+    message = refusal(rows, label_map=[[("label", "a"), ("other", "a")]])
+    assert "both sides of a row share their label_key" in message
+
+
+def test_where_filters_the_one_table() -> None:
+    rows = {"y_true": [0, 1, 1], "y_pred": [0, 1, 0], "w": ["x", "y", "y"]}
+    frames = load(rows, where="w = 'y' AND actual = 1")
+    assert table(frames)["predicted"].to_list() == [1, 0]
+    assert kinds(frames)["where"].endswith("removed 1 of 3 rows of the table.")
+    assert table(load(rows, where={"table": "y_pred = 1"})).height == 1
+    assert "one table holds both sides" in refusal(rows, where={"predictions": "y_pred = 1"})
+
+
+def test_datums_need_an_id_in_the_table() -> None:
+    rows = {"actual": [0, 1], "predicted": [0, 1]}
+    assert "datums: the table has no datum_id" in refusal(rows, datums=[1, 2])
+    told = kinds(load({**rows, "datum_id": [1, 2]}, datums=[2, 3]))
+    assert told["datums_not_listed"] == "1 datum of the table not listed in the datums table: 1."
+    assert told["datums_without_rows"] == "1 datum without rows: 3."
+
+
+def test_csv_columns_follow_each_other_to_strings(tmp_path: Any) -> None:
+    path = tmp_path / "both.csv"
+    path.write_text("actual,predicted\n1,1\n2,none\n")
+    frames = load(str(path))
+    assert table(frames).rows() == [("1", "1"), ("2", "none")]
+    assert "since the other column holds strings" in kinds(frames)["ids_from_text"]
+
+
+def test_an_empty_table_has_its_columns() -> None:
+    empty = pl.DataFrame({"actual": ["a"], "predicted": ["a"], "w": [1]}).clear()
+    frames = load(empty, by="w")
+    assert table(frames).schema == {"actual": pl.String, "predicted": pl.String}
+    assert frames.slices is not None
+    assert frames.slices.shape == (0, 1)
+
+
+def test_one_table_for_a_task_of_two_is_refused() -> None:
+    with pytest.raises(EvalengineError, match="detection needs two tables"):
+        load_frames({"actual": [1]}, task="detection")
+    with pytest.raises(OptionError, match="Did you mean 'classification'"):
+        load_frames({"actual": [1]}, task="clasification")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "found"),
+    [
+        ("1", pl.Int64(), 1), (True, pl.Int64(), 1), (1, pl.Boolean(), True),
+        ("False", pl.Boolean(), False), ("1", pl.String(), "1"), ("-1", pl.List(pl.Int64), -1),
+    ],
+)  # fmt: skip
+def test_labels_in_options_take_the_dtype_of_the_tables(value: Any, dtype: Any, found: Any) -> None:
+    made = as_label(value, dtype, "positive_label")
+    assert (made, type(made)) == (found, type(found))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [("spam", pl.Int64()), (1, pl.String()), (2, pl.Boolean()), ("1.5", pl.Int64())],
+)
+def test_labels_in_options_that_cannot_be(value: Any, dtype: Any) -> None:
+    with pytest.raises(OptionError, match=r"positive_label=.*the labels are"):
+        as_label(value, dtype, "positive_label")

@@ -1,0 +1,97 @@
+"""The task follows from the columns, or the user is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_tables import ground_truths, predictions
+
+from evalengine.inputs.infer import infer_task
+from evalengine.inputs.opening import open_inputs
+from evalengine.schemas.errors import EvalengineError
+from evalengine.schemas.options import make_options
+
+LONG = {"datum_id": [1], "label": ["a"], "score": [0.5]}
+TRUTH = {"datum_id": [1], "label": ["a"]}
+BOX = {"xmin": [0.0], "ymin": [0.0], "xmax": [1.0], "ymax": [1.0]}
+LIST = {"bbox": [[0.0, 0.0, 1.0, 1.0]]}
+
+
+def infer(ours: Any, theirs: Any = None, **options: Any) -> str:
+    given = make_options(**options)
+    return infer_task(open_inputs(ours, theirs, options=given), given)
+
+
+def refusal(*args: Any, **options: Any) -> str:
+    with pytest.raises(EvalengineError) as caught:
+        infer(*args, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "task"),
+    [
+        ({"y_true": [1], "y_pred": [1]}, None, "classification"),
+        ({"actual": [1], "score": [1], "xmin": [0.5]}, None, "classification"),
+        (LONG, TRUTH, "classification"),
+        (TRUTH, TRUTH, "classification"),
+        ({**LONG, **BOX}, {**TRUTH, **BOX}, "detection"),
+        ({**LONG, **LIST}, {**TRUTH, **LIST}, "detection"),
+        ({**LONG, "x": [0], "y": [0], "w": [1], "h": [1]}, {**TRUTH, **BOX}, "detection"),
+        ({**LONG, **BOX}, TRUTH, "detection"),
+        ({**LONG, "mask": ["..."]}, {**TRUTH, "mask": ["..."]}, "detection"),
+        ([], {**TRUTH, **BOX}, "detection"),
+        ([], TRUTH, "classification"),
+        ({**LONG, **BOX}, [], "detection"),
+        ({**LONG, "x": [0.5], "left": [1]}, TRUTH, "classification"),
+    ],
+)
+def test_it_follows_from_the_columns(ours: Any, theirs: Any, task: str) -> None:
+    assert infer(ours, theirs) == task
+
+
+def test_what_the_user_says_counts() -> None:
+    assert infer({**LONG, **BOX}, TRUTH, task="classification") == "classification"
+    assert infer({"mine": [1], "score": [1]}, columns={"mine": "actual"}) == "classification"
+    wide = {"datum_id": [1], "a": [0.5]}
+    assert infer(wide, TRUTH, score_columns=["a"]) == "classification"
+
+
+def test_small_tables_are_detection() -> None:
+    assert infer(predictions(), ground_truths()) == "detection"
+
+
+def test_coco_is_detection(tmp_path: Path) -> None:
+    truth = {
+        "images": [{"id": 1, "width": 9, "height": 9}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [],
+    }
+    path = tmp_path / "instances.json"
+    path.write_text(json.dumps(truth))
+    (tmp_path / "results.json").write_text("[]")
+    assert infer(str(tmp_path / "results.json"), str(path)) == "detection"
+    assert "detection needs two tables" in refusal(str(path))
+
+
+def test_boxes_in_the_ground_truths_alone_are_asked_about() -> None:
+    message = refusal(LONG, {**TRUTH, **BOX})
+    assert "the predictions look like classification, the ground truths like detection" in message
+    assert "task='classification' or task='detection'" in message
+
+
+def test_one_table_of_boxes_needs_a_second() -> None:
+    assert refusal({**LONG, **BOX}) == (
+        "detection needs two tables: give the ground truths as the second one, as in"
+        " score(predictions, ground_truths)."
+    )
+
+
+@pytest.mark.parametrize("tables", [(LONG,), ({"a": [1]}, {"b": [1]}), ([], [])])
+def test_columns_that_tell_none_ask_for_the_task(tables: Any) -> None:
+    message = refusal(*tables)
+    assert "the columns tell none" in message
+    assert "write task=" in message

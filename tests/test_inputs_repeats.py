@@ -1,0 +1,70 @@
+"""Uniqueness and common ids: whichever proof is taken, the answer is that of sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalengine.inputs import repeats
+from evalengine.inputs.known import Known
+from evalengine.inputs.repeats import rows_repeat
+
+ints = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
+texts = st.sampled_from(["", "a", "b", "ab", "é"])
+columns = st.sampled_from([(ints,), (texts,), (ints, ints), (ints, texts), (ints, texts, texts)])
+
+
+@given(st.data(), columns, st.booleans())
+def test_rows_repeat_is_that_of_sets(data: st.DataObject, kinds: Any, ordered: bool) -> None:
+    rows = data.draw(st.lists(st.tuples(*kinds), max_size=12))
+    rows = sorted(rows) if ordered else rows
+    schema = {f"c{i}": pl.Int64 if kind is ints else pl.String for i, kind in enumerate(kinds)}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    assert rows_repeat(frame, frame.columns) == (len(set(rows)) < len(rows))
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_no_exact_question_where_nothing_repeats(
+    monkeypatch: pytest.MonkeyPatch, text: bool, shuffled: bool
+) -> None:
+    frame = pl.DataFrame({"datum_id": np.repeat(np.arange(3000), 4), "label": [0, 1, 2, 3] * 3000})
+    if text:
+        frame = frame.cast(pl.String).sort("datum_id", "label")
+    frame = frame.sample(fraction=1.0, shuffle=True, seed=1) if shuffled else frame
+    asked: list[Any] = []
+    monkeypatch.setattr(pl.DataFrame, "is_duplicated", lambda self: asked.append(1))
+    assert not rows_repeat(frame, ["datum_id", "label"])
+    assert not asked
+
+
+def test_order_alone_proves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_marked", "_hashes_differ"):
+        monkeypatch.setattr(repeats, name, lambda *given: pytest.fail("not by order"))
+    rows = [(1, "a"), (1, "b"), (2, "a")] + [(i, "c") for i in range(3, 2000)]
+    frame = pl.DataFrame(rows, schema=["datum_id", "label"], orient="row")
+    assert not rows_repeat(frame, ["datum_id", "label"])
+    assert not rows_repeat(frame.tail(1990), ["datum_id"])
+
+
+def test_colliding_hashes_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_hashes_differ", lambda columns: False)
+    frame = pl.DataFrame({"x": ["b", "a", "c"]})
+    assert not rows_repeat(frame, ["x"])
+    assert rows_repeat(pl.DataFrame({"x": ["b", "a", "b"]}), ["x"])
+
+
+@given(st.data(), st.sampled_from([ints, texts]))
+def test_lacking_is_the_difference_of_sets(data: st.DataObject, kind: Any) -> None:
+    dtype = pl.Int64 if kind is ints else pl.String
+    first, second = (data.draw(st.lists(kind, max_size=12)) for _ in range(2))
+    ours, theirs = (Known(pl.Series("x", values, dtype=dtype)) for values in (first, second))
+    lone = sorted(set(first) - set(second), key=lambda v: v.encode() if kind is texts else v)
+    assert len(ours) == len(set(first))
+    assert len(ours.lacking(theirs)) == len(lone)
+    assert ours.lacking(theirs).first(3) == lone[:3]

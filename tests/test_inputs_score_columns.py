@@ -1,0 +1,143 @@
+"""``score_columns``: one column per label, whose labels follow the true ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalengine.inputs.frames import Frames, load_frames
+from evalengine.schemas.errors import EvalengineError
+from evalengine.schemas.options import make_options
+
+SCORES = {"p_0": [0.5, 0.25], "p_1": [0.5, 0.75]}
+
+
+def load(ours: Any, theirs: Any = None, score_columns: Any = ("p_*",), **options: Any) -> Frames:
+    given = make_options(score_columns=score_columns, **options)
+    return load_frames(ours, theirs, options=given, task="classification")
+
+
+def refusal(*args: Any, **options: Any) -> str:
+    with pytest.raises(EvalengineError) as caught:
+        load(*args, **options)
+    return str(caught.value)
+
+
+def labels(frames: Frames) -> list[Any]:
+    assert frames.score_labels is not None
+    return frames.score_labels.to_list()
+
+
+@pytest.mark.parametrize(
+    ("actual", "names", "found", "dtype"),
+    [
+        ([0, 1], ["0", "1"], [0, 1], pl.Int64),
+        ([0, 1], ["score_0", "score_1"], [0, 1], pl.Int64),
+        ([10, 11], ["p_10", "p_11"], [10, 11], pl.Int64),
+        ([0, 1], ["p0", "p1"], [0, 1], pl.Int64),
+        ([0.0, 1.0], ["prob_0", "prob_1"], [0, 1], pl.Int64),
+        ([-1, 1], ["score_-1", "score_1"], [-1, 1], pl.Int64),
+        ([False, True], ["p_False", "p_True"], [False, True], pl.Boolean),
+        ([False, True], ["p_0", "p_1"], [False, True], pl.Boolean),
+        (["cat", "dog"], ["dog", "cat"], ["dog", "cat"], pl.String),
+        (["cat", "dog"], ["prob_dog", "prob_cat"], ["dog", "cat"], pl.String),
+        (["p_a", "p_b"], ["p_a", "p_b"], ["p_a", "p_b"], pl.String),
+        (["cat", "dog"], ["cow", "hen"], ["cow", "hen"], pl.String),
+        (["1", "2"], ["p_1", "p_2"], ["1", "2"], pl.String),
+        ([1, 0], ["prob_1"], [1], pl.Int64),
+    ],
+)
+def test_labels_follow_from_names(actual: Any, names: Any, found: Any, dtype: Any) -> None:
+    values = {name: [0.5, i / 8] for i, name in enumerate(names)}
+    frames = load({"actual": actual, **values}, score_columns=names)
+    assert labels(frames) == found
+    assert frames.score_labels is not None
+    assert frames.score_labels.dtype == dtype
+    assert frames.table is not None
+    assert frames.table.columns == ["actual", *(f"score:{label}" for label in found)]
+    for name, label in zip(names, found, strict=True):
+        assert frames.table[f"score:{label}"].to_list() == values[name]
+        assert frames.recognised["table"][name] == f"score:{label}"
+
+
+def test_a_mapping_says_which_column_is_whose() -> None:
+    frames = load({"actual": [3, 4], **SCORES}, score_columns={4: "p_0", 3: "p_1"})
+    assert labels(frames) == [4, 3]
+    assert frames.table is not None
+    assert frames.table["score:4"].to_list() == SCORES["p_0"]
+    assert labels(load({"actual": [3, 4], **SCORES}, score_columns={"4": "p_0", "3": "p_1"})) == [
+        4, 3,
+    ]  # fmt: skip
+
+
+def test_integer_labels_of_scores_make_booleans_integers() -> None:
+    frames = load({"actual": [True, False], **SCORES}, score_columns={0: "p_0", 1: "p_1"})
+    assert frames.table is not None
+    assert frames.table["actual"].to_list() == [1, 0]
+
+
+def test_patterns_keep_the_order_of_the_table() -> None:
+    rows = {"p_b": [1.0], "actual": ["a"], "p_a": [0.0]}
+    assert labels(load(rows)) == ["b", "a"]
+    assert labels(load(rows, score_columns=("p_a", "p_*"))) == ["a", "b"]
+
+
+def test_single_precision_stays_unless_mixed() -> None:
+    rows = pl.DataFrame({"actual": [0, 1], **SCORES})
+    single = load(rows.cast({"p_0": pl.Float32, "p_1": pl.Float32})).table
+    assert single is not None
+    assert single.schema["score:0"] == single.schema["score:1"] == pl.Float32
+    mixed = load(rows.cast({"p_0": pl.Float32, "p_1": pl.Float64})).table
+    assert mixed is not None
+    assert mixed.schema["score:0"] == mixed.schema["score:1"] == pl.Float64
+
+
+def test_wide_predictions_meet_a_table_of_ground_truths() -> None:
+    truths = {"datum_id": [2, 1], "label": [1, 0]}
+    frames = load({"datum_id": [1, 2], **SCORES, "label_value": ["x", "y"]}, truths)
+    assert frames.predictions.columns == ["datum_id", "score:0", "score:1"]
+    assert labels(frames) == [0, 1]
+    message = refusal({"datum_id": [1, 1], **SCORES}, truths)
+    assert "column 'datum_id': 1 value standing in more than one row" in message
+
+
+def test_label_maps_know_the_labels_of_scores() -> None:
+    frames = load({"actual": ["0", "0"], **SCORES}, label_map={"1": "0"})
+    assert frames.label_map is not None
+    assert frames.label_map["predictions"].rows() == [
+        ("label", "0", "label", "0"), ("label", "1", "label", "0"),
+    ]  # fmt: skip
+    assert not [note for note in frames.notes if note.kind == "label_map_unused"]
+    frames = load({"actual": ["no", "yes"], **SCORES}, score_columns={0: "p_0", 1: "p_1"},
+                  label_map={"no": 0, "yes": 1})  # fmt: skip
+    assert frames.table is not None
+    assert frames.table["actual"].to_list() == labels(frames) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "words"),
+    [
+        ({"p_1": [0.5, None]}, ["p_*"], "column 'score:p_1' (from 'p_1') has 1 null"),
+        ({"p_1": [0.5, float("nan")]}, ["p_*"], "column 'score:p_1' (from 'p_1'): 1 row with NaN"),
+        ({"p_1": ["a", "b"]}, ["p_*"], "(from 'p_1') has dtype String; it must hold numbers"),
+        ({"p_1": [True, False]}, ["p_*"], "(from 'p_1') has dtype Boolean"),
+        ({}, ["p_0", "p_l"], "there is no column 'p_l'. Did you mean 'p_"),
+        ({}, ["q_*"], "there is no column 'q_*'"),
+        ({}, ["p_0", "p_0"], "column 'p_0' stands there more than once"),
+        ({"x_1": [0.1, 0.2]}, ["p_1", "x_1"], "1 label with more than one column: 1"),
+        ({"cat": [0.1, 0.2]}, ["p_0", "cat"], "labels are integers (0, 1), which 'p_0', 'cat'"),
+        ({"actual": ["a", "b"]}, {0: "p_0", 1: "p_1"}, "they can never be equal"),
+        ({}, {0: "p_0", "b": "p_1"}, "labels are partly strings, partly numbers"),
+        ({}, [], "write the names of the columns"),
+        ({}, {"a": 1}, "write the names of the columns"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(rows: Any, columns: Any, words: str) -> None:
+    assert words in refusal({"actual": [0, 1], **SCORES, **rows}, score_columns=columns)
+
+
+def test_tasks_without_score_columns_refuse_them() -> None:
+    with pytest.raises(EvalengineError, match="score_columns: detection has none"):
+        load_frames([], [], options=make_options(score_columns="a"), task="detection")
