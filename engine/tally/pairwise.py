@@ -32,7 +32,7 @@ def areas_between(view: ScoredView) -> Array:
     unit = unit[kept]
     pair = scored.label[kept].astype(np.int64) * n + units.truth[unit]
     start, score, row = partition(
-        scored.score[kept],
+        [scored.score[kept]],
         np.zeros(kept.size, np.uint8),
         pair.astype(np.int32),
         None if view.group is None else units.datum_of(unit),

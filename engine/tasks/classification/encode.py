@@ -135,8 +135,12 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
     weight = None
     if "weight" in truths.columns:
-        weight = np.ones(n_units)
-        weight[t_unit] = taken(truths, "weight").cast(pl.Float64).to_numpy()
+        given = taken(truths, "weight").cast(pl.Float64).to_numpy()
+        weight = np.ones(len(datums))
+        weight[t_datum] = given  # predictions under a key without truth weigh what the datum does
+        if unit_datum is not None:
+            weight = weight[unit_datum]
+            weight[t_unit] = given
     hard, rows = None, None
     if score is None and multilabel:
         rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)

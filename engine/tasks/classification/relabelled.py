@@ -43,7 +43,7 @@ def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
     kept = np.sort(order[first])
     return msgspec.structs.replace(
         rows,
-        score=rows.score[kept],
+        parts=(rows.score[kept],),
         label=label[kept],
         unit=unit[kept].astype(np.int32),
     )
