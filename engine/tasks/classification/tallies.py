@@ -107,7 +107,7 @@ def _binary(
         limit = float(np.float32(limit)) if rows.single else limit
         hard = np.where(rows.score >= limit, np.int32(rows.only), np.int32(other))
     facts = None
-    if "probabilities" in needs:
+    if needs & {"probabilities", "ranks"}:
         true_score = np.where(hit, rows.score, 1.0 - rows.score)
         facts = Facts(
             true_score=true_score,
@@ -181,7 +181,7 @@ def _listed(
 def _check_probabilities(score: Array) -> None:
     wrong = np.flatnonzero((score < 0) | (score > 1))
     if wrong.size:
-        first = ", ".join(f"row {row} ({score[row]!r})" for row in wrong[:3].tolist())
+        first = ", ".join(f"row {row} ({score[row].item()!r})" for row in wrong[:3].tolist())
         raise InputError(
             f"column 'score': {wrong.size:,} values outside [0, 1], first (rows count from 0):"
             f" {first}. Log loss, Brier score and calibration need probabilities: turn logits into"
