@@ -48,7 +48,8 @@ def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
     if rules.auc_without_positives is not None:
         area = np.where(view.positives <= 0, rules.auc_without_positives, area)
     if rules.auc_without_predictions is not None:
-        silent = (by_key(view, sum(view.listed)) == 0)[:, view.labels.key]
+        hits, others, strays = view.listed
+        silent = (by_key(view, hits + others + strays) == 0)[:, view.labels.key]
         area = np.where(silent & (view.positives > 0), rules.auc_without_predictions, area)
     return area
 

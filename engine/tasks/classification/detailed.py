@@ -45,23 +45,23 @@ def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
     if not parts:
         return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
     sizes = [max(1, part[4].size) for part in parts]
-    label, threshold, cell, count = (
+    of_label, at, cells, counts = (
         np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)
     )
     none = np.array([-1])
     datum = np.concatenate([part[4] if part[4].size else none for part in parts])
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(datum < 0), None)
-    outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))
+    outcome, observation = (np.array(names)[cells] for names in zip(*CELLS, strict=True))
     dataset = datums.dataset
     made = {
         "dataset": None if dataset is None else dataset.gather(index),
-        "label_key": labels.frame["label_key"].gather(label),
-        "label_value": labels.frame["label_value"].gather(label),
+        "label_key": labels.frame["label_key"].gather(of_label),
+        "label_value": labels.frame["label_value"].gather(of_label),
         "iou_threshold": None,
-        "score_threshold": threshold,
+        "score_threshold": at,
         "outcome": outcome,
         "observation": observation,
-        "count": count,
+        "count": counts,
         "datum_id": datums.id.gather(index),
         "geometry": None,
     }
@@ -155,4 +155,4 @@ def _labels(tallies: Tallies, *, every_datum: bool) -> Iterator[tuple[int, _Fact
                 parts[i] = np.full(datums.size, fill, part.dtype)
                 parts[i][place] = part
             datum = datums
-        yield int(label), _Facts(datum, *parts, scored.single)
+        yield int(label), _Facts(datum, parts[0], parts[1], parts[2], parts[3], scored.single)

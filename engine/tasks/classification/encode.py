@@ -118,6 +118,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     datums, (p_datum, t_datum) = encode_datums(
         [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
     )
+    score: tuple[Array, ...] | None
     if wide:
         t_label = codes[0]
         p_label, width = _spread(codes[1], key_of_row, p_datum.size, frames.score_labels)
@@ -131,7 +132,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     )
     n_units = len(datums) if unit_datum is None else unit_datum.size
     truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
-    if start is None:
+    if start is None and frames.label_map:  # keys were proved unique before labels were mapped
         _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
     weight = None
     if "weight" in truths.columns:
@@ -343,8 +344,8 @@ def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Dat
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
-    dataset = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
-    return Datums(None, slices, dataset, height), None
+    named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
+    return Datums(None, slices, named, height), None
 
 
 def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
