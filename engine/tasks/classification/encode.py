@@ -115,9 +115,12 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     labels, codes = encode_labels(values, keys, frames, extra, extra_key)
     declared = _declared(frames, labels)
     dataset = dataset_of(frames)
-    datums, (p_datum, t_datum) = encode_datums(
-        [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
-    )
+    ids = [taken(truths, "datum_id"), taken(predictions, "datum_id")]
+    if frames.same_order:  # paired row by row, so one side's codes are the other's
+        datums, (t_datum,) = encode_datums(ids[:1], frames, dataset)
+        p_datum = t_datum
+    else:
+        datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset)
     score: tuple[Array, ...] | None
     if wide:
         t_label = codes[0]
