@@ -2,7 +2,7 @@
 
     python benchmarks/classification_data.py binary long --scale 0.02
 
-writes `benchmarks/.data/classification/<section>/`, with `-<scale>` behind it unless the scale is 1:
+writes `benchmarks/.data/classification/<section>/`, with `-<scale>` behind it unless that is 1:
 
 - binary, distinct: table.parquet (actual, score); distinct's scores have 1,000 values
 - two-tables: predictions.parquet (datum_id, label_value, score), label_value always 1, and
