@@ -5,7 +5,17 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-from reporting import WHOLE, agreement, best, footer, relative, seconds, table, whole_table
+from reporting import (
+    IN_PROCESS,
+    WHOLE,
+    agreement,
+    best,
+    footer,
+    relative,
+    seconds,
+    table,
+    whole_table,
+)
 
 AGREE = 1e-9  # a peer whose numbers are further off is measured, but none to be measured against
 TITLES = {
@@ -37,10 +47,6 @@ user + system seconds over all threads. *Relative* is to the best peer's figure 
 below 1 is better than every peer. Peers use as many threads as they like; for those without a
 reader of their own Polars reads, and joins. *Values* are compared with {reference}'s, in every run.
 """
-IN_PROCESS = (
-    "In process: imports done, kernels compiled, a hundredth of the set scored before the clock "
-    "starts."
-)
 NOTES = {
     "two-tables": "Ids stand in random order on both sides; every id is on both.",
     "grouped": (
@@ -104,7 +110,7 @@ def goals(result: dict[str, Any], peers: list[str]) -> str:
     """The project's targets for this section beside what was measured."""
     contenders, section = result["contenders"], result["section"]
     ours = contenders.get("evalengine-2")
-    what, key, group, limit = LIMITS[section]
+    what, key, group, most = LIMITS[section]
     against = [peer for peer in peers if peer.startswith(group)]
     if not ours or not ours["whole"] or not against:
         return ""
@@ -113,7 +119,8 @@ def goals(result: dict[str, Any], peers: list[str]) -> str:
         peer = best(contenders, kind, figure, peers)
         return ours[kind][figure] / peer if peer else None
 
-    lines = [(what, ratio("in_process", f"total_{key}", against), limit)]
+    lines: list[tuple[str, float | None, float | None]]
+    lines = [(what, ratio("in_process", f"total_{key}", against), most)]
     if section == "long" and "polars-long" in peers:
         what = "the same against Polars alone"
         lines.append((what, ratio("in_process", "total_cpu", ["polars-long"]), None))

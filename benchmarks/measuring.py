@@ -97,8 +97,8 @@ def contend(
     if contender.section:
         name = f"{contender.section}/{name}"
     # -P: this folder's module names must not hide those of the contender's own dependencies.
-    command = [contender.python, "-P", HERE / contender.script, name, folder]
-    process = spawn([*command, *([warm_up] * bool(warm_up))], environment)
+    command: list[str | Path] = [contender.python, "-P", HERE / contender.script, name, folder]
+    process = spawn([*command, *([warm_up] if warm_up else [])], environment)
     return process, json.loads(process.output.splitlines()[-1])
 
 
