@@ -43,9 +43,10 @@ WAYS = {  # how peers that have several ways, or none of their own, are named in
 }
 ABOUT = """\
 From Parquet to numbers, every measurement in a fresh process, contenders taking turns. CPU is
-user + system seconds over all threads. *Relative* is to the best peer's figure of the same column:
-below 1 is better than every peer. Peers use as many threads as they like; for those without a
-reader of their own Polars reads, and joins. *Values* are compared with {reference}'s, in every run.
+user and system seconds over all threads. *Relative* is to the best peer's figure of the same
+column: below 1 is better than every peer. Peers use as many threads as they like; for those
+without a reader of their own Polars reads, and joins. *Values* are compared with {reference}'s,
+in every run.
 """
 NOTES = {
     "two-tables": "Ids stand in random order on both sides; every id is on both.",
@@ -124,12 +125,12 @@ def goals(result: dict[str, Any], peers: list[str]) -> str:
     if section == "long" and "polars-long" in peers:
         what = "the same against Polars alone"
         lines.append((what, ratio("in_process", "total_cpu", ["polars-long"]), None))
-    for variant, what, limit in (("labels", "labels", 1.5), ("ids", "ids", 3.0)):
+    for variant, what, most in (("labels", "labels", 1.5), ("ids", "ids", 3.0)):
         if other := contenders.get(f"evalengine-2-{variant}"):
             for key, word in (("wall", "wall"), ("cpu", "CPU")):
                 cost = (c["in_process"][f"total_{key}"] for c in (other, ours))
                 lines.append(
-                    (f"string {what} against integers, {word}", next(cost) / next(cost), limit)
+                    (f"string {what} against integers, {word}", next(cost) / next(cost), most)
                 )
     lines.append(("peak memory, against the leanest peer", ratio("whole", "peak_mb", peers), 1.0))
     rows = []
