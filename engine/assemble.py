@@ -7,11 +7,8 @@ from typing import Any
 import polars as pl
 
 from .metrics.registry import Metric
-from .schemas.results import frame_schema
 from .tally.cells import Cells
 from .tally.datums import Labels
-
-_NAME_COLUMN = {"metrics": "metric", "curves": "curve"}
 
 
 def _looked_up(
@@ -39,11 +36,10 @@ def _looked_up(
 
 
 def frame_of(
-    name: str,
     metric: Metric,
     cells: Cells,
     labels: Labels,
-    datum: pl.DataType,
+    schema: dict[str, pl.DataType],
     slice_name: str | None,
     groups: list[str],
     shared: dict[tuple[Any, ...], dict[str, pl.Series]],
@@ -51,22 +47,20 @@ def frame_of(
     """Rows of the ``metrics`` or ``curves`` frame from one array of cells.
 
     Args:
-        name: which of the two.
         metric: whose cells they are.
         cells: numbers on named axes.
         labels: what label codes stand for.
-        datum: dtype of datum ids.
+        schema: the frame's columns, the metric's or curve's name first.
         slice_name: the slice column, None for the whole set.
         groups: names of its groups.
         shared: columns of axes made before for the same frame, slice column and groups, by
             :attr:`Cells.place`: most metrics stand on the same grid, and these are its bulk.
     """
-    schema = frame_schema(name, label=labels.dtype, datum=datum)
     place = cells.place
     if place not in shared:
         shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
     arrays = {key: pl.Series(value, nan_to_null=True) for key, value in cells.rows().items()}
-    constants = {_NAME_COLUMN[name]: metric.name, "slice": slice_name, **cells.columns}
+    constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
     rows = pl.DataFrame(shared[place] | arrays)
 
     def output(key: str, dtype: pl.DataType) -> pl.Expr:

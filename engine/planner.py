@@ -21,7 +21,7 @@ from .inputs.frames import Frames
 from .inputs.problems import Note
 from .metrics import Metric
 from .schemas.options import Options, idle
-from .schemas.results import FRAMES, empty_frame
+from .schemas.results import FRAMES, frame_schema
 
 R = TypeVar("R")
 
@@ -180,14 +180,20 @@ def summarise(
 
     def cells_frame(name: str) -> pl.DataFrame:
         wanted = [metric for metric in plan.metrics if metric.frame == name]
-        codes = tallies.labels, tallies.datums.id_dtype
+        labels = tallies.labels
+        schema = frame_schema(
+            name,
+            label=tallies.labels.dtype,
+            datum=tallies.datums.id_dtype,
+            weighted=tallies.weighted,
+        )
 
         def of_view(
             column: str | None, names: list[str], view: Any
         ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
             shared: dict[Any, Any] = {}
             return [
-                ((column, m, c), frame_of(name, metric, cells, *codes, column, names, shared))
+                ((column, m, c), frame_of(metric, cells, labels, schema, column, names, shared))
                 for m, metric in enumerate(wanted)
                 if metric.compute is not None
                 for c, cells in enumerate(metric.compute(view, plan.settings))
@@ -200,7 +206,7 @@ def summarise(
                 frames.setdefault(place, []).append(frame)
         filled = [part for parts in frames.values() for part in parts if part.height]
         if not filled:
-            return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+            return pl.DataFrame(schema=schema)
         return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:

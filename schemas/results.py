@@ -119,8 +119,16 @@ FRAMES: dict[str, Schema] = {
 }
 
 
+COUNTS = ("tp", "fp", "fn", "tn", "count", "support")
+"""Columns of counts: whole numbers, or sums of weights where rows have them."""
+
+
 def frame_schema(
-    name: str, *, label: pl.DataType | None = None, datum: pl.DataType | None = None
+    name: str,
+    *,
+    label: pl.DataType | None = None,
+    datum: pl.DataType | None = None,
+    weighted: bool = False,
 ) -> dict[str, pl.DataType]:
     """The schema of an output frame with the input's own dtypes filled in.
 
@@ -128,6 +136,7 @@ def frame_schema(
         name: a key of :data:`FRAMES`.
         label: dtype of label values (``label_value``, ``actual``, ``predicted``); String if None.
         datum: dtype of datum and annotation ids; String if None.
+        weighted: whether counts are sums of weights, Float64 instead of Int64.
     """
     fill = {
         "label_value": label,
@@ -139,11 +148,17 @@ def frame_schema(
     for column, dtype in FRAMES[name].items():
         chosen = dtype if dtype is not None else fill.get(column) or pl.String()
         schema[column] = chosen() if isinstance(chosen, type) else chosen
+        if weighted and column in COUNTS:
+            schema[column] = pl.Float64()
     return schema
 
 
 def empty_frame(
-    name: str, *, label: pl.DataType | None = None, datum: pl.DataType | None = None
+    name: str,
+    *,
+    label: pl.DataType | None = None,
+    datum: pl.DataType | None = None,
+    weighted: bool = False,
 ) -> pl.DataFrame:
     """An output frame of the right schema without rows."""
-    return pl.DataFrame(schema=frame_schema(name, label=label, datum=datum))
+    return pl.DataFrame(schema=frame_schema(name, label=label, datum=datum, weighted=weighted))

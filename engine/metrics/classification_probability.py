@@ -93,7 +93,7 @@ def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
             columns={
                 "value": value,
                 "statistic": statistic,
-                "support": np.rint(n).astype(np.int64),
+                "support": n,
             },
             reason=_NO_TRUTH,
         )

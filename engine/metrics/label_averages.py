@@ -27,11 +27,6 @@ def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:
     return out
 
 
-def whole_numbers(array: Array) -> Array:
-    """Weighted counts as the nearest whole numbers, for ``support``."""
-    return np.rint(array).astype(np.int64)
-
-
 def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
     """A metric of scores, which makes no rows where there are none."""
 
@@ -106,7 +101,7 @@ def label_cells(
         axes=LABEL,
         shape=value.shape,
         keep=keep,
-        columns={"value": value, "support": whole_numbers(support), **columns},
+        columns={"value": value, "support": support, **columns},
         reason=reason,
     )
 
@@ -128,7 +123,7 @@ def key_cells(
         columns={
             "value": value,
             "average": average,
-            "support": whole_numbers(support),
+            "support": support,
             **columns,
         },
         reason=reason,

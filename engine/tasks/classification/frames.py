@@ -40,7 +40,7 @@ def _confusion_of(
 ) -> pl.DataFrame:
     """The confusion cells of one view."""
     labels, units = tallies.labels, tallies.units
-    schema = frame_schema("confusion", label=labels.dtype)
+    schema = frame_schema("confusion", label=labels.dtype, weighted=tallies.weighted)
     assert units.hard is not None
     n = len(labels) + 1
     actual = np.where(units.truth < 0, n - 1, units.truth).astype(np.int64)
@@ -74,7 +74,7 @@ def _confusion_of(
         "score_threshold": nothing,
         "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
         "slice_value": pl.Series(names or [None], dtype=pl.String).gather(g),
-        "count": np.rint(counted["count"].to_numpy()).astype(np.int64),
+        "count": counted["count"],
     }
     return pl.DataFrame(made, schema_overrides=schema).cast(schema)  # type: ignore[arg-type]
 

@@ -43,6 +43,11 @@ class Tallies(msgspec.Struct, frozen=True):
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
 
+    @property
+    def weighted(self) -> bool:
+        """Whether counts are sums of weights."""
+        return self.units.weight is not None
+
 
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
     """Encode, match and tally.

@@ -33,6 +33,7 @@ class Tallies(msgspec.Struct, frozen=True):
         outcomes: the outcomes frame, or None.
         seconds: wall time by step.
         beside: frames there are whatever the metrics: none.
+        weighted: whether counts are sums of weights: they are not.
     """
 
     datums: Datums
@@ -43,6 +44,7 @@ class Tallies(msgspec.Struct, frozen=True):
     outcomes: pl.DataFrame | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
+    weighted: bool = False
 
 
 def variants(settings: Settings, needs: frozenset[str]) -> Variants:
