@@ -9,9 +9,21 @@ import polars as pl
 
 from evalengine.readers.source import Source
 from evalengine.readers.tables import open_source, schema_of
+from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from evalengine.schemas.tables import (
+    DATUM_ID,
+    DATUMS,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    TABLE,
+    Column,
+    contracts,
+    task_names,
+)
 
+from .finding import Finder
 from .lists import open_datums, open_labels
 
 
@@ -68,4 +80,69 @@ def open_inputs(
             sources[role] = opener(thing, storage_options)
         elif along is not None:
             sources[role] = Source(along.lazy(), truths.description, truths.format)
+    if ground_truths is not None:
+        sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
+
+
+def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:
+    """Two tables without ids, one of truths and one of answers, as one: row i meets row i.
+
+    Raises:
+        InputError: they have different lengths, or a column name in common.
+    """
+    sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
+    schemas = [schema_of(side) for side in sides]
+    said = options.columns or {}
+    finders = [
+        Finder(schema, role, {mine: to for mine, to in said.items() if mine in schema})
+        for schema, role in zip(schemas, (PREDICTIONS, GROUND_TRUTHS), strict=True)
+    ]
+    if any(find.find(DATUM_ID) for find in finders):
+        return None
+    for task in task_names():
+        table = contracts(task).get(TABLE)
+        columns = {column.name: column for column in (table.columns if table else ())}
+        truths = [columns[column.name] for column in (table.required if table else ())]
+        answers = [columns[name] for name in (table.any_of if table else ())]
+        if (
+            truths
+            and all(_has(finders[1], column) for column in truths)
+            and any(_has(finders[0], column) for column in answers)
+        ):
+            return _paired(sources, sides, schemas)
+    return None
+
+
+def _has(find: Finder, column: Column) -> bool:
+    names = (column.name, *column.aliases)
+    return column.name in find.said or bool(find.candidates(names))
+
+
+def _paired(
+    sources: dict[str, Source], sides: list[Source], schemas: list[dict[str, pl.DataType]]
+) -> dict[str, Source]:
+    both = [name for name in schemas[0] if name in schemas[1]]
+    if both:
+        raise InputError(
+            f"two tables without datum ids are paired row by row, and both have the columns"
+            f" {both[:5]}: leave them out of one, or give both a datum_id."
+        )
+    heights = [int(side.frame.select(pl.len()).collect().item()) for side in sides]
+    if heights[0] != heights[1]:
+        raise InputError(
+            f"two tables without datum ids are paired row by row, but the predictions have"
+            f" {heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id."
+        )
+    paired = Source(
+        pl.concat([side.frame for side in sides], how="horizontal"),
+        f"{sides[0].description} and {sides[1].description}, row by row",
+        "csv" if all(side.text for side in sides) else "memory",
+        notes=(
+            *sides[0].notes,
+            *sides[1].notes,
+            ("paired_by_row", "neither table has datum ids: paired row by row.", heights[0]),
+        ),
+    )
+    rest = {role: source for role, source in sources.items() if role in (DATUMS, LABELS)}
+    return {TABLE: paired, **rest}

@@ -386,13 +386,11 @@ class ScoredView(View):
         if self.unit_weight is None or self.scored is None:
             return found
         truths = self._truths
-        of_key = np.zeros((self.n_groups, len(self.labels.key_names)))
-        np.add.at(of_key, (slice(None), self.labels.key), truths)
         if self.units.truth_start is not None:
             return found
-        return np.where(
-            of_key[:, self.labels.key] - truths == self._rows(_OTHER), self.listed[1], found
-        )
+        keys = self.labels.key[:, None] == np.arange(len(self.labels.key_names))
+        others = (truths @ keys)[:, self.labels.key] - truths
+        return np.where(others == self._rows(_OTHER), self.listed[1], found)
 
     @cached_property
     def _truths(self) -> Array:

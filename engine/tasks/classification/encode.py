@@ -17,7 +17,7 @@ from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined
 from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels, taken
-from .binary import both_classes, positive_code
+from .binary import both_classes, find_label, positive_code
 
 Array = np.ndarray[Any, Any]
 
@@ -301,6 +301,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             scored, extra_key, key_of_row = _by_key(scored, key)
         labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
+    if positive_label is not None:
+        find_label(labels.frame["label_value"], positive_label)  # refused where it is not there
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
     datums, datum = _table_datums(frames, table, height)

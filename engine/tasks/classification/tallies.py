@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from ...inputs.frames import Frames
+from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
@@ -68,6 +69,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if settings.relabelled:
         batch = without_repeats(batch)
     encoded = time.perf_counter()
+    if batch.rows is not None and batch.rows.label is None and "hard" in needs:
+        _tell_logits(frames, batch, settings)
     if "probabilities" in needs and batch.rows is not None:
         _check_probabilities(batch.rows.score)
     if batch.rows is None:
@@ -185,6 +188,16 @@ def _listed(
         rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked
     )
     return units, scored
+
+
+def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
+    """Say so where scores beyond [0, 1] are cut at a threshold that fits probabilities."""
+    assert batch.rows is not None
+    cut = settings.decision_threshold
+    beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
+    if beyond and batch.hard is None and cut == 0.5:
+        said = "scores lie outside [0, 1] and are cut at 0.5; for logits write decision_threshold=0."
+        frames.notes.append(Note("cut_logits", said))
 
 
 def _check_probabilities(score: Array) -> None:

@@ -121,10 +121,10 @@ def outcomes_frame(
         for iou in ious
         for score in score_thresholds
     ]
-    schema = frame_schema("outcomes", **dtypes)
+    schema = frame_schema("outcomes", label=dtypes["label"], datum=dtypes["datum"])
     schema["matched_annotation_id"] = _annotation_ids(batch).dtype
     if not parts:
-        return empty_frame("outcomes", **dtypes)
+        return empty_frame("outcomes", label=dtypes["label"], datum=dtypes["datum"])
     frame = pl.concat(parts).cast(schema)  # type: ignore[arg-type]
     return frame.sort(
         ["iou_threshold", "score_threshold", "datum_id", "label_key", "label_value", "score"],
