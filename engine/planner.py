@@ -18,8 +18,9 @@ from ._version import __version__
 from .assemble import frame_of
 from .executors import Threads
 from .inputs.frames import Frames
+from .inputs.problems import Note
 from .metrics import Metric
-from .schemas.options import Options
+from .schemas.options import Options, idle
 from .schemas.results import FRAMES, empty_frame
 
 R = TypeVar("R")
@@ -94,6 +95,7 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
         plan.metrics, frames, asked_for=plan.options.metrics is not None
     )
     frames.notes += notes
+    frames.notes += [Note("idle_option", said) for said in idle(plan.options, plan.task)]
     if chosen == plan.metrics:
         return plan
     needs = _needs(chosen, plan.dialect)

@@ -62,8 +62,8 @@ def match_labels(
 
     Returns:
         outcome uint8 [n]: 1 where the label is true, 0 where the unit has others (or, with
-        ``truth_start``, none), 2 where it has none; hard prediction int32 [u], -1 without any row;
-        its score float64 [u], NaN likewise.
+        ``truth_start``, none), 2 where it has none; hard prediction int32 [u], -1 without any
+        row; its score float64 [u], NaN likewise.
     """
     n_units = truth.size if truth_start is None else truth_start.size - 1
     outcome = np.empty(label.size, np.uint8)

@@ -98,7 +98,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     beta: Annotated[float | None, _meta("Weight of recall in F; 1.", "0.5")] = None
     average: Annotated[
         str | None,
-        _meta("Which averages to make: macro, micro, weighted, samples or none.", "macro"),
+        _meta("The average that single numbers show: macro, micro, weighted or samples.", "macro"),
     ] = None
     positive_label: Annotated[
         str | int | bool | None,
@@ -127,19 +127,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     n_bins: Annotated[int | None, _meta("Bins of calibration metrics; 15.", "10")] = None
     max_fpr: Annotated[
-        float | None, _meta("False-positive rate up to which ROCAUC looks; all.", "0.1")
+        float | None, _meta("False-positive rate up to which PartialROCAUC runs; 0.1.", "0.1")
     ] = None
     target_precision: Annotated[
-        float | None, _meta("Precision at which recall is told.", "0.9")
+        float | None, _meta("What ThresholdAtPrecision keeps; 0.9.", "0.9")
     ] = None
-    target_recall: Annotated[float | None, _meta("Recall at which precision is told.", "0.9")] = (
+    target_recall: Annotated[float | None, _meta("What ThresholdAtRecall reaches; 0.9.", "0.9")] = (
         None
     )
-    target_fpr: Annotated[
-        float | None, _meta("False-positive rate at which recall is told.", "0.01")
-    ] = None
+    target_fpr: Annotated[float | None, _meta("What ThresholdAtFPR stays below; 0.1.", "0.01")] = (
+        None
+    )
     thin_curves: Annotated[
-        bool | None, _meta("Leave out points of curves that lie on a straight line.")
+        bool | None, _meta("Leave out points of ROCCurve that lie on a straight line; true.")
     ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
 
@@ -149,6 +149,37 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(Options))
+
+_BOXES = (
+    "box_format",
+    "iou_type",
+    "iou_thresholds",
+    "iou_thresholds_to_return",
+    "recall_score_threshold",
+    "pr_curve_iou_threshold",
+    "max_detections",
+    "area_ranges",
+)
+_CLASSES = (
+    "beta",
+    "average",
+    "positive_label",
+    "zero_division",
+    "k",
+    "score_columns",
+    "multilabel",
+    "decision_threshold",
+    "n_bins",
+    "max_fpr",
+    "target_precision",
+    "target_recall",
+    "target_fpr",
+    "thin_curves",
+)
+TASK_OF: dict[str, str] = dict.fromkeys(_BOXES, "detection") | dict.fromkeys(
+    _CLASSES, "classification"
+)
+"""Options that only one task reads -> that task."""
 
 _KINDS = {str: "a string", float: "a number", int: "a whole number"}
 
@@ -163,6 +194,15 @@ _TUPLES = {
 }
 _AS_GIVEN = ("label_map", "score_columns")
 """Fields kept as they are, since their keys may be labels of any type."""
+
+
+def idle(options: Options, task: str) -> list[str]:
+    """Options that were given and that the task does not read, one sentence each."""
+    return [
+        f"{name} is an option of {owner}; {task} does not read it."
+        for name, owner in TASK_OF.items()
+        if owner != task and getattr(options, name) is not None
+    ]
 
 
 def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Number = float | None
 
-_SPOT = ("iou_threshold", "score_threshold", "k")
+_SPOT = ("iou_threshold", "score_threshold")
 _COLUMNS_PER_ENTRY = 3
 
 
@@ -129,7 +129,7 @@ def _headline(
         some = rows.filter(pl.col("metric") == metric)
         spot, note = _at_one_spot(whole(some, ("area", "max_detections", "parameters")))
         for row in spot.iter_rows(named=True):
-            parts = (row["metric"], row["statistic"], row["average"])
+            parts = (_at_k(row["metric"], row["k"]), row["statistic"], row["average"])
             add(row, " ".join(part for part in parts if part), note)
     return lines, undefined
 
@@ -206,12 +206,10 @@ def _grid(
         for metric in _others(card, rows, set()):
             some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
             spot, at = _at_one_spot(some)
-            for statistic in spot["statistic"].unique(maintain_order=True).to_list():
-                part = spot.filter(pl.col("statistic").eq_missing(pl.lit(statistic, pl.String)))
-                title = " ".join(word for word in (metric, statistic) if word)
-                taken.append((title, metric, part))
+            for (statistic, k), part in spot.group_by(["statistic", "k"], maintain_order=True):
+                words = (_at_k(metric, k), statistic)  # type: ignore[arg-type]
+                taken.append((" ".join(str(word) for word in words if word), metric, part))
             note = note or at
-        taken = taken[: 2 * _COLUMNS_PER_ENTRY]
     if not taken:
         return None
     found: list[dict[Any, tuple[Number, int | None, str | None]]] = [
@@ -288,14 +286,19 @@ def _others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
 def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """Of a metric over a grid of thresholds, those nearest 0.5; and words for where that is."""
     said = []
-    for column, word in zip(_SPOT, ("IoU", "score", "k"), strict=True):
+    for column, word in zip(_SPOT, ("IoU", "score"), strict=True):
         values = rows[column].drop_nulls().unique().sort()
         if len(values) == 0:
             continue
-        near = values[0] if column == "k" else min(values, key=lambda value: abs(value - 0.5))
+        near = min(values, key=lambda value: abs(value - 0.5))
         rows = rows.filter(pl.col(column) == near)
         said.append(f"{word} {near:g}")
     return rows, "at " + ", ".join(said) if said else ""
+
+
+def _at_k(metric: str, k: int | None) -> str:
+    """A metric with its cut-off, as people write it: nDCG@10."""
+    return metric if k is None else f"{metric}@{k}"
 
 
 def _reasons(pairs: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:

@@ -166,16 +166,24 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
     return parts
 
 
+def _broken(title: str) -> str:
+    """A long title over several lines, a word each."""
+    return title.replace(" ", "\n") if len(title) > 2 * _NUMBER_WIDTH else title
+
+
 def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
     table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
     for place, name in enumerate(grid.names):
         # A label's value beside its name is a number, or a code as short as one.
         widest = _CODE_WIDTH if place < len(grid.names) - 1 else _LABEL_WIDTH
         table.add_column(plain(name), no_wrap=True, overflow="ellipsis", max_width=widest)
-    for column in (*grid.columns, "support"):
+    titles = [_broken(column) for column in grid.columns]
+    widths = [max(_NUMBER_WIDTH, *map(len, title.split("\n"))) for title in titles]
+    room = PIPED_WIDTH - sum(_LABEL_WIDTH // 2 for _ in grid.names) - len("support") - 4
+    fitting = max(1, sum(sum(widths[: i + 1]) + 2 * (i + 1) <= room for i in range(len(widths))))
+    for title, width in zip((*titles[:fitting], "support"), (*widths[:fitting], 7), strict=True):
         # A least width, because names give way where the line is too narrow, never digits.
-        widest = max(len(column), _NUMBER_WIDTH)
-        table.add_column(column, justify="right", no_wrap=True, min_width=widest)
+        table.add_column(title, justify="right", no_wrap=True, min_width=width)
     rows, after, left_out = limited(grid, best, worst)
     more = ("...", f"and {left_out} more") if len(grid.names) > 1 else (f"... and {left_out} more",)
     gap = [Text(word, style="dim") for word in more]
@@ -184,12 +192,14 @@ def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
             table.add_row(*gap)
         table.add_row(
             *(Text(plain(name)) for name in names),
-            *map(number, numbers),
+            *map(number, numbers[:fitting]),
             "" if support is None else f"{support}",
         )
     if left_out and after >= len(rows):
         table.add_row(*gap)
     said = [grid.note] if grid.note else []
-    said += ["--format csv for all"] if left_out else []
+    hidden = len(titles) - fitting
+    said += [f"and {hidden} more column{'s' if hidden > 1 else ''}"] if hidden else []
+    said += ["--format csv for all"] if left_out or hidden else []
     lines = (Text(line, style="dim") for line in said)
     return Padding(Group(table, *lines), (0, 0, 0, 2))

@@ -27,7 +27,7 @@ def number(value: Number) -> str:
     """Four decimals, or as many digits as a count needs; a dash where undefined."""
     if value is None:
         return UNDEFINED
-    if value.is_integer() and abs(value) >= 10:
+    if value.is_integer() and abs(value) >= 2:
         return f"{value:.0f}"
     return f"{value:.4f}"
 

@@ -45,7 +45,7 @@ def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
     length = highest - lowest + 1
     if length > _SPREAD * sum(array.size for array in arrays) + 1024:
         return None
-    shifted = [array if lowest == 0 else array - lowest for array in arrays]
+    shifted = [array if lowest == 0 else array.astype(np.int64) - lowest for array in arrays]
     present = np.zeros(length, bool)
     for array in shifted:
         present[array] = True

@@ -64,6 +64,15 @@ def _marks(values: pl.Series) -> tuple[int, NDArray[np.bool_]] | None:
     if not values.dtype.is_integer() or values.null_count() or len(values) == 0:
         return None
     chunks = [chunk.to_numpy() for chunk in values.get_chunks()]
+    if chunks[0].itemsize <= 2:  # one flag for every value there can be
+        low, top = (min(int(c.min()) for c in chunks), max(int(c.max()) for c in chunks))
+        if top - low <= 1:  # both are there, and nothing else
+            return low, np.ones(top - low + 1, dtype=np.bool_)
+        low = int(np.iinfo(chunks[0].dtype).min)
+        flags = np.zeros(1 << (8 * chunks[0].itemsize), dtype=np.bool_)
+        for chunk in chunks:
+            flags[chunk.view(f"u{chunk.itemsize}")] = True
+        return low, np.roll(flags, -low)
     # Read as unsigned, a negative number is a huge one: one pass finds whether all are small.
     high = max(int(chunk.view(f"u{chunk.itemsize}").max()) for chunk in chunks if chunk.size)
     low = 0

@@ -67,7 +67,7 @@ def _label(dtype: pl.DataType) -> pl.DataType | None:
             return None
         found = pl.String() if inner == pl.Null else _label(inner)
         return pl.List(found) if found is not None else None
-    return dtype if dtype == pl.Boolean or dtype.is_float() else _id(dtype)
+    return dtype if dtype == pl.Boolean or dtype.is_float() or dtype in _INTEGERS else _id(dtype)
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:
@@ -100,8 +100,8 @@ def common(found: Sequence[pl.DataType]) -> pl.DataType:
     """The one dtype for ids or labels of several: strings, booleans alone, or integers."""
     if any(dtype == pl.String for dtype in found):
         return pl.String()
-    if found and all(dtype == pl.Boolean for dtype in found):
-        return pl.Boolean()
+    if len(set(found)) == 1:
+        return found[0]
     return pl.UInt64() if any(dtype == pl.UInt64 for dtype in found) else pl.Int64()
 
 

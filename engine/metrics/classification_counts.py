@@ -107,6 +107,7 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
     """Observed and expected sums of |i - j| to a power over the ranks of a key's labels."""
     counts = view.hard
     units = view.units
+    assert units.hard is not None
     place = np.cumsum(in_use(view), axis=1)  # differences within a key are all that matters
     both = np.flatnonzero((units.truth >= 0) & (units.hard >= 0))
     group = np.zeros(len(units), np.int64) if view.unit_group is None else view.unit_group
@@ -180,7 +181,7 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
 
 
 _MEANS = ("macro", "micro", "weighted", "samples")
-_FILLED = ("zero_division", "labels", "multilabel", "decision_threshold")
+_FILLED = ("zero_division", "multilabel", "decision_threshold")
 
 
 def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:

@@ -48,7 +48,8 @@ def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
     if rules.auc_without_positives is not None:
         area = np.where(view.positives <= 0, rules.auc_without_positives, area)
     if rules.auc_without_predictions is not None:
-        silent = (by_key(view, sum(view.listed)) == 0)[:, view.labels.key]
+        hits, others, strays = view.listed
+        silent = (by_key(view, hits + others + strays) == 0)[:, view.labels.key]
         area = np.where(silent & (view.positives > 0), rules.auc_without_predictions, area)
     return area
 
@@ -265,13 +266,13 @@ def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) 
     )
 
 
-def _threshold_metric(name: str, definition: str, choose: Any, told: Any) -> Metric:
+def _threshold_metric(name: str, definition: str, choose: Any, told: Any, param: str) -> Metric:
     return _metric(
         name,
         definition,
         "points of scikit-learn's precision_recall_curve and roc_curve",
         partial(_best, choose=choose, told=told),
-        params=("beta", "target_precision", "target_recall", "target_fpr"),
+        params=tuple(dict.fromkeys((param, "beta"))),
         range=(-np.inf, np.inf),
         better="neither",
     )
@@ -327,23 +328,27 @@ METRICS = (
         "The score threshold with the largest F-beta, and what it reaches.",
         _max_f,
         lambda settings: {"beta": settings.beta},
+        "beta",
     ),
     _threshold_metric(
         "ThresholdAtPrecision",
         "The lowest score threshold with precision at or above target_precision.",
         _at_precision,
         lambda settings: {"target_precision": settings.target_precision},
+        "target_precision",
     ),
     _threshold_metric(
         "ThresholdAtRecall",
         "The highest score threshold with recall at or above target_recall.",
         _at_recall,
         lambda settings: {"target_recall": settings.target_recall},
+        "target_recall",
     ),
     _threshold_metric(
         "ThresholdAtFPR",
         "The lowest score threshold with a false-positive rate at or below target_fpr.",
         _at_fpr,
         lambda settings: {"target_fpr": settings.target_fpr},
+        "target_fpr",
     ),
 )

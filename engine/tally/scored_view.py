@@ -85,7 +85,8 @@ class Sorted(msgspec.Struct, frozen=True):
         if self.weight is None:
             return (last - first).astype(np.float64)
         upto = np.r_[0.0, np.cumsum(self.weight)]
-        return upto[last] - upto[first]
+        summed: Array = upto[last] - upto[first]
+        return summed
 
 
 class ScoredView(View):
@@ -218,11 +219,13 @@ class ScoredView(View):
     def positives(self) -> Array:
         """(Weighted) true labels, float64 [group, label]."""
         scored = self.scored
-        binary = scored is not None and scored.label is None and len(self.labels) <= 2
-        if binary and self.units.hard is None:  # every unit has one score, of the positive label
+        binary = self.units.hard is None and len(self.labels) <= 2
+        if (
+            binary and scored is not None and scored.label is None
+        ):  # every unit has one score, of the positive label
             hits, others, _ = self.listed
             out = others[:, ::-1].copy()
-            out[:, scored.only] = hits[:, scored.only]  # type: ignore[union-attr]
+            out[:, scored.only] = hits[:, scored.only]
             return out
         if self.units.truth_start is None:
             return self._hard[3]
@@ -258,7 +261,8 @@ class ScoredView(View):
     def known_datums(self) -> Array:
         """(Weighted) datums with a truth or a prediction of any key, float64 [group]."""
         if self.units.datum is None:
-            return self.every.sum(axis=1)
+            everything: Array = self.every.sum(axis=1)
+            return everything
         unit = self.known_units
         first = np.unique(self.units.datum[unit], return_index=True)[1]
         found: Array = self.by_group(unit[first], np.zeros(first.size, np.int64), 1)[:, 0]

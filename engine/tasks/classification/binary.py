@@ -83,10 +83,10 @@ def find_label(values: pl.Series, wanted: Any) -> int:
         if type(value) is type(wanted) and value == wanted:
             return code
     by_text = {str(value).lower(): code for code, value in enumerate(listed)}
-    code = by_text.get(str(wanted).lower())
-    if code is None:
+    found = by_text.get(str(wanted).lower())
+    if found is None:
         raise InputError(f"positive_label={wanted!r}: no such label; there are {_some(values)}.")
-    return code
+    return found
 
 
 def _some(values: pl.Series) -> str:

@@ -11,7 +11,6 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
-from ...inputs.slices import slice_text
 from ...schemas.errors import InputError
 from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
@@ -118,6 +117,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     datums, (p_datum, t_datum) = encode_datums(
         [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
     )
+    score: tuple[Array, ...] | None
     if wide:
         t_label = codes[0]
         p_label, width = _spread(codes[1], key_of_row, p_datum.size, frames.score_labels)
@@ -333,8 +333,6 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
 
 def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
     """Datums of the one table: its ids, or its rows where it has none."""
-    if frames.by_row and frames.slices is not None:
-        frames.slices = _as_text(frames.slices)
     if "datum_id" in table.columns:
         if frames.by_row and frames.slices is not None:
             frames.slices = frames.slices.with_columns(table["datum_id"])
@@ -343,24 +341,8 @@ def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Dat
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
-    dataset = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
-    return Datums(None, slices, dataset, height), None
-
-
-def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
-    """Slice columns as their values are shown, each distinct value written once."""
-    columns = []
-    for column in slices:
-        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
-            columns.append(column)
-            continue
-        distinct = column.unique()
-        texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
-        rows = column.to_frame().join(
-            texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
-        )
-        columns.append(rows["__text"].alias(column.name))
-    return pl.DataFrame(columns)
+    told = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
+    return Datums(None, slices, told, height), None
 
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:

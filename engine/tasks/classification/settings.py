@@ -31,7 +31,7 @@ ONE_LABEL_ONLY = (
 )
 """Metrics of one true label against one prediction a datum, without meaning for several."""
 
-AVERAGES = ("macro", "micro", "weighted", "samples", "none")
+AVERAGES = ("macro", "micro", "weighted", "samples")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +99,9 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     average = _either(options.average, defaults.average)
     if average not in AVERAGES:
         raise OptionError(f"average: {unknown('average', average, AVERAGES)}")
+    if average == "samples" and not options.multilabel:
+        raise OptionError("average='samples' is a mean over datums of several labels each: give"
+                          " multilabel=True, or another average.")  # fmt: skip
     scores = tuple(sorted(set(_either(options.score_thresholds, defaults.score_thresholds))))
     if not scores or not all(math.isfinite(score) for score in scores):
         raise OptionError("score_thresholds is empty or holds NaN or infinity.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,7 +18,7 @@ from .encode import Batch, Rows, encode_batch
 from .relabelled import without_repeats
 from .settings import Settings
 
-Array = np.ndarray[np.dtype[np.generic], np.dtype[np.generic]]
+Array = np.ndarray[Any, Any]
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -138,6 +139,7 @@ def _listed(
     n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
     unit = np.arange(n_units, dtype=np.int32) if rows.unit is None else rows.unit
     assert rows.label is not None
+    hard: Array | None
     outcome, hard, hard_score = match_labels(
         unit, rows.label, rows.score, batch.truth, batch.truth_start
     )
