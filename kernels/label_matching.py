@@ -43,13 +43,21 @@ def _outcomes(
             t = truth[u]
             found = HIT if t == label[i] else (STRAY if t < 0 else OTHER)
         outcome[i] = found
+        if hard.size == 0:
+            continue
         if hard[u] < 0 or score[i] > hard_score[u]:
             hard[u] = label[i]
             hard_score[u] = score[i]
 
 
 def match_labels(
-    unit: Array, label: Array, score: Array, truth: Array, truth_start: Array | None
+    unit: Array,
+    label: Array,
+    score: Array,
+    truth: Array,
+    truth_start: Array | None,
+    *,
+    want_hard: bool = True,
 ) -> tuple[Array, Array, Array]:
     """Outcome of each predicted label, and each unit's hard prediction.
 
@@ -59,16 +67,17 @@ def match_labels(
         score: float64 [n].
         truth: int32 [u], true label of each unit, -1 for none; with ``truth_start`` int32 [m].
         truth_start: int64 [u + 1], CSR offsets of each unit's true labels, or None.
+        want_hard: whether to find hard predictions; their arrays are empty otherwise.
 
     Returns:
         outcome uint8 [n]: 1 where the label is true, 0 where the unit has others (or, with
-        ``truth_start``, none), 2 where it has none; hard prediction int32 [u], -1 without any
-        row; its score float64 [u], NaN likewise.
+        ``truth_start``, none), 2 where it has none; hard prediction int32 [u], -1 without any row;
+        its score float64 [u], NaN likewise.
     """
     n_units = truth.size if truth_start is None else truth_start.size - 1
     outcome = np.empty(label.size, np.uint8)
-    hard = np.full(n_units, -1, np.int32)
-    hard_score = np.full(n_units, np.nan)
+    hard = np.full(n_units if want_hard else 0, -1, np.int32)
+    hard_score = np.full(hard.size, np.nan)
     _outcomes(
         frozen(unit, np.int32),
         frozen(label, np.int32),

@@ -175,7 +175,7 @@ def test_keys_stand_once() -> None:
     assert "'datum_id', 'label_value': 1 value standing in more than one row (2 rows)" in message
     twice = {"datum_id": [1, 1], "label_value": ["cat", "dog"]}
     message = refusal(PREDICTIONS, twice)
-    assert "If a datum may have several labels, write multilabel=True." in message
+    assert "If a datum may have several labels, write multilabel=True;" in message
     assert load(PREDICTIONS, twice, multilabel=True).ground_truths.height == 2
     twice["label_value"] = ["cat", "cat"]
     assert "write multilabel" not in refusal(PREDICTIONS, twice, multilabel=True)

@@ -207,7 +207,7 @@ def _grid(
             some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
             spot, at = _at_one_spot(some)
             for (statistic, k), part in spot.group_by(["statistic", "k"], maintain_order=True):
-                words = (_at_k(metric, k), statistic)  # type: ignore[arg-type]
+                words = (_at_k(metric, k), statistic)
                 taken.append((" ".join(str(word) for word in words if word), metric, part))
             note = note or at
     if not taken:

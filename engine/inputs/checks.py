@@ -217,7 +217,10 @@ class Check:
         if self.side == TABLE and "datum_id" in names:
             return " Without a datum_id column every row is a datum of its own."
         if self.several is not None and "label_value" not in names:
-            return " If a datum may have several labels, write multilabel=True."
+            return (
+                " If a datum may have several labels, write multilabel=True; if they answer several"
+                " questions, name these in a column label_key."
+            )
         return ""
 
     def _grouped(self, names: list[str]) -> list[list[str]]:

@@ -49,6 +49,9 @@ def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
     present = np.zeros(length, bool)
     for array in shifted:
         present[array] = True
+    if present.all():  # the codes are the values themselves, counted from the lowest
+        values = np.arange(lowest, highest + 1, dtype=arrays[0].dtype)
+        return values, [array.astype(np.int32) for array in shifted]
     code = np.cumsum(present, dtype=np.int32)
     code -= 1
     values = np.flatnonzero(present).astype(arrays[0].dtype) + arrays[0].dtype.type(lowest)

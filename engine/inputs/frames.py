@@ -158,6 +158,12 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         found, told, frames[role] = _checked(side, frames[role], filtered=role in where)
         problems += found
         notes += told
+    if problems:  # what looks like swapped tables explains the rest
+        problems += [
+            Problem(PREDICTIONS, "", note.message)
+            for note in notes
+            if note.kind == "tables_swapped"
+        ]
     refuse(problems, sources)
     text = {role: side.source.text for role, side in sides.items()}
     notes += meeting.same_kind(frames, ("datum_id",), text)

@@ -64,8 +64,8 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         for a, length in enumerate(tail):
             codes = np.repeat(np.arange(length, dtype=np.uint32), math.prod(tail[a + 1 :]))
             found.append(np.tile(codes, outside * math.prod(tail[:a])))
-        codes = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
-        return dict(zip(self.axes, found, strict=True)) | codes
+        more = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
+        return dict(zip(self.axes, found, strict=True)) | more
 
     def rows(self) -> dict[str, Array]:
         """The columns that are arrays, one entry per kept cell."""

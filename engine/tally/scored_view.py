@@ -84,7 +84,7 @@ class Sorted(msgspec.Struct, frozen=True):
         first, last = self.bounds(outcome)
         if self.weight is None:
             return (last - first).astype(np.float64)
-        upto = np.r_[0.0, np.cumsum(self.weight)]
+        upto: Array = np.r_[0.0, np.cumsum(self.weight)]
         summed: Array = upto[last] - upto[first]
         return summed
 
@@ -220,11 +220,9 @@ class ScoredView(View):
         """(Weighted) true labels, float64 [group, label]."""
         scored = self.scored
         binary = self.units.hard is None and len(self.labels) <= 2
-        if (
-            binary and scored is not None and scored.label is None
-        ):  # every unit has one score, of the positive label
+        if binary and scored is not None and scored.label is None:  # one score a unit
             hits, others, _ = self.listed
-            out = others[:, ::-1].copy()
+            out: Array = others[:, ::-1].copy()
             out[:, scored.only] = hits[:, scored.only]
             return out
         if self.units.truth_start is None:
@@ -261,8 +259,8 @@ class ScoredView(View):
     def known_datums(self) -> Array:
         """(Weighted) datums with a truth or a prediction of any key, float64 [group]."""
         if self.units.datum is None:
-            everything: Array = self.every.sum(axis=1)
-            return everything
+            whole: Array = self.every.sum(axis=1)
+            return whole
         unit = self.known_units
         first = np.unique(self.units.datum[unit], return_index=True)[1]
         found: Array = self.by_group(unit[first], np.zeros(first.size, np.int64), 1)[:, 0]

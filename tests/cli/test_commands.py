@@ -154,7 +154,7 @@ class TestOthers:
         assert "coco" in out
 
     def test_metrics(self, run: Run) -> None:
-        status, out, _ = run("metrics", "map", "AR")
+        status, out, _ = run("metrics", "--task", "detection", "map", "AR")
         assert status == 0
         assert [line.split()[0] for line in out.splitlines() if line[:1].strip()] == ["mAP", "AR"]
         assert max(map(len, out.splitlines())) <= 80

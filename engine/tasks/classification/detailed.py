@@ -45,21 +45,23 @@ def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
     if not parts:
         return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
     sizes = [max(1, part[4].size) for part in parts]
-    columns = [np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)]
+    of_label, at, cells, counts = (
+        np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)
+    )
     none = np.array([-1])
     datum = np.concatenate([part[4] if part[4].size else none for part in parts])
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(datum < 0), None)
-    outcome, observation = (np.array(names)[columns[2]] for names in zip(*CELLS, strict=True))
+    outcome, observation = (np.array(names)[cells] for names in zip(*CELLS, strict=True))
     dataset = datums.dataset
     made = {
         "dataset": None if dataset is None else dataset.gather(index),
-        "label_key": labels.frame["label_key"].gather(columns[0]),
-        "label_value": labels.frame["label_value"].gather(columns[0]),
+        "label_key": labels.frame["label_key"].gather(of_label),
+        "label_value": labels.frame["label_value"].gather(of_label),
         "iou_threshold": None,
-        "score_threshold": columns[1],
+        "score_threshold": at,
         "outcome": outcome,
         "observation": observation,
-        "count": columns[3],
+        "count": counts,
         "datum_id": datums.id.gather(index),
         "geometry": None,
     }
@@ -146,13 +148,11 @@ def _labels(tallies: Tallies, *, every_datum: bool) -> Iterator[tuple[int, _Fact
         of_key = known if units.key is None else known & (units.key == tallies.labels.key[label])
         inside = order[of_key[order]]
         datum = units.datum_of(inside)
-        arrays: list[Array] = [score[inside], best[inside], true[inside], judged[inside]]
+        parts = [score[inside], best[inside], true[inside], judged[inside]]
         if every_datum and units.key is not None:
             place = np.searchsorted(datums, datum)
-            for i, fill in enumerate((-np.inf, -np.inf, 0, 0)):
-                spread = np.full(datums.size, fill, arrays[i].dtype)
-                spread[place] = arrays[i]
-                arrays[i] = spread
+            for i, (part, fill) in enumerate(zip(parts, (-np.inf, -np.inf, 0, 0), strict=True)):
+                parts[i] = np.full(datums.size, fill, part.dtype)
+                parts[i][place] = part
             datum = datums
-        score, best_there, true, judged_there = arrays
-        yield int(label), _Facts(datum, score, best_there, true, judged_there, scored.single)
+        yield int(label), _Facts(datum, parts[0], parts[1], parts[2], parts[3], scored.single)

@@ -11,6 +11,7 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...inputs.slices import slice_text
 from ...schemas.errors import InputError
 from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
@@ -114,9 +115,12 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     labels, codes = encode_labels(values, keys, frames, extra, extra_key)
     declared = _declared(frames, labels)
     dataset = dataset_of(frames)
-    datums, (p_datum, t_datum) = encode_datums(
-        [taken(predictions, "datum_id"), taken(truths, "datum_id")], frames, dataset
-    )
+    ids = [taken(truths, "datum_id"), taken(predictions, "datum_id")]
+    if frames.same_order:  # paired row by row, so one side's codes are the other's
+        datums, (t_datum,) = encode_datums(ids[:1], frames, dataset)
+        p_datum = t_datum
+    else:
+        datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset)
     score: tuple[Array, ...] | None
     if wide:
         t_label = codes[0]
@@ -131,7 +135,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     )
     n_units = len(datums) if unit_datum is None else unit_datum.size
     truth, start = _truths(t_unit, t_label, n_units, multilabel=multilabel)
-    if start is None:
+    if start is None and frames.label_map:  # keys were proved unique before labels were mapped
         _check_alone(datums, unit_datum, t_unit[truth[t_unit] != t_label], _TRUE)
     weight = None
     if "weight" in truths.columns:
@@ -333,6 +337,8 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
 
 def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
     """Datums of the one table: its ids, or its rows where it has none."""
+    if frames.by_row and frames.slices is not None:
+        frames.slices = _as_text(frames.slices)
     if "datum_id" in table.columns:
         if frames.by_row and frames.slices is not None:
             frames.slices = frames.slices.with_columns(table["datum_id"])
@@ -341,8 +347,24 @@ def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Dat
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
-    told = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
-    return Datums(None, slices, told, height), None
+    named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
+    return Datums(None, slices, named, height), None
+
+
+def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
+    """Slice columns as their values are shown, each distinct value written once."""
+    columns = []
+    for column in slices:
+        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
+            columns.append(column)
+            continue
+        distinct = column.unique()
+        texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
+        rows = column.to_frame().join(
+            texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
+        )
+        columns.append(rows["__text"].alias(column.name))
+    return pl.DataFrame(columns)
 
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:

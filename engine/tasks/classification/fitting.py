@@ -30,9 +30,9 @@ def fit(
     names = listing(needy)
     if asked_for:
         raise InputError(
-            f"{names} need scores, and there is no column 'score'. Columns with other names are"
-            ' given by columns={"mine": "score"}, one column a label by score_columns=; or leave'
-            " these metrics out."
+            f"{names}: no column 'score', which {'it needs' if len(needy) == 1 else 'they need'}."
+            ' A column with another name is given by columns={"mine": "score"}, one column a label'
+            " by score_columns=; or leave these metrics out."
         )
     note = Note("no_scores", f"no column 'score': {names} are left out.", len(needy))
     return tuple(metric for metric in metrics if metric.name not in needy), [note]

@@ -108,7 +108,7 @@ def _binary(
         limit = float(np.float32(limit)) if rows.single else limit
         hard = np.where(rows.score >= limit, np.int32(rows.only), np.int32(other))
     facts = None
-    if "probabilities" in needs:
+    if needs & {"probabilities", "ranks"}:
         true_score = np.where(hit, rows.score, 1.0 - rows.score)
         facts = Facts(
             true_score=true_score,
@@ -139,9 +139,11 @@ def _listed(
     n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
     unit = np.arange(n_units, dtype=np.int32) if rows.unit is None else rows.unit
     assert rows.label is not None
+    want_hard = "hard" in needs and not settings.multilabel
     hard: Array | None
+    hard_score: Array | None
     outcome, hard, hard_score = match_labels(
-        unit, rows.label, rows.score, batch.truth, batch.truth_start
+        unit, rows.label, rows.score, batch.truth, batch.truth_start, want_hard=want_hard
     )
     facts = None
     if "probabilities" in needs or "ranks" in needs:
@@ -155,8 +157,8 @@ def _listed(
                 first_wins=settings.rules.top_k_first_row,
             )
         )
-    if settings.multilabel:
-        hard = None  # several labels may be predicted: those at or above the decision threshold
+    if not want_hard:  # of several labels a datum, those at the decision threshold are predicted
+        hard, hard_score = None, None
     elif batch.hard is not None:
         hard = batch.hard
         hard_score = np.full(n_units, np.nan)
@@ -182,7 +184,7 @@ def _listed(
 def _check_probabilities(score: Array) -> None:
     wrong = np.flatnonzero((score < 0) | (score > 1))
     if wrong.size:
-        first = ", ".join(f"row {row} ({score[row]!r})" for row in wrong[:3].tolist())
+        first = ", ".join(f"row {row} ({score[row].item()!r})" for row in wrong[:3].tolist())
         raise InputError(
             f"column 'score': {wrong.size:,} values outside [0, 1], first (rows count from 0):"
             f" {first}. Log loss, Brier score and calibration need probabilities: turn logits into"
