@@ -18,14 +18,13 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-Lap = Callable[[str], None]
-Run = Callable[[Path, Lap], "list[float] | None"]
+Run = Callable[[Path, "Lap"], "Sequence[float | None] | None"]
 
 AREAS_AND_CAPS = 12  # numbers in COCO's summary
 IOUS = [round(0.5 + 0.05 * i, 2) for i in range(10)]
@@ -63,6 +62,12 @@ PEERS = {  # contender: distribution, module of COCO, module of the evaluator, i
         "COCOeval",
     ),
 }
+
+
+class Lap(Protocol):
+    """Ends a step; with `times`, one that did that part of the work only."""
+
+    def __call__(self, name: str, times: int = 1) -> None: ...
 
 
 def coco_peer(name: str) -> Run:
@@ -179,12 +184,12 @@ def evalengine(variant: str) -> Run:
 
 
 def prepare(contender: str) -> tuple[Run, str]:
-    """Import the contender; its function and its version."""
+    """Import the contender; its function and its distribution."""
     if contender.startswith("evalengine"):
-        return evalengine(contender), version("evalengine")
+        return evalengine(contender), "evalengine"
     if contender == "valor-lite":
-        return valor_lite(), version("valor-lite")
-    return coco_peer(contender), version(PEERS[contender][0])
+        return valor_lite(), "valor-lite"
+    return coco_peer(contender), PEERS[contender][0]
 
 
 def peak_megabytes() -> float:
@@ -193,32 +198,36 @@ def peak_megabytes() -> float:
     return peak / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
 
 
-def main() -> None:
+def answer(prepare: Callable[[str], tuple[Run, str]]) -> None:
+    """Measure what the command line names, and print the report."""
     contender, folder, *warm_up = sys.argv[1:]
-    answer = os.fdopen(os.dup(1), "w")
+    stdout = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     laps: dict[str, dict[str, float]] = {}
     last = (time.perf_counter(), time.process_time())
 
-    def lap(name: str) -> None:
+    def lap(name: str, times: int = 1) -> None:
         nonlocal last
         now = (time.perf_counter(), time.process_time())
-        laps[name] = {"wall": now[0] - last[0], "cpu": now[1] - last[1]}
+        laps[name] = {"wall": (now[0] - last[0]) * times, "cpu": (now[1] - last[1]) * times}
         last = now
 
-    run, installed = prepare(contender)
+    run, distribution = prepare(contender)
     lap("import")
     for small in warm_up:
-        run(Path(small), lambda name: None)
+        run(Path(small), lambda name, times=1: None)
     last = (time.perf_counter(), time.process_time())
     numbers = run(Path(folder), lap)
-    json.dump(
-        {"laps": laps, "numbers": numbers, "peak_mb": peak_megabytes(), "version": installed},
-        answer,
-    )
-    answer.close()
+    report = {
+        "laps": laps,
+        "numbers": numbers,
+        "peak_mb": peak_megabytes(),
+        "version": version(distribution),
+    }
+    json.dump(report, stdout)
+    stdout.close()
 
 
 if __name__ == "__main__":
-    main()
+    answer(prepare)

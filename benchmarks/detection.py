@@ -16,10 +16,12 @@ import json
 import subprocess
 import sys
 import tempfile
+from array import array
 from pathlib import Path
 from typing import Any
 
-from measuring import Failed, contend, in_process_sample, machine, medians, spawn
+from measuring import Contender, machine, medians, spawn, take_turns
+from reporting import section as page
 from reporting import write_docs
 
 HERE = Path(__file__).resolve().parent
@@ -39,55 +41,45 @@ def score_size(size: str, options: argparse.Namespace) -> dict[str, Any]:
     folder, tiny = options.data / size, options.data / "tiny"
     slow = SLOW if size != "large" or options.slow_at_large else []
     contenders = options.contenders or [*OURS, *FAST, *slow]
-    inside: dict[str, list[dict[str, float]]] = {}
-    whole: dict[str, list[dict[str, float]]] = {}
-    numbers: dict[str, list[list[float]]] = {}
-    versions: dict[str, str] = {}
-    failures: dict[str, str] = {}
-    for run in range(options.runs):
-        for contender in contenders:
-            if contender in failures or (contender in SLOW and run >= options.slow_runs):
-                continue
-            python = options.python if contender in OURS else options.peers_python
-            print(f"{size}, run {run + 1}: {contender}", file=sys.stderr)
-            try:
-                _, report = contend(python, contender, folder, tiny)
-                inside.setdefault(contender, []).append(in_process_sample(report))
-                versions[contender] = report["version"]
-                if report["numbers"] is not None:
-                    numbers.setdefault(contender, []).append(report["numbers"])
-                if contender in SLOW:  # start-up is nothing beside their run
-                    continue
-                process, report = contend(python, contender, folder, None)
-                sample = {"wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb}
-                sample["import_wall"] = report["laps"]["import"]["wall"]
-                whole.setdefault(contender, []).append(sample)
-                if report["numbers"] is not None:
-                    numbers[contender].append(report["numbers"])
-            except Failed as failure:
-                failures[contender] = str(failure)
-                print(f"  failed: {failure}", file=sys.stderr)
+    ours, peers = str(options.python), str(options.peers_python)
+    measured = take_turns(
+        size,
+        [
+            Contender(
+                name,
+                ours if name in OURS else peers,
+                min(options.runs, options.slow_runs) if name in SLOW else options.runs,
+                whole=name not in SLOW,  # start-up is nothing beside their run
+            )
+            for name in contenders
+        ],
+        folder,
+        tiny,
+    )
+    whole, numbers = measured.whole, measured.numbers
     reference = next((name for name in REFERENCES if name in numbers), None)
     return {
         "section": size,
         "contenders": {
             name: {
-                "version": versions[name],
+                "version": measured.versions[name],
                 "runs": len(samples),
                 "in_process": medians(samples),
                 "whole": medians(whole[name]) if name in whole else None,
-                "numbers": numbers.get(name, [None])[0],
+                "numbers": list(numbers[name][0]) if name in numbers else None,
                 "difference": difference(numbers.get(name), numbers.get(reference or "")),
                 "samples": {"in_process": samples, "whole": whole.get(name, [])},
             }
-            for name, samples in inside.items()
+            for name, samples in measured.inside.items()
         },
-        "failures": failures,
+        "failures": measured.failures,
         "reference": reference,
     }
 
 
-def difference(mine: list[list[float]] | None, reference: list[list[float]] | None) -> float | None:
+def difference(
+    mine: list[array[float]] | None, reference: list[array[float]] | None
+) -> float | None:
     """Largest difference of any run's twelve numbers from the reference's; 0.0 means to the bit."""
     if not mine or not reference:
         return None
@@ -149,7 +141,7 @@ def main() -> None:
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(f"written: {path}", file=sys.stderr)
         if options.write_docs:
-            write_docs(result, ROOT / "docs" / "benchmarks.md")
+            write_docs(section, page(result), ROOT / "docs" / "benchmarks.md")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ child's peak-memory counter at its parent's size.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,18 +63,78 @@ def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = No
     return Process(wall, usage.ru_utime + usage.ru_stime, peak, output)
 
 
+@dataclass(frozen=True)
+class Contender:
+    """Who runs, in which interpreter, and how often."""
+
+    name: str
+    python: str
+    runs: int
+    whole: bool = True  # measured as a whole process as well
+    script: str = "contender.py"
+    section: str = ""  # of the script, where it has several
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What each contender cost in each run, and its numbers, NaN where it has none."""
+
+    inside: dict[str, list[dict[str, float]]]
+    whole: dict[str, list[dict[str, float]]]
+    numbers: dict[str, list[array[float]]]
+    versions: dict[str, str]
+    failures: dict[str, str]
+
+
 def contend(
-    python: str, contender: str, folder: Path, warm_up: Path | None
+    contender: Contender, folder: Path, warm_up: Path | None
 ) -> tuple[Process, dict[str, Any]]:
-    """One measurement of one contender: the process and what contender.py reported."""
-    environment = {}
-    if contender.startswith("evalengine"):
+    """One measurement of one contender: the process and what its script reported."""
+    name, environment = contender.name, {}
+    if name.startswith("evalengine"):
         # "One thread" has to hold for the dataframe library that reads the files as well.
-        environment["POLARS_MAX_THREADS"] = contender.split("-")[1]
+        environment["POLARS_MAX_THREADS"] = name.split("-")[1]
+    if contender.section:
+        name = f"{contender.section}/{name}"
     # -P: this folder's module names must not hide those of the contender's own dependencies.
-    command = [python, "-P", HERE / "contender.py", contender, folder, *([warm_up] * bool(warm_up))]
-    process = spawn(command, environment)
+    command: list[str | Path] = [contender.python, "-P", HERE / contender.script, name, folder]
+    process = spawn([*command, *([warm_up] if warm_up else [])], environment)
     return process, json.loads(process.output.splitlines()[-1])
+
+
+def take_turns(
+    title: str, contenders: Sequence[Contender], folder: Path, warm_up: Path
+) -> Measured:
+    """All runs of all contenders, each in process and, where asked for, as a whole process."""
+    measured = Measured({}, {}, {}, {}, {})
+
+    def keep(name: str, report: dict[str, Any]) -> None:
+        if report["numbers"] is not None:
+            numbers = array("d", (math.nan if x is None else x for x in report["numbers"]))
+            measured.numbers.setdefault(name, []).append(numbers)
+
+    for run in range(max(contender.runs for contender in contenders)):
+        for contender in contenders:
+            name = contender.name
+            if name in measured.failures or run >= contender.runs:
+                continue
+            print(f"{title}, run {run + 1}: {name}", file=sys.stderr)
+            try:
+                _, report = contend(contender, folder, warm_up)
+                measured.inside.setdefault(name, []).append(in_process_sample(report))
+                measured.versions[name] = report["version"]
+                keep(name, report)
+                if not contender.whole:
+                    continue
+                process, report = contend(contender, folder, None)
+                sample = {"wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb}
+                sample["import_wall"] = report["laps"]["import"]["wall"]
+                measured.whole.setdefault(name, []).append(sample)
+                keep(name, report)
+            except Failed as failure:
+                measured.failures[name] = str(failure)
+                print(f"  failed: {failure}", file=sys.stderr)
+    return measured
 
 
 def medians(samples: Sequence[dict[str, float]]) -> dict[str, float]:

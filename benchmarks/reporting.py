@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,11 @@ def relative(value: float | None, best: float | None) -> str:
     return "" if value is None or not best else f"{value / best:.2f}"
 
 
-def best(contenders: dict[str, Any], kind: str, key: str) -> float | None:
-    """The lowest figure among the peers that compute COCO's numbers."""
-    values = [contenders[n][kind][key] for n in PEERS if n in contenders and contenders[n][kind]]
+def best(
+    contenders: dict[str, Any], kind: str, key: str, peers: Collection[str] = PEERS
+) -> float | None:
+    """The lowest figure among the peers that compute the same numbers."""
+    values = [contenders[n][kind][key] for n in peers if n in contenders and contenders[n][kind]]
     return min(values, default=None)
 
 
@@ -98,15 +101,19 @@ def in_process_table(contenders: dict[str, Any], reference: str | None) -> str:
     return table([*header, "12 numbers"], rows)
 
 
-def whole_table(contenders: dict[str, Any]) -> str:
-    wall, cpu, peak = (best(contenders, "whole", k) for k in ("wall", "cpu", "peak_mb"))
+def whole_table(
+    contenders: dict[str, Any],
+    peers: Collection[str] = PEERS,
+    names: dict[str, str] = NAMES,
+) -> str:
+    wall, cpu, peak = (best(contenders, "whole", k, peers) for k in ("wall", "cpu", "peak_mb"))
     rows = []
     for name, contender in contenders.items():
         f = contender["whole"]
         if f and contender["difference"] is not None:
             rows.append(
                 [
-                    NAMES.get(name, f"{name} {contender['version']}"),
+                    names.get(name, f"{name} {contender['version']}"),
                     seconds(f["wall"]),
                     relative(f["wall"], wall),
                     seconds(f["cpu"]),
@@ -207,32 +214,30 @@ def starting(result: dict[str, Any]) -> list[str]:
     return [about, table(["", "wall s", "at most", ""], rows), footer(result, runs)]
 
 
-def footer(result: dict[str, Any], runs: str) -> str:
-    """Where, when and how it was measured."""
+def footer(result: dict[str, Any], runs: str, script: str = "detection", more: str = "") -> str:
+    """Where, when and how it was measured; `more`: further options of the command."""
     m = result["machine"]
     return (
         f"{m['cpu']}, {m['cores']} cores (shared; load average {m['load_average']} at the start), "
         f"{m['system']}, Python {m['python']}, {result['date']}; {runs}. Repeat with "
-        f"`python benchmarks/detection.py {result['section']} --runs {result['runs']} "
-        "--peers-python PEERS/bin/python --write-docs`."
+        f"`python benchmarks/{script}.py {result['section']} --runs {result['runs']} "
+        f"--peers-python PEERS/bin/python{more} --write-docs`."
     )
 
 
 def section(result: dict[str, Any]) -> str:
-    """One section with its markers."""
+    """One section, heading and body."""
     name = result["section"]
     body = starting(result) if name == "start" else scoring(result)
-    text = "\n\n".join(part.rstrip() for part in [f"## {TITLES[name]}", *body])
-    return f"<!-- benchmark {name}: begin -->\n{text}\n<!-- benchmark {name}: end -->\n"
+    return "\n\n".join(part.rstrip() for part in [f"## {TITLES[name]}", *body])
 
 
-def write_docs(result: dict[str, Any], path: Path) -> None:
+def write_docs(name: str, text: str, path: Path) -> None:
     """Put one section in place of its predecessor, or at the end of the page."""
     page = path.read_text(encoding="utf-8") if path.exists() else HEADER
-    name, text = result["section"], section(result)
-    pattern = re.compile(
-        rf"<!-- benchmark {name}: begin -->.*?<!-- benchmark {name}: end -->\n", re.DOTALL
-    )
+    begin, end = (f"<!-- benchmark {name}: {mark} -->\n" for mark in ("begin", "end"))
+    text = f"{begin}{text}\n{end}"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     page = pattern.sub(lambda _: text, page) if pattern.search(page) else f"{page}\n{text}"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")

@@ -71,7 +71,8 @@ def make_plan(options: Options, task: str) -> Plan:
     wanted = options.metrics
     if wanted is None:
         wanted = tasks.get(task).default_metrics(settings, dialect)
-    chosen = tuple(metrics.get(task, name) for name in dict.fromkeys(wanted))
+    found = [metrics.get(task, name) for name in wanted]
+    chosen = tuple({metric.name: metric for metric in found}.values())
     needs = _needs(chosen, dialect)
     # Whatever changes rows or outcomes; threads and the choice of metrics do not.
     rows = msgspec.structs.replace(options, threads=None, metrics=None)

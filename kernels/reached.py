@@ -1,4 +1,8 @@
-"""How many sorted scores reach each of a few thresholds, by bisection."""
+"""How many sorted scores, or how much weight, reach each of a few thresholds.
+
+Counts are found by bisection. Weights are summed from the best score down, range by range, so that
+neither other ranges nor their order leaves a trace in a sum.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +52,50 @@ def first_reaching(begin: Array, end: Array, score: Array, thresholds: Array) ->
         out,
     )
     return out
+
+
+@kernel
+def _weights_reaching(
+    begin: Array, end: Array, score: Array, weight: Array, thresholds: Array, out: Array
+) -> None:
+    """Weight at or above each threshold; the last column is all there is."""
+    n = thresholds.size
+    for s in range(begin.size):
+        i = end[s] - 1
+        total = 0.0
+        for t in range(n - 1, -1, -1):
+            while i >= begin[s] and score[i] >= thresholds[t]:
+                total += weight[i]
+                i -= 1
+            out[s, t] = total
+        while i >= begin[s]:
+            total += weight[i]
+            i -= 1
+        out[s, n] = total
+
+
+def weights_reaching(
+    begin: Array, end: Array, score: Array, weight: Array, thresholds: Array
+) -> tuple[Array, Array]:
+    """Weight of the scores at or above each threshold, and of all scores.
+
+    Args:
+        begin: int64 [s], starts of the ranges.
+        end: int64 [s], their ends.
+        score: float64 [n], ascending within each range.
+        weight: float64 [n].
+        thresholds: float64 [t], ascending.
+
+    Returns:
+        float64 [s, t] and float64 [s].
+    """
+    out = np.empty((begin.size, thresholds.size + 1))
+    _weights_reaching(
+        frozen(begin, np.int64),
+        frozen(end, np.int64),
+        frozen(score, np.float64),
+        frozen(weight, np.float64),
+        frozen(thresholds, np.float64),
+        out,
+    )
+    return out[:, :-1], out[:, -1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,8 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
     n = view.judged
     overlap = by_key(view, counts.actual * counts.judged)
     actual = n * n - by_key(view, counts.actual**2)
-    predicted = n * n - by_key(view, counts.judged**2)
+    nothing = n - by_key(view, counts.judged)  # no prediction is an answer of its own
+    predicted = n * n - by_key(view, counts.judged**2) - nothing**2
     fill = settings.rules.degenerate
     value = ratio(
         right * n - overlap, np.sqrt(actual * predicted), np.nan if fill is None else fill
@@ -108,7 +110,7 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
     counts = view.hard
     units = view.units
     assert units.hard is not None
-    place = np.cumsum(in_use(view), axis=1)  # differences within a key are all that matters
+    place = _places(view)
     both = np.flatnonzero((units.truth >= 0) & (units.hard >= 0))
     group = np.zeros(len(units), np.int64) if view.unit_group is None else view.unit_group
     gap = np.abs(place[group[both], units.truth[both]] - place[group[both], units.hard[both]])
@@ -124,14 +126,37 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
                 - 2 * (t * at).sum(1) * (p * at).sum(1)
                 + (p * at**2).sum(1) * t.sum(1)
             )
-        else:  # |i - j| counts the steps between, each crossed by one of the two alone
+        else:
+            order = np.argsort(at, axis=1, kind="stable")
+            t, p, at = (np.take_along_axis(array, order, axis=1) for array in (t, p, at))
+            # |i - j| counts the steps between, each crossed by one of the two alone
             below_t, below_p = np.cumsum(t, axis=1), np.cumsum(p, axis=1)
             step = np.diff(at, axis=1)
             crossed = below_t * (p.sum(1, keepdims=True) - below_p) + below_p * (
                 t.sum(1, keepdims=True) - below_t
             )
             expected[:, k] = (crossed[:, :-1] * step).sum(1)
+    # A missing prediction is as far from every label as two labels can be.
+    missed = view.judged - by_key(view, counts.judged)
+    used = in_use(view)
+    for k in range(n_keys):
+        of_key = view.labels.key == k
+        at, here = place[:, of_key], used[:, of_key]
+        last = at.max(initial=0)
+        low = np.where(here, at, last).min(axis=1, initial=last)
+        high = np.where(here, at, 0).max(axis=1, initial=0)
+        far = np.maximum(high - low, 1).astype(np.float64) ** power
+        observed[:, k] += missed[:, k] * far
+        expected[:, k] += view.judged[:, k] * missed[:, k] * far
     return observed, ratio(expected, view.judged)
+
+
+def _places(view: ScoredView) -> Array:
+    """Ranks of labels, int64 [group, label]: as declared, or those in use as they sort."""
+    if view.order is None:
+        return np.cumsum(in_use(view), axis=1)
+    after = view.order.max(initial=-1) + np.cumsum(view.order < 0)
+    return np.broadcast_to(np.where(view.order < 0, after, view.order), view.shape)
 
 
 def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -140,7 +165,7 @@ def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
         return [key_cells(view, value, _NO_TRUTH)]
     hit, predicted, actual = view.samples
     wrong = view.sum_by_key(np.arange(hit.size), predicted + actual - 2 * hit)
-    n_labels = by_key(view, members(view, settings))
+    n_labels = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
     return [key_cells(view, ratio(wrong, view.judged * n_labels), _NO_TRUTH)]
 
 
@@ -208,10 +233,9 @@ def _f_metric(beta: float) -> Metric:
 
 def family(name: str) -> Metric | None:
     """F at any beta, written F0.5 or F2; None where the name is not of that kind."""
-    try:
-        beta = float(name[1:]) if name[:1] == "F" else 0.0
-    except ValueError:
+    if not re.fullmatch(r"F[0-9]+(\.[0-9]+)?", name):
         return None
+    beta = float(name[1:])
     return _f_metric(beta) if 0 < beta < float("inf") else None
 
 

@@ -96,7 +96,12 @@ def average_precision(view: ScoredView) -> Array:
     total = np.zeros(starts.size)
     if terms.size:
         total[some] = np.add.reduceat(terms, starts[some])
-    return ratio(total.reshape(view.shape), view.positives)
+    total = total.reshape(view.shape)
+    # Datums that do not list the label come last, all at once, as in the ROC curve.
+    missing = view.positives - view.listed[0]
+    every = view.positives + view.negatives
+    total = total + missing * ratio(view.positives, every, 0.0)
+    return ratio(total, view.positives)
 
 
 def _filled_precision(view: ScoredView, settings: Settings) -> Array:

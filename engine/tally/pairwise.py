@@ -9,6 +9,7 @@ import numpy as np
 
 from ..kernels.label_matching import STRAY
 from ..kernels.partition import partition
+from ..kernels.reached import weights_reaching
 from ..kernels.roc import wins
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def areas_between(view: ScoredView) -> Array:
         won /= 2
         listed = np.diff(start).astype(np.float64)
     else:
-        listed = np.diff(np.r_[0.0, np.cumsum(weight)][start])
+        listed = weights_reaching(start[:-1], start[1:], score, weight, np.zeros(0))[1]
     truths = np.repeat(view.positives, n, axis=1).ravel()
     others = np.tile(view.positives, (1, n)).ravel()
     missing, absent = truths - listed[own], others - listed[other]

@@ -13,7 +13,7 @@ import polars as pl
 
 from ..kernels.hard_counts import count_hard
 from ..kernels.partition import partition
-from ..kernels.reached import first_reaching
+from ..kernels.reached import first_reaching, weights_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
@@ -84,9 +84,7 @@ class Sorted(msgspec.Struct, frozen=True):
         first, last = self.bounds(outcome)
         if self.weight is None:
             return (last - first).astype(np.float64)
-        upto: Array = np.r_[0.0, np.cumsum(self.weight)]
-        summed: Array = upto[last] - upto[first]
-        return summed
+        return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
 
 
 class ScoredView(View):
@@ -97,6 +95,7 @@ class ScoredView(View):
         scored: its scored labels, or None where none were tallied.
         labels: what label codes stand for.
         declared: bool [l], labels that the user declared, or None where none were.
+        order: int32 [l], place of each label among the declared ones, -1 for others; or None.
         decision: score from which a label counts as predicted, where no argmax decides.
         over: runs a function on ranges of CSR segments, perhaps side by side; None for one call.
         **grouping: see :class:`View`.
@@ -109,6 +108,7 @@ class ScoredView(View):
         labels: Labels,
         *,
         declared: Array | None = None,
+        order: Array | None = None,
         decision: float = 0.5,
         over: Over | None = None,
         **grouping: Any,
@@ -117,6 +117,7 @@ class ScoredView(View):
         self.units = units
         self.scored = scored
         self.declared = declared
+        self.order = order
         self.decision = decision
         self._over = over
         self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
@@ -226,7 +227,11 @@ class ScoredView(View):
             out[:, scored.only] = hits[:, scored.only]
             return out
         if self.units.truth_start is None:
-            return self._hard[3]
+            actual = self._hard[3]
+            if self.unit_weight is None or scored is None:
+                return actual
+            # Where every truth is listed, its weight is summed as the curve's last point is.
+            return np.where(self._truths == self._rows(_HIT), self.listed[0], actual)
         unit, label = self.units.truth_rows()
         return self.by_group(unit, label, len(self.labels))
 
@@ -377,7 +382,29 @@ class ScoredView(View):
     @cached_property
     def negatives(self) -> Array:
         """(Weighted) units with a truth of the key that is not the label, [group, label]."""
-        return self.judged[:, self.labels.key] - self.positives
+        found: Array = self.judged[:, self.labels.key] - self.positives
+        if self.unit_weight is None or self.scored is None:
+            return found
+        truths = self._truths
+        of_key = np.zeros((self.n_groups, len(self.labels.key_names)))
+        np.add.at(of_key, (slice(None), self.labels.key), truths)
+        if self.units.truth_start is not None:
+            return found
+        return np.where(
+            of_key[:, self.labels.key] - truths == self._rows(_OTHER), self.listed[1], found
+        )
+
+    @cached_property
+    def _truths(self) -> Array:
+        """True labels without weights, float64 [group, label]; of units with one at most."""
+        units = self.units
+        none = np.zeros(0, np.int32)
+        return count_hard(units.truth, none, units.datum, self.group, None, self.shape)[3]
+
+    def _rows(self, outcome: int) -> Array:
+        """Rows of one outcome without weights, int64 [group, label]."""
+        first, last = self.sorted.bounds(outcome)
+        return self.spread(last - first, 0)
 
     @cached_property
     def roc_auc(self) -> Array:
@@ -412,12 +439,13 @@ class ScoredView(View):
             found = self.sorted
             assert self.scored is not None
             grid = np.array([self.scored.comparable(t) for t in thresholds])
-            upto = None if found.weight is None else np.r_[0.0, np.cumsum(found.weight)]
             out = []
             for outcome in (_HIT, _OTHER, _STRAY):
                 first, last = found.bounds(outcome)
-                place = first_reaching(first, last, found.score, grid)
-                rows = last[:, None] - place if upto is None else upto[last][:, None] - upto[place]
+                if found.weight is None:
+                    rows = last[:, None] - first_reaching(first, last, found.score, grid)
+                else:
+                    rows, _ = weights_reaching(first, last, found.score, found.weight, grid)
                 out.append(self.spread(rows.astype(np.float64), 0.0))
             self._reached[thresholds] = out[0], out[1], out[2]
         return self._reached[thresholds]

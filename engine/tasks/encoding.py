@@ -88,7 +88,7 @@ def _tabled(
     """The table of all labels, mapped and declared ones too, and codes into it."""
     key = ["label_key", "label_value"]
     mapped = _mapped(pairs, frames.label_map)
-    declared = _declared(frames.labels, mapped)
+    declared = declared_labels(frames, mapped)
     table = pl.concat([mapped.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
     joined = mapped.join(code_of, on=key, how="left", maintain_order="left")
@@ -111,25 +111,35 @@ def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.Dat
     )
 
 
-def _declared(labels: pl.DataFrame | None, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Declared labels as label_key, label_value, label_name."""
-    dtype = pairs.schema["label_value"]
-    schema: dict[str, Any] = {
-        "label_key": pl.String,
-        "label_value": dtype,
-        "label_name": pl.String,
-    }
+def declared_labels(frames: Frames, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Declared labels, mapped as the rows are, as label_key, label_value, label_name.
+
+    Without a key of their own they are declared for every key there is.
+
+    Args:
+        frames: the tables, for declared labels and the label map.
+        pairs: label_key and label_value of the rows.
+    """
+    key = ["label_key", "label_value"]
+    schema: dict[str, Any] = {**pairs.select(key).schema, "label_name": pl.String}
+    labels = frames.labels
     if labels is None or labels.is_empty():
         return pl.DataFrame(schema=schema)
-    key = pl.col("label_key") if "label_key" in labels.columns else pl.lit(DEFAULT_LABEL_KEY)
-    name = (
-        pl.col("label_name").cast(pl.String)
-        if "label_name" in labels.columns
-        else pl.lit(None, dtype=pl.String)
-    )
-    return labels.select(
-        key.alias("label_key"), pl.col("label_value").cast(dtype), name.alias("label_name")
-    ).unique(["label_key", "label_value"], keep="first", maintain_order=True)
+    name = pl.lit(None, dtype=pl.String)
+    if "label_name" in labels.columns:
+        name = pl.col("label_name").cast(pl.String)
+    value = pl.col("label_value").cast(schema["label_value"])
+    if "label_key" in labels.columns:
+        table = labels.select("label_key", value, name.alias("label_name"))
+    else:
+        keys = pairs["label_key"].unique().sort()
+        if keys.is_empty():
+            keys = pl.Series("label_key", [DEFAULT_LABEL_KEY])
+        table = labels.select(value, name.alias("label_name")).join(keys.to_frame(), how="cross")
+        table = table.select(*key, "label_name")
+    if frames.label_map:
+        table = _mapped(table, frames.label_map).with_columns(table["label_name"])
+    return table.unique(key, keep="first", maintain_order=True)
 
 
 def encode_datums(

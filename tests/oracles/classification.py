@@ -157,8 +157,6 @@ class Oracle:
             return None
         total = before = Fraction(0)
         for threshold in sorted({s for s, _ in [*positives, *negatives]}, reverse=True):
-            if threshold == -math.inf:
-                continue
             tp = sum((w for s, w in positives if s >= threshold), Fraction(0))
             fp = sum((w for s, w in negatives if s >= threshold), Fraction(0))
             if tp + fp:

@@ -16,7 +16,7 @@ from ...schemas.errors import InputError
 from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined
-from ..encoding import dataset_of, encode_datums, encode_labels, taken
+from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels, taken
 from .binary import both_classes, positive_code
 
 Array = np.ndarray[Any, Any]
@@ -55,7 +55,8 @@ class Batch(msgspec.Struct, frozen=True):
     Attributes:
         datums: the datums.
         labels: the labels, codes ascending by key and value.
-        declared: bool [l], labels that the user declared, or None where none were.
+        declared: int32 [l], place of each label among those the user declared, -1 for others; or
+            None where none were.
         datum: int32 [u], datum of each unit; None where unit u is datum u.
         key: int32 [u], label key of each unit; None where there is one key.
         truth: true labels: int32 [u], -1 for none, or by unit of ``truth_start`` [m].
@@ -140,11 +141,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     weight = None
     if "weight" in truths.columns:
         given = taken(truths, "weight").cast(pl.Float64).to_numpy()
-        weight = np.ones(len(datums))
-        weight[t_datum] = given  # predictions under a key without truth weigh what the datum does
-        if unit_datum is not None:
-            weight = weight[unit_datum]
-            weight[t_unit] = given
+        weight = _weights(datums, given, t_datum, t_unit, unit_datum)
     hard, rows = None, None
     if score is None and multilabel:
         rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)
@@ -172,6 +169,37 @@ def _spread(
     if key_of_row is None:
         return np.tile(codes, n), width
     return codes.reshape(-1, width)[key_of_row].ravel(), width
+
+
+def _weights(
+    datums: Datums, given: Array, datum: Array, unit: Array, unit_datum: Array | None
+) -> Array:
+    """Weight of every unit, float64 [u], from the weights of the rows of truths.
+
+    A unit without truth weighs what its datum does, where all rows of the datum agree, else 1.
+
+    Raises:
+        InputError: two truths of one unit disagree.
+    """
+    n_units = len(datums) if unit_datum is None else unit_datum.size
+    weight = np.ones(n_units)
+    weight[unit] = given
+    torn = np.flatnonzero(weight[unit] != given)
+    if torn.size:
+        raise InputError(
+            f"ground truths: column 'weight' differs between the labels of one datum, first of"
+            f" {datums.id[int(datum[torn[0]])]!r} ({torn.size:,} rows). A datum has one weight."
+        )
+    if unit_datum is None:
+        return weight
+    low, high = np.full(len(datums), np.inf), np.full(len(datums), -np.inf)
+    np.minimum.at(low, datum, given)
+    np.maximum.at(high, datum, given)
+    untold = np.ones(n_units, bool)
+    untold[unit] = False
+    of_datum = np.where(low == high, high, 1.0)
+    weight[untold] = of_datum[unit_datum[untold]]
+    return weight
 
 
 def _units(
@@ -295,6 +323,12 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         given, single = _scores(table)
         assert given is not None
         only = positive_code(labels, truth, hard, positive_label)
+        if only is not None and len(labels.key_names) > 1:
+            raise InputError(
+                f"table: {len(labels.key_names)} label keys and one score column of the positive"
+                " label: score each key by itself (where=), or give two tables with a score for"
+                " each label."
+            )
         if only is None:  # several classes: the score is the predicted label's
             assert hard is not None
             rows = Rows(given, hard, None, -1, single)
@@ -368,9 +402,11 @@ def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:
-    """Which labels the user declared, or None where none were."""
+    """Place of every label among those the user declared, int32 [l], -1 for others; or None."""
     if frames.labels is None or frames.labels.is_empty():
         return None
-    values = labels.frame["label_value"]
-    known = frames.labels["label_value"].cast(values.dtype).implode()
-    return values.is_in(known).to_numpy()
+    table = declared_labels(frames, labels.frame)
+    key = ["label_key", "label_value"]
+    places = table.select(key).unique(maintain_order=True).with_row_index("place")
+    joined = labels.frame.select(key).join(places, on=key, how="left", maintain_order="left")
+    return joined["place"].cast(pl.Int32).fill_null(-1).to_numpy()

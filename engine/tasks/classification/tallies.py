@@ -27,7 +27,8 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: the datums.
         labels: the labels.
-        declared: bool [l], labels that the user declared, or None where none were.
+        declared: int32 [l], place of each label among those the user declared, -1 for others; or
+            None where none were.
         units: one row per datum and label key.
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
@@ -100,19 +101,19 @@ def _binary(
     """One score a unit, of the positive label."""
     hit = batch.truth == rows.only
     hard = batch.hard
+    limit = settings.decision_threshold
+    limit = float(np.float32(limit)) if rows.single else limit
     if hard is None and "hard" in needs:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is no label: nothing is predicted.
         other = others[0] if len(others) == 1 else -1
-        limit = settings.decision_threshold
-        limit = float(np.float32(limit)) if rows.single else limit
         hard = np.where(rows.score >= limit, np.int32(rows.only), np.int32(other))
     facts = None
     if needs & {"probabilities", "ranks"}:
         true_score = np.where(hit, rows.score, 1.0 - rows.score)
         facts = Facts(
             true_score=true_score,
-            rank=(true_score < 0.5).astype(np.int32),
+            rank=((rows.score >= limit) != hit).astype(np.int32),
             squared=(rows.score - hit) ** 2,
             total=np.ones(hit.size),
         )

@@ -1,0 +1,151 @@
+"""Make the classification benchmark's data as Parquet.
+
+    python benchmarks/classification_data.py binary long --scale 0.02
+
+writes `benchmarks/.data/classification/<section>/`, with `-<scale>` behind it unless that is 1:
+
+- binary, distinct: table.parquet (actual, score); distinct's scores have 1,000 values
+- two-tables: predictions.parquet (datum_id, label_value, score), label_value always 1, and
+  groundtruths.parquet (datum_id, label_value), 0 or 1; the ids stand in another order in each
+- grouped: table.parquet (group, actual, score), groups of about 200 rows, rows in random order
+- long: predictions.parquet (datum_id, label_value, score), datum after datum, every label on each,
+  scores that add up to 1, and groundtruths.parquet (datum_id, label_value); `labels-` and `ids-`
+  before a file's name: the same with strings
+
+A seed fixes everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+DATA = Path(__file__).resolve().parent / ".data"
+ROWS = 20_000_000
+ROWS_PER_GROUP = 200
+LABELS = 100
+
+Frames = dict[str, pl.DataFrame]
+
+
+def scored(rng: np.random.Generator, rows: int) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Labels 0 and 1, three tenths of them 1, and scores strictly between 0 and 1, none twice."""
+    actual = (rng.random(rows) < 0.3).astype(np.int8)
+    logit = rng.standard_normal(rows) + 1.1 * actual - 0.5
+    score = 1.0 / (1.0 + np.exp(-logit))
+    assert pl.Series(score).n_unique() == rows
+    return actual, score
+
+
+def binary(rng: np.random.Generator, scale: float) -> Frames:
+    actual, score = scored(rng, round(ROWS * scale))
+    return {"table": pl.DataFrame({"actual": actual, "score": score})}
+
+
+def distinct(rng: np.random.Generator, scale: float) -> Frames:
+    actual, score = scored(rng, round(ROWS * scale))
+    score = np.clip(np.round(score, 3), 0.001, 1.0)
+    return {"table": pl.DataFrame({"actual": actual, "score": score})}
+
+
+def two_tables(rng: np.random.Generator, scale: float) -> Frames:
+    rows = round(ROWS * scale)
+    actual, score = scored(rng, rows)
+    datum = np.arange(rows, dtype=np.int64)
+    here, there = rng.permutation(rows), rng.permutation(rows)
+    one = np.ones(rows, dtype=np.int8)
+    return {
+        "predictions": pl.DataFrame(
+            {"datum_id": datum[here], "label_value": one, "score": score[here]}
+        ),
+        "groundtruths": pl.DataFrame({"datum_id": datum[there], "label_value": actual[there]}),
+    }
+
+
+def grouped(rng: np.random.Generator, scale: float) -> Frames:
+    rows = round(ROWS / 2 * scale)
+    actual, score = scored(rng, rows)
+    group = rng.integers(0, max(rows // ROWS_PER_GROUP, 1), rows, dtype=np.int32)
+    return {"table": pl.DataFrame({"group": group, "actual": actual, "score": score})}
+
+
+def long(rng: np.random.Generator, scale: float) -> Frames:
+    datums = round(ROWS / LABELS * scale)
+    truth = rng.permutation(np.arange(datums, dtype=np.int32) % LABELS)
+    logit = rng.standard_normal((datums, LABELS))
+    logit[np.arange(datums), truth] += 3.0 + rng.standard_normal(datums)
+    score = np.exp(1.5 * logit)
+    score /= score.sum(axis=1, keepdims=True)
+    datum = np.arange(datums, dtype=np.int64)
+    frames = {
+        "predictions": pl.DataFrame(
+            {
+                "datum_id": np.repeat(datum, LABELS),
+                "label_value": np.tile(np.arange(LABELS, dtype=np.int32), datums),
+                "score": score.ravel(),
+            }
+        ),
+        "groundtruths": pl.DataFrame({"datum_id": datum, "label_value": truth}),
+    }
+    names = {
+        "labels": ("label_value", "class_", 3),  # class_042
+        "ids": ("datum_id", "image_", 5),  # image_00042
+    }
+    for variant, (column, prefix, digits) in names.items():
+        text = pl.lit(prefix) + pl.col(column).cast(pl.String).str.zfill(digits)
+        for side in ("predictions", "groundtruths"):
+            frames[f"{variant}-{side}"] = frames[side].with_columns(text.alias(column))
+    return frames
+
+
+SECTIONS: dict[str, Callable[[np.random.Generator, float], Frames]] = {
+    "binary": binary,
+    "distinct": distinct,
+    "two-tables": two_tables,
+    "grouped": grouped,
+    "long": long,
+}
+
+
+def folder_of(section: str, scale: float) -> str:
+    """Below the data folder: `classification/long`, `classification/long-0.02`."""
+    return f"classification/{section}" + ("" if scale == 1 else f"-{scale:g}")
+
+
+def make(section: str, root: Path, scale: float, seed: int) -> Path:
+    """Write one section's set, unless it is there, and return its folder."""
+    folder = root / folder_of(section, scale)
+    done = folder / f".seed-{seed}"
+    if done.exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob(".seed-*"):
+        stale.unlink()
+    for name, frame in SECTIONS[section](np.random.default_rng(seed), scale).items():
+        frame.write_parquet(folder / f"{name}.parquet")
+    done.touch()
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the classification benchmark's data.")
+    parser.add_argument("sections", nargs="+", choices=list(SECTIONS))
+    parser.add_argument("--out", type=Path, default=DATA, help="folder (default: %(default)s)")
+    parser.add_argument("--scale", type=float, nargs="+", default=[1.0], help="shares of the size")
+    parser.add_argument("--seed", type=int, default=20240601)
+    options = parser.parse_args()
+    for section in options.sections:
+        for scale in options.scale:
+            start = time.perf_counter()
+            folder = make(section, options.out, scale, options.seed)
+            print(f"{folder} ({time.perf_counter() - start:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()
