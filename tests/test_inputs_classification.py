@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import evalengine as ee
 from evalengine.inputs.frames import Frames, load_frames
 from evalengine.inputs.given import as_label
 from evalengine.schemas.errors import EvalengineError, OptionError
@@ -307,3 +308,24 @@ def test_labels_in_options_take_the_dtype_of_the_tables(value: Any, dtype: Any, 
 def test_labels_in_options_that_cannot_be(value: Any, dtype: Any) -> None:
     with pytest.raises(OptionError, match=r"positive_label=.*the labels are"):
         as_label(value, dtype, "positive_label")
+
+
+def test_tables_without_ids_are_paired_row_by_row() -> None:
+    answers = pl.DataFrame({"y_pred": ["a", "b"]})
+    truths = pl.DataFrame({"y_true": ["a", "a"]})
+    card = ee.score(answers, truths)
+    assert card.value("Accuracy") == 0.5
+    assert any("paired row by row" in note for note in card.notes)
+    with pytest.raises(ee.InputError, match="2 rows and the ground truths 1"):
+        ee.score(answers, truths.head(1))
+    with pytest.raises(ee.InputError, match="both have the columns"):
+        ee.score(answers.with_columns(g=pl.lit(1)), truths.with_columns(g=pl.lit(1)))
+    named = ee.score(answers.with_row_index("image_id"), truths.with_row_index("image_id"),
+                     columns={"y_pred": "label_value", "y_true": "label_value"})  # fmt: skip
+    assert named.value("Accuracy") == 0.5
+
+
+def test_absent_positive_label_is_refused() -> None:
+    table = pl.DataFrame({"expected": ["yes", "no"], "output": ["yes", "yes"]})
+    with pytest.raises(ee.InputError, match="positive_label='zz': no such label"):
+        ee.score(table, positive_label="zz")

@@ -7,9 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
-import polars as pl
 
 from ..kernels.hard_counts import count_hard
 from ..kernels.partition import partition
@@ -19,6 +17,7 @@ from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
 from .datums import Labels
 from .pairwise import areas_between
+from .sorted_scores import HIT, N_OUTCOMES, OTHER, STRAY, HardCounts, Points, Sorted
 from .units import Scored, Units
 from .view import View
 
@@ -26,65 +25,6 @@ Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 
 _SHORT = 512  # scores up to which a range is sorted by our own kernel
-_OUTCOMES = 3
-_OTHER, _HIT, _STRAY = range(_OUTCOMES)
-
-
-class HardCounts(msgspec.Struct, frozen=True):
-    """Counts of hard predictions, float64 [group, label] each; whole numbers without weights.
-
-    Attributes:
-        right: truth and prediction agree.
-        predicted: predicted, on units with a truth and on units without.
-        judged: predicted on units that have a truth.
-        actual: truths.
-    """
-
-    right: Array
-    predicted: Array
-    judged: Array
-    actual: Array
-
-
-class Points(msgspec.Struct, frozen=True):
-    """Points at every distinct score of every (group, label), scores descending.
-
-    Attributes:
-        start: int64 [groups * labels + 1], CSR offsets.
-        threshold: float64 [m].
-        tp: float64 [m], (weighted) true positives at or above the threshold.
-        fp: float64 [m], (weighted) false positives among datums that have a truth of the key.
-    """
-
-    start: Array
-    threshold: Array
-    tp: Array
-    fp: Array
-
-
-class Sorted(msgspec.Struct, frozen=True):
-    """Scores by (group, scored label, outcome), ascending within each.
-
-    Attributes:
-        start: int64 [groups * slots * 3 + 1], CSR offsets.
-        score: float64 [m].
-        weight: float64 [m], or None for 1 each.
-    """
-
-    start: Array
-    score: Array
-    weight: Array | None
-
-    def bounds(self, outcome: int) -> tuple[Array, Array]:
-        """Starts and stops of one outcome's segments, int64 [groups * slots] each."""
-        return self.start[outcome:-1:_OUTCOMES], self.start[outcome + 1 :: _OUTCOMES]
-
-    def sums(self, outcome: int) -> Array:
-        """(Weighted) rows of one outcome, float64 [groups * slots]."""
-        first, last = self.bounds(outcome)
-        if self.weight is None:
-            return (last - first).astype(np.float64)
-        return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
 
 
 class ScoredView(View):
@@ -203,7 +143,7 @@ class ScoredView(View):
         unit = rows if scored.unit is None else scored.unit[rows]
         n = len(units)
         predicted = np.bincount(unit, minlength=n).astype(np.float64)
-        right = np.bincount(unit, scored.outcome[rows] == _HIT, minlength=n)
+        right = np.bincount(unit, scored.outcome[rows] == HIT, minlength=n)
         return right, predicted, actual
 
     @cached_property
@@ -231,7 +171,7 @@ class ScoredView(View):
             if self.unit_weight is None or scored is None:
                 return actual
             # Where every truth is listed, its weight is summed as the curve's last point is.
-            return np.where(self._truths == self._rows(_HIT), self.listed[0], actual)
+            return np.where(self._truths == self._rows(HIT), self.listed[0], actual)
         unit, label = self.units.truth_rows()
         return self.by_group(unit, label, len(self.labels))
 
@@ -306,7 +246,7 @@ class ScoredView(View):
         """
         assert self.scored is not None
         if self.scored.label is None:
-            return self.scored.score, (self.scored.outcome == _HIT).astype(np.float64)
+            return self.scored.score, (self.scored.outcome == HIT).astype(np.float64)
         units = self.units
         assert units.hard_score is not None
         assert units.hard is not None
@@ -347,7 +287,7 @@ class ScoredView(View):
             scored.label,
             datum if self.group is not None else None,
             self.group,
-            (self.n_groups, self.slots.size, _OUTCOMES),
+            (self.n_groups, self.slots.size, N_OUTCOMES),
             want_rows=weight is not None,
         )
         of_row = None
@@ -376,7 +316,7 @@ class ScoredView(View):
     @cached_property
     def listed(self) -> tuple[Array, Array, Array]:
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
-        sums = [self.spread(self.sorted.sums(o), 0.0) for o in (_HIT, _OTHER, _STRAY)]
+        sums = [self.spread(self.sorted.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
     @cached_property
@@ -390,7 +330,7 @@ class ScoredView(View):
             return found
         keys = self.labels.key[:, None] == np.arange(len(self.labels.key_names))
         others = (truths @ keys)[:, self.labels.key] - truths
-        return np.where(others == self._rows(_OTHER), self.listed[1], found)
+        return np.where(others == self._rows(OTHER), self.listed[1], found)
 
     @cached_property
     def _truths(self) -> Array:
@@ -412,7 +352,7 @@ class ScoredView(View):
         """
         found = self.sorted
         won = self.spread(
-            wins(found.bounds(_HIT), found.bounds(_OTHER), found.score, found.weight), 0
+            wins(found.bounds(HIT), found.bounds(OTHER), found.score, found.weight), 0
         ).astype(np.float64)
         if found.weight is None:
             won /= 2
@@ -438,7 +378,7 @@ class ScoredView(View):
             assert self.scored is not None
             grid = np.array([self.scored.comparable(t) for t in thresholds])
             out = []
-            for outcome in (_HIT, _OTHER, _STRAY):
+            for outcome in (HIT, OTHER, STRAY):
                 first, last = found.bounds(outcome)
                 if found.weight is None:
                     rows = last[:, None] - first_reaching(first, last, found.score, grid)
@@ -453,7 +393,7 @@ class ScoredView(View):
         """Points at every distinct score, by (group, label)."""
         found = self.sorted
         start, threshold, tp, fp = points(
-            found.bounds(_HIT), found.bounds(_OTHER), found.score, found.weight
+            found.bounds(HIT), found.bounds(OTHER), found.score, found.weight
         )
         counts = self.spread(np.diff(start), 0).ravel()
         return Points(np.r_[0, np.cumsum(counts)], threshold, tp, fp)
@@ -463,7 +403,9 @@ class ScoredView(View):
     @cached_property
     def pooled(self) -> ScoredView:
         """All labels of a key as one: every (unit, label) pair is a row (micro averages)."""
-        return _Pooled(self)
+        from .pooled import Pooled
+
+        return Pooled(self)
 
     @cached_property
     def pairwise_auc(self) -> tuple[Array, Array]:
@@ -474,32 +416,3 @@ class ScoredView(View):
             of b, NaN where either has none; float64 [group, label].
         """
         return areas_between(self), self.positives
-
-
-class _Pooled(ScoredView):
-    """The labels of each key as one label."""
-
-    def __init__(self, view: ScoredView) -> None:
-        labels, scored = view.labels, view.scored
-        assert scored is not None
-        names = pl.DataFrame(
-            {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
-        )
-        label = None if scored.label is None else labels.key[scored.label]
-        only = int(labels.key[scored.only]) if scored.label is None else -1
-        pooled = msgspec.structs.replace(
-            scored, label=label, only=only, labels=np.ones(len(labels.key_names), bool)
-        )
-        super().__init__(
-            view.units,
-            pooled,
-            Labels(names, np.arange(len(labels.key_names), dtype=np.int32), labels.key_names),
-            decision=view.decision,
-            over=view._over,
-            group=view.group,
-            n_groups=view.n_groups,
-            weights=view.weights,
-        )
-        keys = labels.key[:, None] == np.arange(len(labels.key_names))
-        self.positives = view.positives @ keys
-        self.negatives = (view.negatives * scored.labels) @ keys

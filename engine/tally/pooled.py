@@ -1,0 +1,39 @@
+"""The labels of each key as one label, for micro averages of rank metrics."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .datums import Labels
+from .scored_view import ScoredView
+
+
+class Pooled(ScoredView):
+    """The labels of each key as one label."""
+
+    def __init__(self, view: ScoredView) -> None:
+        labels, scored = view.labels, view.scored
+        assert scored is not None
+        names = pl.DataFrame(
+            {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
+        )
+        label = None if scored.label is None else labels.key[scored.label]
+        only = int(labels.key[scored.only]) if scored.label is None else -1
+        pooled = msgspec.structs.replace(
+            scored, label=label, only=only, labels=np.ones(len(labels.key_names), bool)
+        )
+        super().__init__(
+            view.units,
+            pooled,
+            Labels(names, np.arange(len(labels.key_names), dtype=np.int32), labels.key_names),
+            decision=view.decision,
+            over=view._over,
+            group=view.group,
+            n_groups=view.n_groups,
+            weights=view.weights,
+        )
+        keys = labels.key[:, None] == np.arange(len(labels.key_names))
+        self.positives = view.positives @ keys
+        self.negatives = (view.negatives * scored.labels) @ keys

@@ -1,0 +1,74 @@
+"""What a view of scored labels computes once: hard counts, sorted scores, points of curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..kernels.label_matching import HIT, OTHER, STRAY
+from ..kernels.reached import weights_reaching
+
+Array = np.ndarray[Any, Any]
+
+__all__ = ["HIT", "N_OUTCOMES", "OTHER", "STRAY", "HardCounts", "Points", "Sorted"]
+
+N_OUTCOMES = 3
+
+
+class HardCounts(msgspec.Struct, frozen=True):
+    """Counts of hard predictions, float64 [group, label] each; whole numbers without weights.
+
+    Attributes:
+        right: truth and prediction agree.
+        predicted: predicted, on units with a truth and on units without.
+        judged: predicted on units that have a truth.
+        actual: truths.
+    """
+
+    right: Array
+    predicted: Array
+    judged: Array
+    actual: Array
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Points at every distinct score of every (group, label), scores descending.
+
+    Attributes:
+        start: int64 [groups * labels + 1], CSR offsets.
+        threshold: float64 [m].
+        tp: float64 [m], (weighted) true positives at or above the threshold.
+        fp: float64 [m], (weighted) false positives among datums that have a truth of the key.
+    """
+
+    start: Array
+    threshold: Array
+    tp: Array
+    fp: Array
+
+
+class Sorted(msgspec.Struct, frozen=True):
+    """Scores by (group, scored label, outcome), ascending within each.
+
+    Attributes:
+        start: int64 [groups * slots * 3 + 1], CSR offsets.
+        score: float64 [m].
+        weight: float64 [m], or None for 1 each.
+    """
+
+    start: Array
+    score: Array
+    weight: Array | None
+
+    def bounds(self, outcome: int) -> tuple[Array, Array]:
+        """Starts and stops of one outcome's segments, int64 [groups * slots] each."""
+        return self.start[outcome:-1:N_OUTCOMES], self.start[outcome + 1 :: N_OUTCOMES]
+
+    def sums(self, outcome: int) -> Array:
+        """(Weighted) rows of one outcome, float64 [groups * slots]."""
+        first, last = self.bounds(outcome)
+        if self.weight is None:
+            return (last - first).astype(np.float64)
+        return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
