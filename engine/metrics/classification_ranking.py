@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tally.cells import Cells
-from ..tally.scored_view import Points, ScoredView
+from ..tally.scored_view import ScoredView
+from ..tally.sorted_scores import Points
 from .label_averages import (
     by_key,
     if_scored,
