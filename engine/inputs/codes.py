@@ -12,6 +12,7 @@ from ..kernels.hash_codes import hash_codes
 
 Array = np.ndarray[Any, Any]
 
+FEW = 50_000  # rows up to which a table is hashed by Polars
 _OTHER_SEED = 0x9E3779B97F4A7C15
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
@@ -61,13 +62,19 @@ def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
     """Codes by way of hashes, which are compared instead of the values."""
     every = columns[0] if len(columns) == 1 else pl.concat([c.alias("value") for c in columns])
+    cuts = np.cumsum([len(column) for column in columns])[:-1]
+    if len(every) < FEW:  # a join of few rows costs less than loading the kernel
+        every = every.alias("value")
+        found = every.unique().sort()
+        table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int32)})
+        joined = every.to_frame().join(table, on="value", how="left", maintain_order="left")
+        return found.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
     codes, rows = hash_codes(*hashes(every))
     values = every.gather(rows)
     order = values.arg_sort().to_numpy()
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     codes = place.take(codes)
-    cuts = np.cumsum([len(column) for column in columns])[:-1]
     return values.gather(order).alias(columns[0].name), np.split(codes, cuts)
 
 

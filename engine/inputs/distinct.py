@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from evalengine.kernels.hash_codes import hash_codes
 
-from .codes import hashes
+from .codes import FEW, hashes
 
 _SPAN = 1 << 22
 
@@ -22,7 +22,8 @@ def distinct(values: pl.Series) -> pl.Series:
     marks = _marks(values)
     if marks is None:
         known = values.drop_nulls()
-        if known.dtype != pl.String and not known.dtype.is_integer():
+        plain = known.dtype != pl.String and not known.dtype.is_integer()
+        if plain or len(known) < FEW:
             return known.unique().sort()
         if ascending(known, strictly=True):
             return known

@@ -1,0 +1,30 @@
+"""Codes of ids and labels: the same by a table, by a join of few rows and by hashes of many."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from evalengine.inputs import codes, distinct
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+@pytest.mark.parametrize("kind", ["strings", "wide integers", "negative integers"])
+def test_codes_ascend_and_lead_back(monkeypatch: pytest.MonkeyPatch, few: int, kind: str) -> None:
+    monkeypatch.setattr(codes, "FEW", few)
+    monkeypatch.setattr(distinct, "FEW", few)
+    rng = np.random.default_rng(4)
+    numbers = rng.integers(-(2**62), 2**62, 3000)[rng.integers(0, 3000, 20_000)]
+    columns = {
+        "strings": pl.Series([f"né{n % 7001}" for n in numbers.tolist()]),
+        "wide integers": pl.Series(numbers),
+        "negative integers": pl.Series(numbers % 97 - 50),
+    }
+    sides = [columns[kind][:12_000], columns[kind][12_000:]]
+    values, found = codes.encode(sides)
+    assert values.to_list() == sorted(set(columns[kind].to_list()))
+    for side, code in zip(sides, found, strict=True):
+        assert code.dtype == np.int32
+        assert values.gather(code).to_list() == side.to_list()
+    assert distinct.distinct(sides[0]).to_list() == sorted(set(sides[0].to_list()))
