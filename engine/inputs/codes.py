@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..kernels.hash_codes import hash_codes
-
 Array = np.ndarray[Any, Any]
 
 FEW = 50_000  # rows up to which a table is hashed by Polars
@@ -69,7 +67,7 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
         table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int32)})
         joined = every.to_frame().join(table, on="value", how="left", maintain_order="left")
         return found.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
-    codes, rows = hash_codes(*hashes(every))
+    codes, rows = by_hash(every)
     values = every.gather(rows)
     order = values.arg_sort().to_numpy()
     place = np.empty(order.size, np.int32)
@@ -78,7 +76,18 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
     return values.gather(order).alias(columns[0].name), np.split(codes, cuts)
 
 
-def hashes(values: pl.Series) -> tuple[Array, Array]:
+def by_hash(values: pl.Series) -> tuple[Array, Array]:
+    """Codes in order of first appearance, int32 [n], and the first row of each, int64 [k].
+
+    Args:
+        values: integers or strings without nulls.
+    """
+    from ..kernels.hash_codes import hash_codes  # Numba, which few rows do without
+
+    return hash_codes(*_hashes(values))
+
+
+def _hashes(values: pl.Series) -> tuple[Array, Array]:
     """Two hashes of every value, uint64 [n]; the second one of an integer is the integer itself.
 
     Args:

@@ -6,9 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evalengine.kernels.hash_codes import hash_codes
-
-from .codes import FEW, hashes
+from .codes import FEW, by_hash
 
 _SPAN = 1 << 22
 
@@ -27,7 +25,7 @@ def distinct(values: pl.Series) -> pl.Series:
             return known.unique().sort()
         if ascending(known, strictly=True):
             return known
-        return known.gather(hash_codes(*hashes(known))[1]).sort()
+        return known.gather(by_hash(known)[1]).sort()
     low, flags = marks
     found = np.flatnonzero(flags)
     if low:

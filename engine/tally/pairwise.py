@@ -11,11 +11,14 @@ from ..kernels.label_matching import STRAY
 from ..kernels.partition import partition
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import wins
+from ..schemas.errors import OptionError
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
 
 Array = np.ndarray[Any, Any]
+
+_MOST = 46_340  # labels whose pairs still have an int32 code
 
 
 def areas_between(view: ScoredView) -> Array:
@@ -28,6 +31,11 @@ def areas_between(view: ScoredView) -> Array:
     out = np.full((view.n_groups, n, n), np.nan)
     if scored is None or scored.label is None:
         return out
+    if n > _MOST:
+        raise OptionError(
+            f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
+            f" {_MOST:,} labels can be held against one another."
+        )
     unit = np.arange(len(units)) if scored.unit is None else scored.unit
     kept = np.flatnonzero(scored.outcome != STRAY)
     unit = unit[kept]

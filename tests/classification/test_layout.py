@@ -1,0 +1,69 @@
+"""The layout of scores by segment: one round or two, whole or in chunks of groups, all the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine import planner
+from evalengine.kernels import partition as kernel
+
+
+@pytest.mark.parametrize("with_datum", [False, True])
+def test_two_rounds_lay_out_as_one(monkeypatch: pytest.MonkeyPatch, with_datum: bool) -> None:
+    rng = np.random.default_rng(7)
+    n, groups, labels = 20_000, 700, 3
+    datum = rng.permutation(n).astype(np.int32) if with_datum else None
+    group = rng.integers(-1, groups, n).astype(np.int32)
+    outcome = rng.integers(0, 3, n).astype(np.uint8)
+    label = rng.integers(0, labels, n).astype(np.int32)
+    score = rng.random(n)
+    parts = [score[:7_000], score[7_000:7_001], score[7_001:]]
+    found = []
+    for many in (10**9, 16):
+        monkeypatch.setattr(kernel, "_MANY", many)
+        shape = (groups, labels, 3)
+        found.append(kernel.partition(parts, outcome, label, datum, group, shape)[:2])
+    of_row = group if datum is None else group[datum]
+    inside = np.flatnonzero(of_row >= 0)
+    segment = (of_row[inside] * labels + label[inside]) * 3 + outcome[inside]
+    expected = score[inside][np.argsort(segment, kind="stable")]
+    for start, values in found:
+        assert np.array_equal(np.diff(start), np.bincount(segment, minlength=groups * labels * 3))
+        assert np.array_equal(values, expected)
+
+
+@pytest.mark.parametrize("cells", [1, 500])
+def test_chunks_of_groups_leave_no_trace(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    rng = np.random.default_rng(8)
+    n = 600
+    rows = pl.DataFrame(
+        {
+            "actual": rng.integers(0, 2, n),
+            "score": np.round(rng.random(n), 2),
+            "weight": rng.random(n),
+            "part": rng.integers(0, 40, n),
+        }
+    )
+    names = ["ROCAUC", "AP", "F1", "LogLoss", "ECE", "PrecisionRecallCurve", "ConfusionMatrix"]
+    whole = ee.score(rows, metrics=names, by="part")
+    frames = [whole.metrics, whole.curves, whole.confusion]
+    monkeypatch.setattr(planner, "_GROUP_CELLS", cells)
+    chunked = ee.score(rows, metrics=names, by="part")
+    for mine, theirs in zip(
+        (chunked.metrics, chunked.curves, chunked.confusion), frames, strict=True
+    ):
+        assert mine.equals(theirs)
+
+
+def test_too_many_labels_for_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalengine.tally import pairwise
+
+    monkeypatch.setattr(pairwise, "_MOST", 2)
+    guesses = pl.DataFrame(
+        {"datum_id": [1, 2, 3], "label_value": ["a", "b", "c"], "score": [0.5, 0.6, 0.7]}
+    )
+    with pytest.raises(ee.OptionError, match="3 labels make 9 pairs"):
+        ee.score(guesses, guesses.drop("score"), metrics=["mROCAUCOneVsOne"]).metrics  # noqa: B018
