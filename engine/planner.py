@@ -74,14 +74,18 @@ def make_plan(options: Options, task: str) -> Plan:
     found = [metrics.get(task, name) for name in wanted]
     chosen = tuple({metric.name: metric for metric in found}.values())
     needs = _needs(chosen, dialect)
-    # Whatever changes rows or outcomes; threads and the choice of metrics do not.
-    rows = msgspec.structs.replace(options, threads=None, metrics=None)
-    key = msgspec.json.encode(
-        [__version__, task, dialect.name, sorted(needs), settings, rows], enc_hook=repr
-    )
-    return Plan(
-        task, dialect, options, settings, chosen, needs, hashlib.sha256(key).hexdigest()[:16]
-    )
+    plan = Plan(task, dialect, options, settings, chosen, needs, "")
+    return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _fingerprint(plan: Plan) -> str:
+    """Same for runs whose tallies may be merged: whatever changes rows, outcomes or what is kept.
+
+    Threads do not, nor do metrics beyond what they need tallied.
+    """
+    rows = msgspec.structs.replace(plan.options, threads=None, metrics=None)
+    key = [__version__, plan.task, plan.dialect.name, sorted(plan.needs), plan.settings, rows]
+    return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
 
 
 def fitted(plan: Plan, frames: Frames) -> Plan:
@@ -100,7 +104,8 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     if chosen == plan.metrics:
         return plan
     needs = _needs(chosen, plan.dialect)
-    return msgspec.structs.replace(plan, metrics=chosen, needs=needs)
+    fit = msgspec.structs.replace(plan, metrics=chosen, needs=needs)
+    return msgspec.structs.replace(fit, fingerprint=_fingerprint(fit))
 
 
 def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:

@@ -26,7 +26,6 @@ def _count(
     predicted: Array,
     stray: Array,
     actual: Array,
-    missed: Array,
 ) -> None:
     """Add every unit to the counts of its group."""
     for u in range(truth.size):
@@ -44,8 +43,6 @@ def _count(
                 predicted[g, h] += w
                 if h == t:
                     right[g, t] += w
-            else:
-                missed[g, t] += w
         elif h >= 0:
             stray[g, h] += w
 
@@ -57,7 +54,7 @@ def count_hard(
     group: Array | None,
     weight: Array | None,
     shape: tuple[int, int],
-) -> tuple[Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """Count units by group and label.
 
     Args:
@@ -71,9 +68,9 @@ def count_hard(
     Returns:
         float64 [g, l] each (whole numbers below 2^53 without weights): right, truth and
         prediction agree; predicted, on units that have a truth; stray, predicted on units that
-        have none; actual, truths; missed, truths of units without any prediction.
+        have none; actual, truths.
     """
-    out = tuple(np.zeros(shape) for _ in range(5))
+    out = tuple(np.zeros(shape) for _ in range(4))
     none = np.zeros(0, np.int32)
     _count(
         frozen(truth, np.int32),
@@ -83,5 +80,5 @@ def count_hard(
         frozen(np.zeros(0) if weight is None else weight, np.float64),
         *out,
     )
-    right, predicted, stray, actual, missed = out
-    return right, predicted, stray, actual, missed
+    right, predicted, stray, actual = out
+    return right, predicted, stray, actual

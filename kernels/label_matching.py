@@ -102,12 +102,10 @@ def _truth_ranks(
     true_score: Array,
     rank: Array,
     squared: Array,
-    total: Array,
 ) -> None:
     """Score, rank and squared error around the one true label of every unit."""
     for i in range(label.size):
         u = unit[i]
-        total[u] += score[i]
         if outcome[i] == 1:
             true_score[u] = score[i]
             at[u] = i
@@ -125,7 +123,7 @@ def _truth_ranks(
 
 def true_label_facts(
     unit: Array, label: Array, score: Array, outcome: Array, n_units: int, *, first_wins: bool
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array]:
     """What top-k accuracy, log loss and the Brier score need of every unit.
 
     Args:
@@ -139,13 +137,11 @@ def true_label_facts(
 
     Returns:
         score of the true label float64 [u], NaN where it is not listed; its rank from 0, int32
-        [u], meaningless there; sum over listed labels of (score - truth)^2, float64 [u]; sum of
-        scores float64 [u].
+        [u], meaningless there; sum over listed labels of (score - truth)^2, float64 [u].
     """
     true_score = np.full(n_units, np.nan)
     rank = np.zeros(n_units, np.int32)
     squared = np.zeros(n_units)
-    total = np.zeros(n_units)
     _truth_ranks(
         frozen(unit, np.int32),
         frozen(label, np.int32),
@@ -156,6 +152,5 @@ def true_label_facts(
         true_score,
         rank,
         squared,
-        total,
     )
-    return true_score, rank, squared, total
+    return true_score, rank, squared

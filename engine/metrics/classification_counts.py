@@ -13,12 +13,12 @@ from ..tally.scored_view import ScoredView
 from .label_averages import (
     averaged_ratio,
     by_key,
-    if_scored,
     in_use,
     key_cells,
     label_cells,
     macro,
     members,
+    metric,
     present,
     ratio,
 )
@@ -117,6 +117,8 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
     observed = view.sum_by_key(both, gap.astype(np.float64) ** power)
     n_keys = len(view.labels.key_names)
     expected = np.zeros((view.n_groups, n_keys))
+    missed = view.judged - by_key(view, counts.judged)
+    used = in_use(view)
     for k in range(n_keys):
         of_key = view.labels.key == k
         t, p, at = counts.actual[:, of_key], counts.judged[:, of_key], place[:, of_key]
@@ -136,11 +138,7 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
                 t.sum(1, keepdims=True) - below_t
             )
             expected[:, k] = (crossed[:, :-1] * step).sum(1)
-    # A missing prediction is as far from every label as two labels can be.
-    missed = view.judged - by_key(view, counts.judged)
-    used = in_use(view)
-    for k in range(n_keys):
-        of_key = view.labels.key == k
+        # A missing prediction is as far from every label as two labels can be.
         at, here = place[:, of_key], used[:, of_key]
         last = at.max(initial=0)
         low = np.where(here, at, last).min(axis=1, initial=last)
@@ -192,25 +190,12 @@ def _top_k(view: ScoredView, settings: Settings) -> list[Cells]:
     return cells
 
 
-def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) -> Metric:
-    more.setdefault("needs", ("hard",))
-    return Metric(
-        name=name,
-        task="classification",
-        frame="metrics",
-        definition=definition,
-        source=source,
-        compute=compute,
-        **more,
-    )
-
-
 _MEANS = ("macro", "micro", "weighted", "samples")
 _FILLED = ("zero_division", "multilabel", "decision_threshold")
 
 
 def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:
-    return _metric(
+    return metric(
         name,
         definition,
         source,
@@ -240,7 +225,7 @@ def family(name: str) -> Metric | None:
 
 
 METRICS = (
-    _metric(
+    metric(
         "Accuracy",
         "Share of datums whose hard prediction is the true label, per key; with several labels a"
         " datum, share whose predicted set is exactly the true one.",
@@ -270,20 +255,20 @@ METRICS = (
         "neither ground truth nor prediction",
         f"{_SKLEARN}.jaccard_score",
     ),
-    _metric(
+    metric(
         "BalancedAccuracy",
         "Mean of recall over the labels that have ground truth.",
         f"{_SKLEARN}.balanced_accuracy_score",
         _balanced,
     ),
-    _metric(
+    metric(
         "BalancedAccuracyAdjusted",
         "Balanced accuracy rescaled so that chance scores 0: (b - 1/n) / (1 - 1/n), n labels.",
         f"{_SKLEARN}.balanced_accuracy_score(adjusted=True)",
         partial(_balanced, adjusted=True),
         range=(-np.inf, 1.0),
     ),
-    _metric(
+    metric(
         "MCC",
         "Matthews correlation of several classes: (c s - sum t_k p_k) / sqrt((s^2 - sum p_k^2)"
         " (s^2 - sum t_k^2)).",
@@ -291,28 +276,28 @@ METRICS = (
         _matthews,
         range=(-1.0, 1.0),
     ),
-    _metric(
+    metric(
         "CohenKappa",
         "1 - observed / expected disagreement.",
         f"Cohen 1960; {_SKLEARN}.cohen_kappa_score",
         _kappa,
         range=(-1.0, 1.0),
     ),
-    _metric(
+    metric(
         "CohenKappaLinear",
         "Cohen's kappa with disagreements weighed by |i - j|, the labels' ranks in order.",
         f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='linear')",
         partial(_kappa, power=1),
         range=(-1.0, 1.0),
     ),
-    _metric(
+    metric(
         "CohenKappaQuadratic",
         "Cohen's kappa with disagreements weighed by (i - j)^2, the labels' ranks in order.",
         f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='quadratic')",
         partial(_kappa, power=2),
         range=(-1.0, 1.0),
     ),
-    _metric(
+    metric(
         "HammingLoss",
         "Share of wrong labels: 1 - accuracy, or with several labels a datum wrong cells of the"
         " datum x label matrix.",
@@ -320,7 +305,7 @@ METRICS = (
         _hamming,
         better="lower",
     ),
-    _metric(
+    metric(
         "Counts",
         "tp, fp, fn and tn of the hard predictions, one label against the rest.",
         "Valor-lite Counts",
@@ -328,11 +313,11 @@ METRICS = (
         range=(0.0, np.inf),
         better="neither",
     ),
-    _metric(
+    metric(
         "TopKAccuracy",
         "Share of datums whose true label is among the k best scores.",
         f"{_SKLEARN}.top_k_accuracy_score",
-        if_scored(_top_k),
+        _top_k,
         needs=("ranks", "scores"),
         params=("k",),
     ),

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
-from .label_averages import if_scored, ratio, scored_rows
-from .registry import Metric
+from .label_averages import metric, ratio, scored_rows
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
@@ -111,18 +110,7 @@ def _tradeoff(tp: Array, fp: Array, settings: Settings) -> Array:
     return np.arange(first, last + 1)
 
 
-def _curve(name: str, definition: str, source: str, compute: Any, **more: Any) -> Metric:
-    return Metric(
-        name=name,
-        task="classification",
-        frame="curves",
-        needs=("scores",),
-        better="neither",
-        definition=definition,
-        source=source,
-        compute=if_scored(compute),
-        **more,
-    )
+_curve = partial(metric, frame="curves", needs=("scores",), better="neither")
 
 
 METRICS = (

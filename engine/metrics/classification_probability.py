@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tally.cells import Cells
+from ..tally.cells import Cells, parameters
 from ..tally.scored_view import ScoredView
-from .label_averages import if_scored, key_cells, ratio
-from .registry import Metric
+from .label_averages import key_cells, metric, ratio
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
@@ -76,8 +76,6 @@ def _largest_error(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _with_bins(view: ScoredView, settings: Settings, value: Array) -> Cells:
-    from .detection_averages import parameters
-
     return key_cells(view, value, _NO_TRUTH, parameters=parameters(n_bins=settings.n_bins))
 
 
@@ -105,18 +103,7 @@ def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
     ]
 
 
-def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) -> Metric:
-    more.setdefault("better", "lower")
-    return Metric(
-        name=name,
-        task="classification",
-        frame="metrics",
-        needs=("hard", "scores", "probabilities"),
-        definition=definition,
-        source=source,
-        compute=if_scored(compute),
-        **more,
-    )
+_metric = partial(metric, needs=("hard", "scores", "probabilities"), better="lower")
 
 
 METRICS = (

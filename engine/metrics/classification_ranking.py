@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tally.cells import Cells
+from ..tally.cells import Cells, parameters
 from ..tally.scored_view import ScoredView
 from ..tally.sorted_scores import Points
 from .label_averages import (
     by_key,
-    if_scored,
     key_cells,
     label_cells,
     macro,
+    metric,
     ratio,
     scored_rows,
     weighted,
@@ -134,8 +134,6 @@ def _partial_auc(view: ScoredView, settings: Settings) -> list[Cells]:
         lowest = 0.5 * limit * limit
         value[g, k] = 0.5 * (1 + (area - lowest) / (limit - lowest))
     keep = scored_rows(view)
-    from .detection_averages import parameters
-
     told = parameters(max_fpr=limit)
     return [label_cells(view, value, keep, _ONE_CLASS, view.positives, parameters=told)]
 
@@ -184,8 +182,6 @@ def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
 
 def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[Cells]:
     """The threshold that a rule chooses among the points of every label, and what it reaches."""
-    from .detection_averages import parameters
-
     found = view.points
     threshold, precision, recall, fpr, f = (np.full(view.shape, np.nan) for _ in range(5))
     n_labels = view.shape[1]
@@ -259,17 +255,7 @@ def _at_fpr(rates: _Rates, settings: Settings) -> int | None:
     return int(fits[-1]) if fits.size else None
 
 
-def _metric(name: str, definition: str, source: str, compute: Any, **more: Any) -> Metric:
-    more.setdefault("needs", ("scores",))
-    return Metric(
-        name=name,
-        task="classification",
-        frame="metrics",
-        definition=definition,
-        source=source,
-        compute=if_scored(compute),
-        **more,
-    )
+_metric = partial(metric, needs=("scores",))
 
 
 def _threshold_metric(name: str, definition: str, choose: Any, told: Any, param: str) -> Metric:

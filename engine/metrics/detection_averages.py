@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tally.cells import Cells
+from ..tally.cells import Cells, parameters
 from ..tally.view import RankedView
 from .registry import Metric
 
@@ -232,17 +232,6 @@ def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
             },
         )
     ]
-
-
-def parameters(**values: Any) -> str:
-    """The ``parameters`` column: JSON for what has no column of its own."""
-    import json
-
-    tidy = {
-        name: [round(v, 10) for v in value] if isinstance(value, tuple) else value
-        for name, value in values.items()
-    }
-    return json.dumps(tidy)
 
 
 _IOUS = ("iou_thresholds", "max_detections", "area_ranges")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
+from .registry import Metric
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
@@ -17,6 +18,39 @@ Array = np.ndarray[Any, Any]
 
 LABEL = ("group", "label")
 KEY = ("group", "key")
+
+
+def metric(
+    name: str,
+    definition: str,
+    source: str,
+    compute: Any,
+    *,
+    frame: str = "metrics",
+    needs: tuple[str, ...] = ("hard",),
+    **more: Any,
+) -> Metric:
+    """A metric of classification; one of scores makes no rows where there are none.
+
+    Args:
+        name: what users write.
+        definition: one sentence with the formula.
+        source: whose definition it is.
+        compute: from a view and settings to cells.
+        frame: the frame it fills.
+        needs: what must be tallied for it.
+        **more: other fields of :class:`Metric`.
+    """
+    return Metric(
+        name=name,
+        task="classification",
+        frame=frame,
+        needs=needs,
+        definition=definition,
+        source=source,
+        compute=if_scored(compute) if "scores" in needs else compute,
+        **more,
+    )
 
 
 def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -79,3 +80,12 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         return {
             name: (column if whole else column[kept]).reshape(-1) for name, column in full.items()
         }
+
+
+def parameters(**values: Any) -> str:
+    """The ``parameters`` column: JSON for what has no column of its own."""
+    tidy = {
+        name: [round(v, 10) for v in value] if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
+    return json.dumps(tidy)

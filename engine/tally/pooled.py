@@ -29,7 +29,7 @@ class Pooled(ScoredView):
             pooled,
             Labels(names, np.arange(len(labels.key_names), dtype=np.int32), labels.key_names),
             decision=view.decision,
-            over=view._over,
+            over=view.over,
             group=view.group,
             n_groups=view.n_groups,
             weights=view.weights,

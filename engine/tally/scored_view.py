@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -22,7 +21,6 @@ from .units import Scored, Units
 from .view import View
 
 Array = np.ndarray[Any, Any]
-Over = Callable[[Array, Callable[[int, int], None]], Any]
 
 _SHORT = 512  # scores up to which a range is sorted by our own kernel
 
@@ -37,7 +35,6 @@ class ScoredView(View):
         declared: bool [l], labels that the user declared, or None where none were.
         order: int32 [l], place of each label among the declared ones, -1 for others; or None.
         decision: score from which a label counts as predicted, where no argmax decides.
-        over: runs a function on ranges of CSR segments, perhaps side by side; None for one call.
         **grouping: see :class:`View`.
     """
 
@@ -50,7 +47,6 @@ class ScoredView(View):
         declared: Array | None = None,
         order: Array | None = None,
         decision: float = 0.5,
-        over: Over | None = None,
         **grouping: Any,
     ) -> None:
         super().__init__(labels, **grouping)
@@ -59,7 +55,6 @@ class ScoredView(View):
         self.declared = declared
         self.order = order
         self.decision = decision
-        self._over = over
         self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
 
     @property
@@ -151,7 +146,7 @@ class ScoredView(View):
         """Right, judged, stray and actual labels of units with one truth at most."""
         units = self.units
         hard = np.zeros(0, np.int32) if units.hard is None else units.hard
-        right, judged, stray, actual, _ = count_hard(
+        right, judged, stray, actual = count_hard(
             units.truth, hard, units.datum, self.group, self.unit_weight, self.shape
         )
         return right, judged, stray, actual
@@ -310,10 +305,7 @@ class ScoredView(View):
                     score[a:b] = score[a:b][order]
                     of_row[a:b] = of_row[a:b][order]
 
-        if self._over is None:
-            sort(0, start.size - 1)
-        else:
-            self._over(start, sort)
+        self.over(start, sort)
         return Sorted(start, score, of_row)
 
     @cached_property

@@ -23,13 +23,11 @@ class Facts(msgspec.Struct, frozen=True):
         true_score: float64 [u], score of the true label; NaN where it is not listed.
         rank: int32 [u], rank of the true label from 0; meaningless where it is not listed.
         squared: float64 [u], sum over listed labels of (score - truth)^2.
-        total: float64 [u], sum of the listed scores.
     """
 
     true_score: Array
     rank: Array
     squared: Array
-    total: Array
 
 
 class Units(msgspec.Struct, frozen=True):

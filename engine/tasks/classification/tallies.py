@@ -123,7 +123,6 @@ def _binary(
             true_score=true_score,
             rank=((rows.score >= limit) != hit).astype(np.int32),
             squared=(rows.score - hit) ** 2,
-            total=np.ones(hit.size),
         )
     labels = np.zeros(len(batch.labels), bool)
     labels[rows.only] = True

@@ -44,7 +44,7 @@ def view(
         declared=None if tallies.declared is None else tallies.declared >= 0,
         order=tallies.declared,
         decision=settings.decision_threshold,
-        over=None if threads is None else threads.over,
+        **({} if threads is None else {"over": threads.over}),
         group=group,
         n_groups=n_groups,
         weights=weights,
