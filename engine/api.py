@@ -77,7 +77,7 @@ def _task_of(options: Options) -> str:
         task
         for task in tasks.NAMES
         if options.dialect in dialects.names(task)
-        and set(options.metrics or ()) <= set(metrics.names(task))
+        and all(metrics.has(task, name) for name in options.metrics or ())
     ]
     if len(fitting) > 1:
         raise OptionError(f"task: say which, one of {', '.join(fitting)}; or give the tables.")

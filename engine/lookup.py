@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from .schemas.asked import parse_metric
 from .schemas.errors import ResultError, did_you_mean, unknown
 from .schemas.results import METRICS
 
@@ -64,12 +65,18 @@ def one_value(
     Args:
         metrics: the metrics frame.
         labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
-        metric: metric name.
+        metric: metric name; ``nDCG@10`` is nDCG with k 10.
         filters: column -> value; None means null.
 
     Raises:
-        ResultError: no row, or several.
+        ResultError: no row, or several, or two cut-offs.
+        OptionError: what stands behind an ``@`` is no cut-off.
     """
+    asked = parse_metric(metric)
+    if asked.k is not None:
+        if filters.get("k", asked.k) != asked.k:
+            raise ResultError(f"{metric!r} with k={filters['k']!r}: two cut-offs; write one.")
+        metric, filters = asked.metric, {**filters, "k": asked.k}
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:
         known = metrics["metric"].unique(maintain_order=True).to_list()

@@ -36,8 +36,10 @@ class Plan(msgspec.Struct, frozen=True):
         task: task name.
         dialect: the rule set.
         options: what the user asked for.
-        settings: the same with every default filled in.
+        settings: the same with every default filled in; its ``k`` holds the cut-offs of all
+            metrics together.
         metrics: the metrics, in the order asked for.
+        cuts: metric name -> its own cut-offs, ascending, of the metrics that have one.
         needs: what must be tallied for them.
         fingerprint: same for runs whose tallies may be merged.
     """
@@ -47,6 +49,7 @@ class Plan(msgspec.Struct, frozen=True):
     options: Options
     settings: Any
     metrics: tuple[Metric, ...]
+    cuts: dict[str, tuple[int, ...]]
     needs: frozenset[str]
     fingerprint: str
 
@@ -54,6 +57,13 @@ class Plan(msgspec.Struct, frozen=True):
     def module(self) -> ModuleType:
         """The task's own code."""
         return tasks.get(self.task)
+
+    def settings_of(self, metric: Metric) -> Any:
+        """The settings that one metric is computed with: all of them, at its own cut-offs."""
+        cuts = self.cuts.get(metric.name)
+        if cuts is None or cuts == self.settings.k:
+            return self.settings
+        return msgspec.structs.replace(self.settings, k=cuts)
 
 
 def make_plan(options: Options, task: str) -> Plan:
@@ -67,15 +77,34 @@ def make_plan(options: Options, task: str) -> Plan:
         OptionError: an unknown dialect or metric, or a value out of range.
     """
     dialect = dialects.get(task, options.dialect)
-    settings = tasks.get(task).resolve(options, dialect)
+    module = tasks.get(task)
+    plain = options
+    if options.metrics is not None:
+        named = tuple(metrics.asked(task, name)[0].name for name in options.metrics)
+        plain = msgspec.structs.replace(options, metrics=named)
+    settings = module.resolve(plain, dialect)
     wanted = options.metrics
     if wanted is None:
-        wanted = tasks.get(task).default_metrics(settings, dialect)
-    found = [metrics.get(task, name) for name in wanted]
-    chosen = tuple({metric.name: metric for metric in found}.values())
+        wanted = module.default_metrics(settings, dialect)
+    asked = [metrics.asked(task, name) for name in wanted]
+    chosen = tuple({metric.name: metric for metric, _ in asked}.values())
+    cuts = _cuts(asked, settings)
+    if cuts:
+        every = tuple(sorted({k for own in cuts.values() for k in own}))
+        if every != settings.k:
+            settings = module.resolve(msgspec.structs.replace(plain, k=every), dialect)
     needs = _needs(chosen, dialect)
-    plan = Plan(task, dialect, options, settings, chosen, needs, "")
+    plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _cuts(asked: list[tuple[Metric, int | None]], settings: Any) -> dict[str, tuple[int, ...]]:
+    """Cut-offs of each metric that has one: those in its names, the option's for a bare name."""
+    found: dict[str, set[int]] = {}
+    for metric, k in asked:
+        if "k" in metric.params:
+            found.setdefault(metric.name, set()).update(settings.k if k is None else (k,))
+    return {name: tuple(sorted(ks)) for name, ks in found.items()}
 
 
 def _fingerprint(plan: Plan) -> str:
@@ -201,7 +230,7 @@ def summarise(
                 ((column, m, c), frame_of(metric, cells, labels, schema, column, names, shared))
                 for m, metric in enumerate(wanted)
                 if metric.compute is not None
-                for c, cells in enumerate(metric.compute(view, plan.settings))
+                for c, cells in enumerate(metric.compute(view, plan.settings_of(metric)))
             ]
 
         # By slice column, metric and cells: chunks of groups leave no trace.
@@ -233,9 +262,15 @@ def explain(plan: Plan) -> str:
         [
             f"task      {plan.task}",
             f"dialect   {plan.dialect.name}: {plan.dialect.about}",
-            f"metrics   {', '.join(metric.name for metric in plan.metrics)}",
+            f"metrics   {', '.join(_told(metric, plan) for metric in plan.metrics)}",
             *plan.module.explain(plan.settings, plan.needs),
             f"slices    {', '.join(plan.options.by) or 'none'}",
             f"key       {plan.fingerprint} (tallies under one key can be merged)",
         ]
     )
+
+
+def _told(metric: Metric, plan: Plan) -> str:
+    """A metric's name with its cut-offs."""
+    cuts = plan.cuts.get(metric.name)
+    return metric.name if cuts is None else f"{metric.name} (k {', '.join(map(str, cuts))})"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..schemas.asked import parse_metric
 from ..schemas.errors import OptionError, unknown
 
 if TYPE_CHECKING:
@@ -95,6 +96,30 @@ def get(task: str, name: str) -> Metric:
                 return made
         raise OptionError(unknown(f"{task} metric", name, metrics))
     return metrics[name]
+
+
+def asked(task: str, name: str) -> tuple[Metric, int | None]:
+    """The metric that a name stands for, and the cut-off that stands in it behind an ``@``.
+
+    Raises:
+        OptionError: no such metric, or one without cut-offs, or what is no cut-off.
+    """
+    wanted = parse_metric(name)
+    metric = get(task, wanted.metric)
+    if wanted.k is not None and "k" not in metric.params:
+        able = [one.name for one in all_metrics(task).values() if "k" in one.params]
+        cut = f"metrics with one: {', '.join(able)}" if able else f"no metric of {task} has one"
+        raise OptionError(f"{name!r}: {metric.name} has no cut-off; write {metric.name!r} ({cut}).")
+    return metric, wanted.k
+
+
+def has(task: str, name: str) -> bool:
+    """Whether a task knows a metric by that name, with a cut-off or without."""
+    try:
+        asked(task, name)
+    except OptionError:
+        return False
+    return True
 
 
 def table() -> pl.DataFrame:

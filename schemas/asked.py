@@ -1,0 +1,42 @@
+"""Metrics as users write them: a name, or a name with a cut-off behind an ``@``."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from .errors import OptionError
+
+_WHOLE = re.compile(r"[0-9]{1,9}")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One metric that was asked for.
+
+    Attributes:
+        metric: its name, without a cut-off.
+        k: the cut-off that stands in the name, 0 or more; None where none does.
+    """
+
+    metric: str
+    k: int | None = None
+
+
+def parse_metric(name: str) -> Asked:
+    """``nDCG@10`` in name and cut-off; a name without ``@`` has none.
+
+    Whether there is such a metric, and whether it takes a cut-off, is the registry's to say.
+
+    Raises:
+        OptionError: what stands behind the ``@`` is not a whole number of 0 or more.
+    """
+    metric, at, k = name.partition("@")
+    if not at:
+        return Asked(name)
+    if not _WHOLE.fullmatch(k):
+        raise OptionError(
+            f"{name!r}: behind the @ stands a cut-off, a whole number of 0 or more, such as"
+            f" '{metric}@10'."
+        )
+    return Asked(metric, int(k))
