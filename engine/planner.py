@@ -39,7 +39,8 @@ class Plan(msgspec.Struct, frozen=True):
         settings: the same with every default filled in; its ``k`` holds the cut-offs of all
             metrics together.
         metrics: the metrics, in the order asked for.
-        cuts: metric name -> its own cut-offs, ascending, of the metrics that have one.
+        cuts: metric name -> its own cut-offs, ascending, of the metrics that have one; None, last,
+            stands for the whole list.
         needs: what must be tallied for them.
         fingerprint: same for runs whose tallies may be merged.
     """
@@ -49,7 +50,7 @@ class Plan(msgspec.Struct, frozen=True):
     options: Options
     settings: Any
     metrics: tuple[Metric, ...]
-    cuts: dict[str, tuple[int, ...]]
+    cuts: dict[str, tuple[int | None, ...]]
     needs: frozenset[str]
     fingerprint: str
 
@@ -88,9 +89,9 @@ def make_plan(options: Options, task: str) -> Plan:
         wanted = module.default_metrics(settings, dialect)
     asked = [metrics.asked(task, name) for name in wanted]
     chosen = tuple({metric.name: metric for metric, _ in asked}.values())
-    cuts = _cuts(asked, settings)
-    if cuts:
-        every = tuple(sorted({k for own in cuts.values() for k in own}))
+    cuts = _cuts(asked, settings, given=options.k is not None)
+    every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
+    if every:
         if every != settings.k:
             settings = module.resolve(msgspec.structs.replace(plain, k=every), dialect)
     needs = _needs(chosen, dialect)
@@ -98,13 +99,33 @@ def make_plan(options: Options, task: str) -> Plan:
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
 
 
-def _cuts(asked: list[tuple[Metric, int | None]], settings: Any) -> dict[str, tuple[int, ...]]:
-    """Cut-offs of each metric that has one: those in its names, the option's for a bare name."""
-    found: dict[str, set[int]] = {}
+def _cuts(
+    asked: list[tuple[Metric, int | None]], settings: Any, *, given: bool
+) -> dict[str, tuple[int | None, ...]]:
+    """Cut-offs of each metric that has one: those in its names, what is usual for a bare name.
+
+    Args:
+        asked: metrics and the cut-offs in their names.
+        settings: with the option's cut-offs.
+        given: whether that option was given.
+    """
+    found: dict[str, set[int | None]] = {}
     for metric, k in asked:
-        if "k" in metric.params:
-            found.setdefault(metric.name, set()).update(settings.k if k is None else (k,))
-    return {name: tuple(sorted(ks)) for name, ks in found.items()}
+        if "k" not in metric.params:
+            continue
+        own = found.setdefault(metric.name, set())
+        if k is not None:
+            own.add(k)
+            continue
+        if metric.bare != "cut":
+            own.add(None)
+        if metric.bare != "whole" or given:
+            own.update(settings.k)
+    return {name: tuple(sorted(ks, key=_whole_last)) for name, ks in found.items()}
+
+
+def _whole_last(k: int | None) -> tuple[bool, int]:
+    return k is None, k or 0
 
 
 def _fingerprint(plan: Plan) -> str:
@@ -273,4 +294,6 @@ def explain(plan: Plan) -> str:
 def _told(metric: Metric, plan: Plan) -> str:
     """A metric's name with its cut-offs."""
     cuts = plan.cuts.get(metric.name)
-    return metric.name if cuts is None else f"{metric.name} (k {', '.join(map(str, cuts))})"
+    if cuts is None or cuts == (None,):
+        return metric.name
+    return f"{metric.name} (k {', '.join('whole list' if k is None else str(k) for k in cuts)})"

@@ -141,6 +141,49 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     thin_curves: Annotated[
         bool | None, _meta("Leave out points of ROCCurve that lie on a straight line; true.")
     ] = None
+    match: Annotated[
+        str | None,
+        _meta(
+            "When a retrieved text is a relevant one: chunk_from_original, exact_chunk,"
+            " exact_sentence, rouge_chunk, rouge_sentence or fuzzy; ids meet by equality.",
+            "rouge_chunk",
+        ),
+    ] = None
+    match_threshold: Annotated[
+        float | None,
+        _meta("ROUGE-L recall (0.7 chunks, 0.8 sentences) or fuzzy ratio (0.9) of a match.", "0.7"),
+    ] = None
+    ties: Annotated[
+        str | None,
+        _meta("Order of equal scores: trec (document id descending), input or average.", "input"),
+    ] = None
+    complete: Annotated[
+        bool | None, _meta("Average over all judged queries, absent ones as 0; false.")
+    ] = None
+    judged_only: Annotated[
+        bool | None, _meta("Leave documents without a judgment out of every list; false.")
+    ] = None
+    relevance_levels: Annotated[
+        tuple[float, ...] | None,
+        _meta("Lowest relevance that counts as relevant, one or several; above 0.", "2"),
+    ] = None
+    gains: Annotated[
+        Any,
+        _meta("Gain of a relevance in nDCG: linear, exponential, or a mapping.", "exponential"),
+    ] = None
+    discount: Annotated[
+        str | None,
+        _meta("Discount of a rank in nDCG: 'log2(rank+1)', or 'log2(rank)' from rank 2 on."),
+    ] = None
+    ideal: Annotated[
+        str | None, _meta("What nDCG is held against: all judged documents, or the retrieved.")
+    ] = None
+    persistence: Annotated[
+        float | None, _meta("Chance of looking on, in RBP; 0.9.", "0.8")
+    ] = None
+    ignore_identical_ids: Annotated[
+        bool | None, _meta("Leave a query's own id out of what it retrieved (BEIR); false.")
+    ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
 
     def replace(self, **changes: Any) -> Options:
@@ -165,7 +208,6 @@ _CLASSES = (
     "average",
     "positive_label",
     "zero_division",
-    "k",
     "score_columns",
     "multilabel",
     "decision_threshold",
@@ -176,10 +218,26 @@ _CLASSES = (
     "target_fpr",
     "thin_curves",
 )
-TASK_OF: dict[str, str] = dict.fromkeys(_BOXES, "detection") | dict.fromkeys(
-    _CLASSES, "classification"
+_LISTS = (
+    "match",
+    "match_threshold",
+    "ties",
+    "complete",
+    "judged_only",
+    "relevance_levels",
+    "gains",
+    "discount",
+    "ideal",
+    "persistence",
+    "ignore_identical_ids",
 )
-"""Options that only one task reads -> that task."""
+TASKS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_BOXES, ("detection",)),
+    **dict.fromkeys(_CLASSES, ("classification",)),
+    **dict.fromkeys(_LISTS, ("retrieval",)),
+    "k": ("classification", "retrieval"),
+}
+"""Options that not every task reads -> the tasks that do."""
 
 _KINDS = {str: "a string", float: "a number", int: "a whole number"}
 
@@ -191,17 +249,18 @@ _TUPLES = {
     "score_thresholds": float,
     "max_detections": int,
     "k": int,
+    "relevance_levels": float,
 }
-_AS_GIVEN = ("label_map", "score_columns")
-"""Fields kept as they are, since their keys may be labels of any type."""
+_AS_GIVEN = ("label_map", "score_columns", "gains")
+"""Fields kept as they are, since their keys may be labels or numbers of any type."""
 
 
 def idle(options: Options, task: str) -> list[str]:
     """Options that were given and that the task does not read, one sentence each."""
     return [
-        f"{name} is an option of {owner}; {task} does not read it."
-        for name, owner in TASK_OF.items()
-        if owner != task and getattr(options, name) is not None
+        f"{name} is an option of {' and '.join(owners)}; {task} does not read it."
+        for name, owners in TASKS_OF.items()
+        if task not in owners and getattr(options, name) is not None
     ]
 
 

@@ -163,10 +163,26 @@ def _score_columns(ctx: click.Context, param: click.Parameter, value: Sequence[s
     return pieces or None
 
 
+def _gains(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """``exponential``, or ``relevance=gain`` for each relevance."""
+    if not any("=" in given for given in value):
+        return value[-1] if value else None
+    pairs = [piece.partition("=") for given in value for piece in separate(given)]
+    try:
+        return {float(level): float(gain) for level, _, gain in pairs}
+    except ValueError:
+        raise click.BadParameter(
+            "give linear, exponential, or relevance=gain for every relevance, such as 1=3,2=9.",
+            ctx=ctx,
+            param=param,
+        ) from None
+
+
 _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "where": (str, "CONDITION", _conditions),
     "label_map": (str, "OLD=NEW|PATH", _label_map),
     "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
+    "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""
 

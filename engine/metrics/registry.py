@@ -24,6 +24,13 @@ _MODULES = {
         "classification_frames",
     ),
     "detection": ("detection_averages", "detection_counts", "detection_frames"),
+    "retrieval": (
+        "retrieval_gains",
+        "retrieval_precision",
+        "retrieval_judged",
+        "retrieval_sets",
+        "retrieval_texts",
+    ),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 
@@ -36,7 +43,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         task: the task it belongs to.
         frame: the output frame it fills.
         needs: what must be tallied for it, in the task's own terms.
-        params: options that change it.
+        params: options that change it; ``k`` among them for those that have a cut-off.
+        bare: what the name without ``@`` stands for, of those that have a cut-off: ``cut`` for the
+            cut-offs of the option ``k``; ``whole`` for the whole list, and the cut-offs only where
+            ``k`` was given; ``both`` for the whole list and the cut-offs.
+        aliases: other names that users know it by.
         averages: values of the ``average`` column beside per-label rows.
         range: smallest and largest value.
         better: ``higher``, ``lower`` or ``neither``.
@@ -51,6 +62,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     frame: str
     needs: tuple[str, ...]
     params: tuple[str, ...] = ()
+    bare: str = "cut"
+    aliases: tuple[str, ...] = ()
     averages: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
@@ -90,6 +103,9 @@ def get(task: str, name: str) -> Metric:
     """
     metrics = all_metrics(task)
     if name not in metrics:
+        for metric in metrics.values():
+            if name in metric.aliases:
+                return metric
         for module in _modules(task):
             made: Metric | None = getattr(module, "family", _no_family)(name)
             if made is not None:
@@ -126,7 +142,7 @@ def table() -> pl.DataFrame:
     """All metrics of all tasks as a table.
 
     Returns:
-        columns name, task, frame, averages, range, better, definition, source, options.
+        columns name, task, frame, averages, aliases, range, better, definition, source, options.
     """
     import polars as pl
 
@@ -136,6 +152,7 @@ def table() -> pl.DataFrame:
             "task": task,
             "frame": metric.frame,
             "averages": ", ".join(metric.averages) or None,
+            "aliases": ", ".join(metric.aliases) or None,
             "range": f"{metric.range[0]:g} to {metric.range[1]:g}",
             "better": metric.better,
             "definition": metric.definition,

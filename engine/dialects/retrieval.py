@@ -1,0 +1,147 @@
+"""Retrieval dialects: order of ties, averages and formulas of each reference."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .registry import Dialect
+
+
+class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the references disagree about.
+
+    Attributes:
+        missing_counts: queries of the judgments that the run lacks count as 0 in means.
+        repeats_allowed: a document may stand twice in a list; otherwise that is refused.
+        ascending_ties: measures, by need, whose ties are ordered by ascending document id while
+            all others go by descending id.
+        averaged_over_retrieved: average precision is divided by the relevant documents retrieved,
+            not by all that are relevant.
+        ideal_repeats: golds given twice count twice in the ideal order of nDCG.
+        repeats_missed: RetrievalRecallAll is 0 where a gold is given twice.
+        exact_recall: RetrievalRecall matches texts by equality, whatever the match rule.
+        match_at_threshold: a similarity equal to the threshold is a match; otherwise it must be
+            above.
+        reference_rouge: ROUGE-L and its tokens are those of the package rouge 1.0.1.
+        reference_chunks: the chunk rule keeps the reference's defects: text after a second ": " is
+            lost, and an empty chunk matches everything.
+        graded_persistence: RBP sums gains scaled to [0, 1] instead of relevant documents.
+        decimals: digits that pooled values are rounded to, or None.
+    """
+
+    missing_counts: bool = False
+    repeats_allowed: bool = False
+    ascending_ties: tuple[str, ...] = ()
+    averaged_over_retrieved: bool = False
+    ideal_repeats: bool = False
+    repeats_missed: bool = False
+    exact_recall: bool = False
+    match_at_threshold: bool = False
+    reference_rouge: bool = False
+    reference_chunks: bool = False
+    graded_persistence: bool = False
+    decimals: int | None = None
+
+
+class RetrievalDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Defaults of the options that were not given.
+
+    Attributes:
+        metrics: default set for ids.
+        text_metrics: default set for texts.
+        k: cut-offs.
+        match: rule by which texts match.
+        persistence: of RBP.
+    """
+
+    metrics: tuple[str, ...]
+    text_metrics: tuple[str, ...]
+    k: tuple[int, ...] = (1, 5, 10, 20)
+    match: str = "chunk_from_original"
+    persistence: float = 0.9
+
+
+_RANKED = ("nDCG", "MAP", "MRR", "P", "Recall", "Success")
+_REMEM = ("RetrievalRecall", "RetrievalRecallAll", "RetrievalNDCGAny")
+_TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+_OFFICIAL = (
+    "NumRetrieved",
+    "NumRelevant",
+    "NumRelevantRetrieved",
+    "MAP",
+    "GMAP",
+    "RPrecision",
+    "bpref",
+    "MRR",
+    "InterpolatedPrecision",
+    "P",
+)
+_ALL = RetrievalDefaults(metrics=_RANKED, text_metrics=("PrecisionRecallF1", *_REMEM, "MRR"))
+
+DIALECTS: dict[str, Dialect] = {
+    "standard": Dialect(
+        "standard",
+        "retrieval",
+        "trec_eval's formulas; ties by descending document id; the documents' rules for texts",
+        RetrievalRules(),
+        _ALL,
+        0.0,
+        "trec",
+    ),
+    "trec_eval": Dialect(
+        "trec_eval",
+        "retrieval",
+        "trec_eval 10: its official measures and cut-offs",
+        RetrievalRules(graded_persistence=True),
+        RetrievalDefaults(metrics=_OFFICIAL, text_metrics=_OFFICIAL, k=_TREC_CUTS),
+        0.0,
+        "trec",
+    ),
+    "ir-measures": Dialect(
+        "ir-measures",
+        "retrieval",
+        "ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties the"
+        " other way",
+        RetrievalRules(missing_counts=True, ascending_ties=("reciprocal_rank_cut", "judged")),
+        RetrievalDefaults(metrics=_RANKED, text_metrics=_RANKED, persistence=0.8),
+        0.0,
+        "trec",
+    ),
+    "continuous-eval": Dialect(
+        "continuous-eval",
+        "retrieval",
+        "continuous-eval 0.3.14: ROUGE of the package rouge, reached thresholds match",
+        RetrievalRules(
+            missing_counts=True,
+            repeats_allowed=True,
+            averaged_over_retrieved=True,
+            ideal_repeats=True,
+            match_at_threshold=True,
+            reference_rouge=True,
+        ),
+        RetrievalDefaults(
+            metrics=("PrecisionRecallF1",),
+            text_metrics=("PrecisionRecallF1",),
+            match="rouge_chunk",
+        ),
+        0.0,
+        "continuous_eval",
+    ),
+    "remem": Dialect(
+        "remem",
+        "retrieval",
+        "REMem's code: exact recall, its chunk rule, pooled values to 4 digits",
+        RetrievalRules(
+            missing_counts=True,
+            repeats_allowed=True,
+            repeats_missed=True,
+            exact_recall=True,
+            reference_chunks=True,
+            decimals=4,
+        ),
+        RetrievalDefaults(metrics=_REMEM, text_metrics=_REMEM),
+        0.0,
+        "remem",
+    ),
+}
+"""The dialects of retrieval."""

@@ -1,0 +1,109 @@
+"""Stats: one row a datum, the tally of everything that is computed datum by datum."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .datums import Labels
+from .view import View
+
+Array = np.ndarray[Any, Any]
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """Values of one metric, for every datum and every one of its variants.
+
+    Attributes:
+        metric: name in the output frames.
+        statistic: which of several numbers of that metric, or None.
+        parameters: JSON of each variant, or None, in order.
+        k: cut-off of each, None for the whole list, in order.
+        values: float64 [n_datums, n_parameters, n_k]; NaN where undefined.
+        reason: why a value is undefined.
+    """
+
+    metric: str
+    statistic: str | None = None
+    parameters: tuple[str | None, ...] = (None,)
+    k: tuple[int | None, ...] = (None,)
+    values: Array
+    reason: str | None = None
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """One row a datum.
+
+    Attributes:
+        counted: bool [n_datums], whether the datum enters means.
+        columns: what was tallied, by the need it answers.
+        status: name of each datum's standing (``scored``, ``not_retrieved``, ...) and their codes,
+            int8 [n_datums].
+    """
+
+    counted: Array
+    columns: dict[str, tuple[Column, ...]]
+    status: tuple[tuple[str, ...], Array]
+
+
+class StatsView(View):
+    """Stats by groups of datums.
+
+    Args:
+        stats: the tally.
+        labels: of the run; none where the task has no labels.
+        **grouping: see :class:`View`.
+    """
+
+    def __init__(self, stats: Stats, labels: Labels, **grouping: Any) -> None:
+        super().__init__(labels, **grouping)
+        self.stats = stats
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array, Array | None]:
+        """Counted datums in a group, the group of each, and how often each counts."""
+        inside = self.stats.counted
+        if self.group is not None:
+            inside = inside & (self.group >= 0)
+        rows = np.flatnonzero(inside)
+        group = np.zeros(rows.size, np.int64) if self.group is None else self.group[rows]
+        weight = None if self.weights is None else self.weights[rows].astype(np.float64)
+        return rows, group, weight
+
+    @cached_property
+    def support(self) -> Array:
+        """Datums that count, float64 [group]."""
+        _, group, weight = self._rows
+        return np.bincount(group, weight, minlength=self.n_groups).astype(np.float64)
+
+    def total(self, values: Array) -> tuple[Array, Array]:
+        """Sums over the datums of each group, in their order, leaving out undefined values.
+
+        Args:
+            values: float64 [n_datums, ...].
+
+        Returns:
+            sums float64 [group, ...]; how many values entered each, float64 of that shape.
+        """
+        rows, group, weight = self._rows
+        flat = values.reshape(values.shape[0], -1)
+        out = np.empty((self.n_groups, flat.shape[1]))
+        many = np.empty_like(out)
+        for i in range(flat.shape[1]):
+            value = flat[rows, i]
+            known = ~np.isnan(value)
+            if known.all():
+                out[:, i] = np.bincount(
+                    group, value if weight is None else value * weight, minlength=self.n_groups
+                )
+                many[:, i] = self.support
+                continue
+            kept = value[known] if weight is None else value[known] * weight[known]
+            out[:, i] = np.bincount(group[known], kept, minlength=self.n_groups)
+            counts = None if weight is None else weight[known]
+            many[:, i] = np.bincount(group[known], counts, minlength=self.n_groups)
+        shape = (self.n_groups, *values.shape[1:])
+        return out.reshape(shape), many.reshape(shape)

@@ -1,0 +1,61 @@
+"""Ranked lists held against judgments: all that a measure of retrieval is computed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Ties(msgspec.Struct, frozen=True):
+    """The ranks that documents of equal score share, where ties are averaged.
+
+    Attributes:
+        first: int32 [h], lowest rank of the hit's documents of equal score.
+        size: int32 [h], how many documents have that score.
+    """
+
+    first: Array
+    size: Array
+
+
+class Lists(msgspec.Struct, frozen=True, kw_only=True):
+    """The queries of a run; documents that nobody judged are only counted.
+
+    Two ragged arrays (CSR over queries) say everything: ``hits``, retrieved documents that have a
+    judgment, by rank; and ``golds``, the judgments, by relevance. Of ids each hit is one gold. Of
+    texts a hit may match several golds and a gold several hits.
+
+    Attributes:
+        retrieved: int64 [q], documents retrieved.
+        start: int64 [q + 1], offsets of the hits of each query.
+        rank: int32 [h], ranks from 1, ascending within a query.
+        relevance: float64 [h], the highest relevance among the golds that the hit matches;
+            negative for a document of the pool that was not judged (trec_eval's bpref and infAP).
+        gain: float64 [h], the same where every gold is credited once, to the first hit that
+            matches it, and every hit takes one gold; 0.0 for a hit left without. Of ids the same
+            array as ``relevance``.
+        gold_start: int64 [q + 1], offsets of the judgments of each query.
+        gold: float64 [g], their relevance, descending within a query.
+        found: int32 [g], lowest rank at which each is retrieved, 0 where it is not.
+        repeats: int64 [q], golds given more than once, left out of ``gold``; 0 for ids.
+        ties: ranks shared by equal scores where these are averaged, else None. Then ``rank`` is
+            that of the input's order, and a measure is its mean over all orders of equal scores.
+    """
+
+    retrieved: Array
+    start: Array
+    rank: Array
+    relevance: Array
+    gain: Array
+    gold_start: Array
+    gold: Array
+    found: Array
+    repeats: Array
+    ties: Ties | None = None
+
+    def __len__(self) -> int:
+        return self.retrieved.size

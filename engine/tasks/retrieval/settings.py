@@ -1,0 +1,148 @@
+"""Settings: the options of a retrieval run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ...dialects import Dialect
+from ...dialects.retrieval import RetrievalDefaults, RetrievalRules
+from ...schemas.errors import OptionError, unknown
+from ...schemas.options import Options
+
+MATCHES = {
+    "chunk_from_original": None,
+    "exact_chunk": None,
+    "exact_sentence": None,
+    "rouge_chunk": 0.7,
+    "rouge_sentence": 0.8,
+    "fuzzy": 0.9,
+}
+"""Match rule -> threshold that it is compared with, None for those without."""
+SENTENCES = ("exact_sentence", "rouge_sentence")
+TIES = ("trec", "input", "average")
+DISCOUNTS = ("log2(rank+1)", "log2(rank)")
+IDEALS = ("judged", "retrieved")
+GAINS = ("linear", "exponential")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a retrieval run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        k: ascending cut-offs, 0 or more; of one metric's settings None, last, is the whole list.
+        match: rule by which texts match, or None where the user named none.
+        default_match: the rule of texts where none was named.
+        match_threshold: what it is compared with, or None for the rule's own.
+        ties: order of equal scores: ``trec``, ``input`` or ``average``.
+        complete: means run over all judged queries.
+        judged_only: documents without a judgment are left out of every list.
+        relevance_levels: lowest relevance that counts, ascending; None for anything above 0.
+        gains: ``linear``, ``exponential`` or relevance -> gain.
+        discount: of nDCG, one of ``DISCOUNTS``.
+        ideal: of nDCG, ``judged`` or ``retrieved``.
+        persistence: of RBP, in (0, 1).
+        ignore_identical_ids: a query's own id is left out of what it retrieved.
+        defaults: metrics that the dialect shows, for ids and for texts.
+    """
+
+    rules: RetrievalRules
+    k: tuple[int | None, ...]
+    match: str | None
+    default_match: str
+    match_threshold: float | None
+    ties: str
+    complete: bool
+    judged_only: bool
+    relevance_levels: tuple[float | None, ...]
+    gains: str | dict[float, float]
+    discount: str
+    ideal: str
+    persistence: float
+    ignore_identical_ids: bool
+    defaults: RetrievalDefaults
+
+
+def _either(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise OptionError(f"{name}: {unknown(name, value, known)}")
+    return value
+
+
+def _match(name: str | None) -> str | None:
+    """A match rule by its name or continuous-eval's (``ROUGE_CHUNK_MATCH``)."""
+    if name is None:
+        return None
+    return _one_of("match", name.lower().removesuffix("_match"), tuple(MATCHES))
+
+
+def _gains(given: Any) -> str | dict[float, float]:
+    if given is None:
+        return "linear"
+    if isinstance(given, Mapping):
+        try:
+            found = {float(level): float(gain) for level, gain in given.items()}
+        except (TypeError, ValueError):
+            found = {}
+        if found and all(map(math.isfinite, (*found, *found.values()))):
+            return found
+        raise OptionError(f"gains={given!r}: write a mapping of relevance to gain, all numbers.")
+    return _one_of("gains", str(given), GAINS)
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    defaults: RetrievalDefaults = dialect.defaults
+    cuts = tuple(sorted(set(_either(options.k, defaults.k))))
+    if not cuts or cuts[0] < 0:
+        raise OptionError(f"k={list(cuts)}: a cut-off is 0 or more.")
+    levels: tuple[float | None, ...] = (None,)
+    if options.relevance_levels is not None:
+        levels = tuple(sorted(set(options.relevance_levels)))
+        if not levels or not all(math.isfinite(level) and level > 0 for level in levels):
+            raise OptionError(
+                f"relevance_levels={list(levels)}: write finite numbers above 0; a relevance of"
+                " 0 is not relevant."
+            )
+    match = _match(options.match)
+    threshold = options.match_threshold
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise OptionError(f"match_threshold={threshold}: write a number from 0 to 1.")
+    persistence = float(_either(options.persistence, defaults.persistence))
+    if not 0 < persistence < 1:
+        raise OptionError(f"persistence={persistence}: write a number between 0 and 1.")
+    return Settings(
+        rules=dialect.rules,
+        k=cuts,
+        match=match,
+        default_match=defaults.match,
+        match_threshold=threshold,
+        ties=_one_of("ties", _either(options.ties, "trec"), TIES),
+        complete=bool(_either(options.complete, dialect.rules.missing_counts)),
+        judged_only=bool(options.judged_only),
+        relevance_levels=levels,
+        gains=_gains(options.gains),
+        discount=_one_of("discount", _either(options.discount, DISCOUNTS[0]), DISCOUNTS),
+        ideal=_one_of("ideal", _either(options.ideal, IDEALS[0]), IDEALS),
+        persistence=persistence,
+        ignore_identical_ids=bool(options.ignore_identical_ids),
+        defaults=defaults,
+    )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set; which of ids or texts it is for, the tables tell."""
+    defaults: RetrievalDefaults = dialect.defaults
+    return tuple(dict.fromkeys((*defaults.metrics, *defaults.text_metrics)))
