@@ -147,7 +147,7 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
         InputError: a metric that the user named cannot be computed from these tables.
     """
     chosen, notes = plan.module.fit(
-        plan.metrics, frames, asked_for=plan.options.metrics is not None
+        plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
     frames.notes += notes
     frames.notes += [Note("idle_option", said) for said in idle(plan.options, plan.task)]

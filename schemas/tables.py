@@ -22,7 +22,8 @@ class Column(msgspec.Struct, frozen=True):
     Attributes:
         name: canonical name.
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
-            those), ``text``, ``number``, ``flag``, ``list``, ``any``.
+            those), ``items`` (a list of integers or strings), ``text``, ``number``, ``flag``,
+            ``list``, ``any``.
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
             without case.
@@ -60,6 +61,11 @@ class Table(msgspec.Struct, frozen=True):
         shape: what the columns make together beyond single columns, by the name under which
             ``inputs`` knows how to find and check it: ``boxes``, ``pair``; empty for nothing.
         wide: what ``score_columns`` replaces, where scores may stand in a column per label.
+        datum: the column that names datums; once checked, every task's is called ``datum_id``.
+        unit: word for one datum, and for several.
+        lack: what to say first where none of ``any_of`` is there.
+        either: columns of which both sides are read by the first that both have.
+        instead: pairs of columns of which the second is read only where the first is not there.
     """
 
     task: str
@@ -73,6 +79,11 @@ class Table(msgspec.Struct, frozen=True):
     formats: tuple[str, ...] = ()
     shape: str = ""
     wide: tuple[str, ...] = ()
+    datum: str = "datum_id"
+    unit: tuple[str, str] = ("datum", "datums")
+    lack: str = "nothing was predicted"
+    either: tuple[str, ...] = ()
+    instead: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -248,12 +259,104 @@ CLASSIFICATION_TABLE = Table(
     shape="pair",
     wide=("score",),
 )
+# Retrieval: a query is the datum; what it retrieved is named by id or is a text.
+QUERY_ID = Column(
+    "query_id",
+    "id",
+    "Which query this belongs to.",
+    ("qid", "query-id", "q_id", "topic_id", "topic", "queryid", "question_id", "datum_id"),
+    kin=("query", "question", "id", "user_input"),
+)
+DOC_ID = Column(
+    "doc_id",
+    "id",
+    "The document.",
+    ("docno", "docid", "corpus-id", "corpus_id", "document_id", "doc", "did", "pid", "passage_id",
+     "chunk_id", "item_id"),
+    kin=("id", "document", "passage"),
+)  # fmt: skip
+RETRIEVAL_SCORE = _also(
+    SCORE, "similarity", "sim", about="Score of the document, higher is ranked first."
+)
+RANK = Column(
+    "rank", "number", "Place in the list, lowest first; read where there is no score.",
+    ("position", "ranking"),
+)  # fmt: skip
+TEXT = Column(
+    "text", "text", "The chunk, passage or document itself.",
+    ("chunk", "content", "contents", "passage", "context", "body", "page_content", "document"),
+)  # fmt: skip
+RELEVANCE = Column(
+    "relevance",
+    "number",
+    "How relevant it was judged, 1 if absent; below 0 is not judged.",
+    ("rel", "relevance_score", "relevancy", "judgment", "judgement", "grade", "label", "score",
+     "gain"),
+)  # fmt: skip
+RETRIEVED = Column(
+    "retrieved",
+    "items",
+    "What was retrieved, best first: a list of ids or texts.",
+    ("retrieved_contexts", "retrieved_context", "retrieved_chunks", "retrieved_docs",
+     "retrieved_documents", "retrieved_ids", "retrieved_context_ids", "retrieved_doc_ids"),
+    kin=("contexts", "predictions", "chunks"),
+)  # fmt: skip
+RELEVANT = Column(
+    "relevant",
+    "items",
+    "What should have been retrieved: a list of ids or texts.",
+    ("reference_contexts", "ground_truth_context", "ground_truth_contexts", "gold_docs",
+     "gold_documents", "gold_contexts", "relevant_docs", "relevant_documents", "relevant_ids",
+     "reference_context_ids", "relevant_doc_ids", "relevant_contexts", "gold"),
+    kin=("contexts", "ground_truths", "reference"),
+)  # fmt: skip
+_QUERY = ("query", "queries")
+
+RETRIEVAL_PREDICTIONS = Table(
+    "retrieval",
+    PREDICTIONS,
+    (QUERY_ID,),
+    (DOC_ID, TEXT, RETRIEVAL_SCORE, RANK, DATASET),
+    any_of=("doc_id", "text"),
+    signs=("query_id",),
+    formats=("trec",),
+    shape="ranked",
+    datum="query_id",
+    unit=_QUERY,
+    lack="nothing was retrieved",
+    either=("doc_id", "text"),
+    instead=(("score", "rank"),),
+)
+RETRIEVAL_GROUND_TRUTHS = Table(
+    "retrieval",
+    GROUND_TRUTHS,
+    (QUERY_ID,),
+    (DOC_ID, TEXT, RELEVANCE, DATASET),
+    any_of=("doc_id", "text"),
+    signs=("query_id",),
+    formats=("trec",),
+    datum="query_id",
+    unit=_QUERY,
+    lack="nothing was judged",
+    either=("doc_id", "text"),
+)
+RETRIEVAL_TABLE = Table(
+    "retrieval",
+    TABLE,
+    (RETRIEVED, RELEVANT),
+    (QUERY_ID, DATASET),
+    key=("query_id",),
+    signs=("retrieved", "relevant"),
+    shape="lists",
+    datum="query_id",
+    unit=_QUERY,
+)
 # In a table of datums, ids and names stand side by side; so do they in a table of labels.
 DATUM_ROW = Column(
     "datum_id",
     "id",
     "The datum.",
-    ("image_id", "imageid", "img_id", "datum", "datum_uid", "image", "id"),
+    ("image_id", "imageid", "img_id", "datum", "datum_uid", "image", "query_id", "qid", "id"),
     unique=True,
 )
 FILE_NAME = Column(
@@ -292,6 +395,9 @@ TABLES: tuple[Table, ...] = (
     CLASSIFICATION_PREDICTIONS,
     CLASSIFICATION_GROUND_TRUTHS,
     CLASSIFICATION_TABLE,
+    RETRIEVAL_PREDICTIONS,
+    RETRIEVAL_GROUND_TRUTHS,
+    RETRIEVAL_TABLE,
     DATUM_TABLE,
     LABEL_TABLE,
 )

@@ -12,6 +12,7 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         missing_counts: queries of the judgments that the run lacks count as 0 in means.
+        texts_only: lists hold texts whatever they look like; integers are their digits.
         repeats_allowed: a document may stand twice in a list; otherwise that is refused.
         ascending_ties: measures, by need, whose ties are ordered by ascending document id while
             all others go by descending id.
@@ -30,6 +31,7 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     missing_counts: bool = False
+    texts_only: bool = False
     repeats_allowed: bool = False
     ascending_ties: tuple[str, ...] = ()
     averaged_over_retrieved: bool = False
@@ -113,6 +115,7 @@ DIALECTS: dict[str, Dialect] = {
         "continuous-eval 0.3.14: ROUGE of the package rouge, reached thresholds match",
         RetrievalRules(
             missing_counts=True,
+            texts_only=True,
             repeats_allowed=True,
             averaged_over_retrieved=True,
             ideal_repeats=True,
@@ -133,6 +136,7 @@ DIALECTS: dict[str, Dialect] = {
         "REMem's code: exact recall, its chunk rule, pooled values to 4 digits",
         RetrievalRules(
             missing_counts=True,
+            texts_only=True,
             repeats_allowed=True,
             repeats_missed=True,
             exact_recall=True,

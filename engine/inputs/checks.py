@@ -16,7 +16,7 @@ from .repeats import rows_repeat
 if TYPE_CHECKING:
     from .shapes import Shape
 
-_CONTEXT = ("datum_id", "label_value", "actual", "predicted", "score")
+_CONTEXT = ("datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score")
 _SHOWN = 3
 _INT64_END = float(2**63)
 
@@ -74,6 +74,7 @@ class Check:
         self.frame = frame
         self.side = table.side
         self.key = table.key
+        self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
         self.columns = [column for column in table.columns if column.name in frame.columns]
         self.origins: dict[str, list[str]] = {}
@@ -198,7 +199,7 @@ class Check:
                 known = pl.col(column.name).is_not_null()
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
         key = [name for name in self.key if name in self.frame.columns]
-        if self.side == TABLE and "datum_id" not in key:
+        if self.side == TABLE and self.datum not in key:
             return  # every row is a datum of its own
         if key and rows_repeat(self.frame, key):
             self._repeats(key, pl.struct(key).is_duplicated())
@@ -216,8 +217,8 @@ class Check:
         )  # fmt: skip
 
     def _way_out(self, names: list[str]) -> str:
-        if self.side == TABLE and "datum_id" in names:
-            return " Without a datum_id column every row is a datum of its own."
+        if self.side == TABLE and self.datum in names:
+            return f" Without a {self.datum} column every row is a {self.unit} of its own."
         if self.several is not None and "label_value" not in names:
             return (
                 " If a datum may have several labels, write multilabel=True; if they answer several"

@@ -13,6 +13,7 @@ TEXTS = (pl.String, pl.Categorical, pl.Enum)
 DEFAULTS: dict[str, pl.DataType] = {
     "id": pl.String(),
     "label": pl.String(),
+    "items": pl.List(pl.String()),
     "text": pl.String(),
     "number": pl.Float64(),
     "flag": pl.Boolean(),
@@ -20,6 +21,7 @@ DEFAULTS: dict[str, pl.DataType] = {
 _WORDS = {
     "id": "integers or strings",
     "label": "integers, strings or booleans, or lists of those",
+    "items": "lists of integers or strings",
     "text": "strings",
     "number": "numbers",
     "flag": "booleans, or 0 and 1",
@@ -28,6 +30,7 @@ _WORDS = {
 _WAY_OUT = {
     "id": "Cast it, e.g. to Int64 or String, before scoring.",
     "label": "Cast it, e.g. to Int64, String or Boolean, before scoring.",
+    "items": "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
     "text": "Cast it to String before scoring.",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
@@ -47,6 +50,8 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return _id(dtype)
     if column.kind == "label":
         return _label(dtype)
+    if column.kind == "items":
+        return _items(dtype)
     if column.kind == "text":
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
     if column.kind == "number":
@@ -68,6 +73,15 @@ def _label(dtype: pl.DataType) -> pl.DataType | None:
         found = pl.String() if inner == pl.Null else _label(inner)
         return pl.List(found) if found is not None else None
     return dtype if dtype == pl.Boolean or dtype.is_float() or dtype in _INTEGERS else _id(dtype)
+
+
+def _items(dtype: pl.DataType) -> pl.DataType | None:
+    """Lists of ids or texts."""
+    if not isinstance(dtype, (pl.List, pl.Array)):
+        return None
+    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    found = pl.String() if inner == pl.Null else _id(inner)
+    return pl.List(found) if found is not None else None
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:

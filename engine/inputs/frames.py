@@ -21,7 +21,7 @@ from .contracts import contract
 from .distinct import distinct
 from .infer import infer_task
 from .known import Known
-from .names import Naming, check_columns, point_out_swap, recognise
+from .names import Naming, check_columns, one_way, point_out_swap, recognise
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
@@ -165,9 +165,16 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
             if note.kind == "tables_swapped"
         ]
     refuse(problems, sources)
+    for role, side in sides.items():
+        if side.table.datum in frames[role].columns:
+            frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     text = {role: side.source.text for role, side in sides.items()}
     notes += meeting.same_kind(frames, ("datum_id",), text)
-    meeting.check_kinds(frames, ("datum_id",))
+    speech = _speech(sides)
+    meeting.check_kinds(frames, ("datum_id",), speech)
+    for name in _common(sides):
+        notes += meeting.same_kind(frames, (name,), text)
+        meeting.check_kinds(frames, (name,), speech)
     notes += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
     _add_score_labels(sides, frames)
     notes += keep_datums(frames, where, before)
@@ -175,8 +182,8 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     ids: dict[str, Known] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
         ids = _ids(frames, same_order=same_order)
-        meeting.check_meet(ids)
-        notes += meeting.datum_notes(ids)
+        meeting.check_meet(ids, speech)
+        notes += meeting.datum_notes(ids, speech)
     mapping, told = hold_labels(frames, options.label_map)
     notes += told
     if by_row:
@@ -215,17 +222,38 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(f"score_columns: {task} has none; leave the option out.")
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
+    one_way(namings, contracts)
     point_out_swap(namings, schemas, contracts)
-    if TABLE in namings and DATUMS in namings and "datum_id" not in namings[TABLE].exprs:
-        raise InputError(
-            "datums: the table has no datum_id that they could be found by. Give it one, or say"
-            ' which column it is: columns={"mine": "datum_id"}.'
-        )
+    if TABLE in namings and DATUMS in namings:
+        datum = contracts[TABLE].datum
+        if datum not in namings[TABLE].exprs:
+            raise InputError(
+                f"datums: the table has no {datum} that they could be found by. Give it one, or"
+                f' say which column it is: columns={{"mine": "{datum}"}}.'
+            )
     sides = {}
     for role, table in contracts.items():
         whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
         sides[role] = _Side(inputs.sources[role], whole, schemas[role], namings[role])
     return sides
+
+
+def _speech(sides: Mapping[str, _Side]) -> meeting.Speech:
+    """What the task calls its datums."""
+    table = next(side.table for role, side in sides.items() if role in SIDES)
+    return meeting.Speech(table.datum, *table.unit)
+
+
+def _common(sides: Mapping[str, _Side]) -> tuple[str, ...]:
+    """Ids beside those of datums by which rows of the two sides meet."""
+    found = {
+        column.name
+        for role, side in sides.items()
+        if role in SIDES
+        for column in side.table.columns
+        if column.name in side.table.either and column.kind == "id"
+    }
+    return tuple(sorted(found))
 
 
 def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,27 @@ SCORES = "score_columns"
 
 Place = tuple[str, str]
 """A role and one of its columns."""
+
+
+class Speech(NamedTuple):
+    """What a task calls its datums.
+
+    Attributes:
+        column: the column of ids.
+        one: word for one.
+        many: word for several.
+    """
+
+    column: str = "datum_id"
+    one: str = "datum"
+    many: str = "datums"
+
+    def named(self, column: str) -> str:
+        """A column as the user knows it."""
+        return self.column if column == "datum_id" else column
+
+
+PLAIN = Speech()
 
 
 def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Place]:
@@ -98,8 +119,15 @@ def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.Data
     frames[role] = frames[role].with_columns(new)
 
 
-def check_kinds(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> None:
+def check_kinds(
+    frames: Mapping[str, pl.DataFrame], names: Sequence[str], speech: Speech = PLAIN
+) -> None:
     """Refuse integers on one side and strings on another.
+
+    Args:
+        frames: side to its frame.
+        names: columns that are to meet.
+        speech: what the task calls its datums.
 
     Raises:
         InputError: saying which side holds what, with three samples of each.
@@ -112,22 +140,25 @@ def check_kinds(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> Non
     kinds = {place: dtypes.kind_of(series.dtype) for place, series in values.items()}
     if len(set(kinds.values())) > 1:
         shown = "; ".join(
-            f"{name if role == TABLE else role} {kinds[role, name]} ({_samples(series)})"
+            f"{speech.named(name) if role == TABLE else role} {kinds[role, name]}"
+            f" ({_samples(series)})"
             for (role, name), series in values.items()
         )
         lost = next(place for place, kind in kinds.items() if kind != "strings")
-        subject = lost[1] if lost[0] != TABLE else "labels"
+        own = speech.named(lost[1])
+        subject = own if lost[0] != TABLE else "labels"
         raise InputError(
             f"{subject}: {shown}: they can never be equal. Bring both to one type, e.g. cast the"
-            f" {kinds[lost]} to strings: pl.col({lost[1]!r}).cast(pl.String)."
+            f" {kinds[lost]} to strings: pl.col({own!r}).cast(pl.String)."
         )
 
 
-def check_meet(ids: Mapping[str, Known]) -> None:
+def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> None:
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
     Args:
         ids: table to its distinct datum ids.
+        speech: what the task calls its datums.
 
     Raises:
         InputError: with three samples of each side.
@@ -142,10 +173,11 @@ def check_meet(ids: Mapping[str, Known]) -> None:
     if len(ours.lacking(theirs)) == len(ours):
         hint = _transformed(ours.ordered, theirs.ordered)
         raise InputError(
-            f"predictions and ground truths have no datum_id in common: predictions hold"
-            f" {count_of(len(ours), 'datum', 'datums')} ({_samples(ours.ordered)}), ground truths"
+            f"predictions and ground truths have no {speech.column} in common: predictions hold"
+            f" {count_of(len(ours), speech.one, speech.many)} ({_samples(ours.ordered)}), ground truths"
             f" {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
-            ' dataset, and is the right column the id? columns={"mine": "datum_id"} says which.'
+            ' dataset, and is the right column the id? columns={"mine": "'
+            f'{speech.column}"}} says which.'
         )
 
 
@@ -178,8 +210,8 @@ def _samples(values: pl.Series) -> str:
     return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
 
 
-def datum_notes(ids: Mapping[str, Known]) -> list[Note]:
-    """Datums that one side lacks; they count, and are worth telling."""
+def datum_notes(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
+    """Datums that one side lacks, which is worth telling."""
     notes = []
     everything = ids.get(DATUMS)
     sides = [role for role in (PREDICTIONS, GROUND_TRUTHS, TABLE) if role in ids]
@@ -190,25 +222,28 @@ def datum_notes(ids: Mapping[str, Known]) -> list[Note]:
                 "datums_not_listed",
                 extra,
                 f"of the {side.replace('_', ' ')} not listed in the datums table",
+                speech,
             )
     if sides == [TABLE]:
         if everything is not None:
-            notes += _note("datums_without_rows", everything.lacking(ids[TABLE]), "without rows")
+            lone = everything.lacking(ids[TABLE])
+            notes += _note("datums_without_rows", lone, "without rows", speech)
         return notes
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     known = everything if everything is not None else theirs
-    notes += _note("datums_without_predictions", known.lacking(ours), "without predictions")
+    notes += _note("datums_without_predictions", known.lacking(ours), "without predictions", speech)
     known = everything if everything is not None else ours
-    notes += _note("datums_without_ground_truths", known.lacking(theirs), "without ground truths")
+    lone = known.lacking(theirs)
+    notes += _note("datums_without_ground_truths", lone, "without ground truths", speech)
     return notes
 
 
-def _note(kind: str, found: Lone, what: str) -> list[Note]:
+def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:
     n = len(found)
     if n == 0:
         return []
     some = listing(found.first(), n)
-    return [Note(kind, f"{count_of(n, 'datum', 'datums')} {what}: {some}.", n)]
+    return [Note(kind, f"{count_of(n, speech.one, speech.many)} {what}: {some}.", n)]
 
 
 def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:

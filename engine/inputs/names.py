@@ -160,9 +160,39 @@ def _none_of(find: Finder, table: Table) -> Problem:
     return Problem(
         find.side,
         table.any_of[0],
-        f"nothing was predicted: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
+        f"{table.lack}: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
         f' them is it, write columns={{"mine": "{table.any_of[0]}"}}.',
     )
+
+
+def one_way(namings: Mapping[str, Naming], contracts: Mapping[str, Table]) -> None:
+    """Leave columns unread that another one makes needless.
+
+    Of columns by which rows of both sides can meet, the first that both have is read.
+    """
+    for role, naming in namings.items():
+        for first, second in contracts[role].instead:
+            if first in naming.exprs:
+                naming.exprs.pop(second, None)
+    if not {PREDICTIONS, GROUND_TRUTHS} <= namings.keys():
+        return
+    ours, theirs = namings[PREDICTIONS], namings[GROUND_TRUTHS]
+    ways = contracts[PREDICTIONS].either
+    both = [name for name in ways if name in ours.exprs and name in theirs.exprs]
+    for naming in (ours, theirs):
+        for name in ways:
+            if both and name != both[0]:
+                naming.exprs.pop(name, None)
+    mine, other = ([name for name in ways if name in side.exprs] for side in (ours, theirs))
+    if mine and other and not both:
+        ours.problems.append(
+            Problem(
+                PREDICTIONS,
+                mine[0],
+                f"the predictions have {mine[0]!r}, the ground truths {other[0]!r}: nothing to meet"
+                f" by. Give both sides {' or both sides '.join(map(repr, ways))}.",
+            )
+        )
 
 
 def point_out_swap(

@@ -98,7 +98,7 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
         Finder(schema, role, {mine: to for mine, to in said.items() if mine in schema})
         for schema, role in zip(schemas, (PREDICTIONS, GROUND_TRUTHS), strict=True)
     ]
-    if any(find.find(DATUM_ID) for find in finders):
+    if any(_has(find, column) for find in finders for column in _datum_columns()):
         return None
     for task in task_names():
         table = contracts(task).get(TABLE)
@@ -112,6 +112,17 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
         ):
             return _paired(sources, sides, schemas)
     return None
+
+
+def _datum_columns() -> set[Column]:
+    """The columns that name datums: the common one, and those that a task calls otherwise."""
+    tables = [table for task in task_names() for table in contracts(task).values()]
+    return {DATUM_ID} | {
+        column
+        for table in tables
+        for column in table.columns
+        if column.name == table.datum != DATUM_ID.name
+    }
 
 
 def _has(find: Finder, column: Column) -> bool:

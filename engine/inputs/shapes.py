@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, pairs
+from . import box_checks, pairs, ranked
 from .boxes import BOX_NAMES, LENGTH, Boxes, find_boxes, has_boxes
 from .finding import Finder
 
@@ -61,5 +61,7 @@ SHAPES: dict[str, Shape] = {
         low_hint=" (are the boxes corners rather than extents?)",
     ),
     "pair": Shape(screen=pairs.screen, first=pairs.check_lists),
+    "ranked": Shape(first=ranked.check_order),
+    "lists": Shape(first=ranked.check_items),
 }
 """Shape by the name a contract gives it."""

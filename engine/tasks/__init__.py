@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
 
-NAMES = ("classification", "detection")
+NAMES = ("classification", "detection", "retrieval")
 
 
 def get(name: str) -> ModuleType:

@@ -10,6 +10,7 @@ import polars as pl
 
 from ..inputs.codes import encode
 from ..inputs.frames import Frames
+from ..inputs.slices import slice_text
 from ..schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..tally.datums import Datums, Labels
 
@@ -185,3 +186,44 @@ def dataset_of(frames: Frames) -> pl.DataFrame | None:
     return pl.concat(told, how="vertical_relaxed").unique(
         "datum_id", keep="first", maintain_order=True
     )
+
+
+def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
+    """Datums of the one table: its ids, or its rows where it has none.
+
+    Args:
+        frames: the tables, for slices and datasets.
+        table: the one table; its ids are taken out.
+        height: its rows.
+
+    Returns:
+        the datums; int32 code of each row, or None where row i is datum i.
+    """
+    if frames.by_row and frames.slices is not None:
+        frames.slices = _as_text(frames.slices)
+    if "datum_id" in table.columns:
+        if frames.by_row and frames.slices is not None:
+            frames.slices = frames.slices.with_columns(table["datum_id"])
+        dataset = dataset_of(frames)
+        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
+        identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
+        return datums, None if identity else datum
+    slices = pl.DataFrame() if frames.slices is None else frames.slices
+    named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
+    return Datums(None, slices, named, height), None
+
+
+def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
+    """Slice columns as their values are shown, each distinct value written once."""
+    columns = []
+    for column in slices:
+        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
+            columns.append(column)
+            continue
+        distinct = column.unique()
+        texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
+        rows = column.to_frame().join(
+            texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
+        )
+        columns.append(rows["__text"].alias(column.name))
+    return pl.DataFrame(columns)

@@ -11,12 +11,18 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
-from ...inputs.slices import slice_text
 from ...schemas.errors import InputError
 from ...schemas.tables import DEFAULT_LABEL_KEY
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined
-from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels, taken
+from ..encoding import (
+    dataset_of,
+    declared_labels,
+    encode_datums,
+    encode_labels,
+    table_datums,
+    taken,
+)
 from .binary import both_classes, find_label, positive_code
 
 Array = np.ndarray[Any, Any]
@@ -305,7 +311,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         find_label(labels.frame["label_value"], positive_label)  # refused where it is not there
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
-    datums, datum = _table_datums(frames, table, height)
+    datums, datum = table_datums(frames, table, height)
     n = truth.size
     unit_key = labels.key[truth] if len(labels.key_names) > 1 else None
     if lengths is not None:
@@ -369,38 +375,6 @@ def _stretched(values: pl.Series | None, lengths: Array | None) -> pl.Series | N
     if values is None or lengths is None:
         return values
     return values.gather(np.repeat(np.arange(lengths.size), lengths))
-
-
-def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
-    """Datums of the one table: its ids, or its rows where it has none."""
-    if frames.by_row and frames.slices is not None:
-        frames.slices = _as_text(frames.slices)
-    if "datum_id" in table.columns:
-        if frames.by_row and frames.slices is not None:
-            frames.slices = frames.slices.with_columns(table["datum_id"])
-        dataset = dataset_of(frames)
-        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
-        identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
-        return datums, None if identity else datum
-    slices = pl.DataFrame() if frames.slices is None else frames.slices
-    named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
-    return Datums(None, slices, named, height), None
-
-
-def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
-    """Slice columns as their values are shown, each distinct value written once."""
-    columns = []
-    for column in slices:
-        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
-            columns.append(column)
-            continue
-        distinct = column.unique()
-        texts = distinct.to_frame().with_columns(slice_text(distinct).alias("__text"))
-        rows = column.to_frame().join(
-            texts, on=column.name, how="left", nulls_equal=True, maintain_order="left"
-        )
-        columns.append(rows["__text"].alias(column.name))
-    return pl.DataFrame(columns)
 
 
 def _declared(frames: Frames, labels: Labels) -> Array | None:

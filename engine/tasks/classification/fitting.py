@@ -6,16 +6,18 @@ from ...inputs.frames import Frames
 from ...inputs.problems import Note, listing
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
+from .settings import Settings
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """The metrics that can be computed, and what to tell about the others.
 
     Args:
         metrics: as planned.
         frames: checked tables.
+        settings: the run's settings.
         asked_for: whether the user named them; then none is left out silently.
 
     Raises:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from ...inputs.frames import Frames
 from ...inputs.problems import Note
 from ...metrics.registry import Metric
+from .settings import Settings
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """All of them: the contract requires whatever they need."""
     return metrics, []

@@ -1,0 +1,42 @@
+"""Lists of what queries retrieved: in rows with a score or rank, or a list a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .problems import count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+LISTS = ("retrieved", "relevant")
+
+
+def check_order(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse documents without anything to order them by."""
+    columns = check.frame.columns
+    if "doc_id" in columns and "score" not in columns and "rank" not in columns:
+        check.add(
+            "score", None,
+            "neither 'score' nor 'rank' is there: documents are ranked by one of them. If a column"
+            ' is it, write columns={"mine": "score"}.',
+        )  # fmt: skip
+
+
+def check_items(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse nulls within lists; empty lists are lists."""
+    for name in LISTS:
+        values = check.frame[name]
+        if not isinstance(values.dtype, pl.List):
+            continue
+        if values.explode(empty_as_null=False, keep_nulls=False).null_count():
+            where = pl.col(name).list.eval(pl.element().is_null()).list.any()
+            n = check.count(where)
+            check.add(
+                name, n,
+                f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
+                f" {check.rows(where, [name])}. Fill or remove these.",
+            )  # fmt: skip

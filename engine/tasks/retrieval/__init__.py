@@ -1,0 +1,25 @@
+"""Retrieval: lists are encoded, matched and measured here.
+
+The names below are what the planner calls of every task.
+"""
+
+from .explaining import explain
+from .fitting import fit
+from .samples import samples
+from .settings import Settings, default_metrics, resolve
+from .tallies import Tallies, tally
+from .views import cells_per_group, own_frames, view
+
+__all__ = [
+    "Settings",
+    "Tallies",
+    "cells_per_group",
+    "default_metrics",
+    "explain",
+    "fit",
+    "own_frames",
+    "resolve",
+    "samples",
+    "tally",
+    "view",
+]

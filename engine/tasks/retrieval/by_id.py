@@ -1,0 +1,311 @@
+"""Documents met by id: where the judged ones stand in every list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs.codes import encode
+from ...inputs.problems import listing
+from ...kernels.judged_rows import beside, by_query, meet
+from ...schemas.errors import InputError
+from ..workers import Workers
+from .lists import Lists, Ties
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Side(msgspec.Struct):
+    """Rows of one side.
+
+    Attributes:
+        name: its table, for messages.
+        query: int32 [n], query of each row.
+        doc: ids of documents, row by row.
+        value: float64 [n], scores (higher first), or relevance.
+    """
+
+    name: str
+    query: Array
+    doc: pl.Series
+    value: Array
+
+
+class _Hits(msgspec.Struct):
+    """Judged rows by query, in order of descending score.
+
+    Attributes:
+        start: int64 [q + 1], offsets.
+        position: int64 [h], place among the rows laid out by query.
+        gold: int32 [h], the judgment of each.
+        greater: int32 [h], rows with a greater score.
+        equal: int32 [h], rows with its score, itself included.
+    """
+
+    start: Array
+    position: Array
+    gold: Array
+    greater: Array
+    equal: Array
+
+
+class Met(msgspec.Struct):
+    """Both sides laid out by query, and where they met.
+
+    Attributes:
+        start: int64 [q + 1], offsets of retrieved rows.
+        rows: int32 [n], row number of each.
+        scores: float64 [n].
+        gold_start: int64 [q + 1], offsets of judgments.
+        gold_rows: int32 [g], row number of each.
+        hits: judged rows.
+        run: the retrieved side.
+        judged: the judgments.
+    """
+
+    start: Array
+    rows: Array
+    scores: Array
+    gold_start: Array
+    gold_rows: Array
+    hits: _Hits
+    run: Side
+    judged: Side
+
+
+def meet_ids(
+    run: Side, judged: Side, queries: pl.Series, workers: Workers, *, repeats: bool = False
+) -> Met:
+    """Judged rows of every query.
+
+    Ids are compared by 64-bit hashes, and those that agree by the ids themselves; where hashes
+    collide the ids are coded exactly instead.
+
+    Args:
+        run: what was retrieved.
+        judged: the judgments, of the same dtype of ids.
+        queries: query ids by code, for messages.
+        workers: runs ranges of queries side by side.
+        repeats: whether a document may stand twice in a list.
+
+    Raises:
+        InputError: a document twice in one query of either side.
+    """
+    keys = [_hashed(side.doc) for side in (run, judged)]
+    met, twice = _meet(run, judged, keys, len(queries), workers, repeats=repeats)
+    if not _collides(met, twice, keys, repeats=repeats):
+        _refuse_repeats(met, twice, queries, repeats=repeats)
+        return met
+    del met
+    _, codes = encode([run.doc, judged.doc])
+    exact = [code.astype(np.uint64) * _MIXER for code in codes]
+    met, twice = _meet(run, judged, exact, len(queries), workers, repeats=repeats)
+    _refuse_repeats(met, twice, queries, repeats=repeats)
+    return met
+
+
+def _hashed(ids: pl.Series) -> Array:
+    """A key for each id, uint64 [n]: of an integer one that no other has."""
+    if ids.dtype.is_integer():
+        plain = ids.cast(pl.Int64, wrap_numerical=True).to_numpy().view(np.uint64) * _MIXER
+        plain ^= plain >> np.uint64(29)
+        return plain
+    return ids.hash(seed=0).to_numpy()
+
+
+def _meet(
+    run: Side, judged: Side, keys: list[Array], n: int, workers: Workers, *, repeats: bool
+) -> tuple[Met, Array]:
+    start, rows, laid, scores = by_query(run.query, keys[0], run.value, n)
+    gold_start, gold_rows, gold_keys, _ = by_query(judged.query, keys[1], judged.value, n)
+    lengths = np.diff(start)
+    most = lengths if repeats else np.minimum(lengths, np.diff(gold_start))
+    room = np.zeros(n + 1, np.int64)
+    np.cumsum(most, out=room[1:])
+    size = int(room[-1])
+    out = (
+        np.empty(size, np.int64),
+        np.empty(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(n, np.int64),
+        np.zeros((2, n), np.int64),
+    )
+    workers.over(
+        start,
+        lambda first, last: meet(
+            first, last, start, laid, scores, gold_start, gold_keys, room, out
+        ),
+    )
+    position, gold, greater, equal, many, twice = out
+    hit_start = np.zeros(n + 1, np.int64)
+    np.cumsum(many, out=hit_start[1:])
+    if int(hit_start[-1]) < size:
+        kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
+        position, gold, greater, equal = (a[kept] for a in (position, gold, greater, equal))
+    hits = _Hits(hit_start, position, gold, greater, equal)
+    met = Met(start, rows, scores, gold_start, gold_rows, hits, run, judged)
+    return met, twice
+
+
+def _collides(met: Met, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
+    """Whether documents with equal keys differ, among those that met or seem to be repeated."""
+    if met.run.doc.dtype.is_integer():
+        return False
+    ours = met.run.doc.gather(met.rows[met.hits.position])
+    theirs = met.judged.doc.gather(met.gold_rows[met.hits.gold])
+    if not ours.equals(theirs):
+        return True
+    sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
+    for i, (side, start, rows) in enumerate(sides):
+        for q in np.flatnonzero(twice[i]):
+            mine = rows[start[q] : start[q + 1]]
+            if np.unique(keys[i][mine]).size != side.doc.gather(mine).n_unique():
+                return True
+    return False
+
+
+def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
+    sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
+    for i, (side, start, rows) in enumerate(sides):
+        found = np.flatnonzero(twice[i])
+        if not found.size or (i == 0 and repeats):
+            continue
+        shown = []
+        for q in found[:3].tolist():
+            mine = rows[start[q] : start[q + 1]]
+            docs = side.doc.gather(mine)
+            doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
+            where = mine[(docs == doc).to_numpy()].tolist()
+            at = " and ".join(map(str, where[:3]))
+            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r} in rows {at}")
+        raise InputError(
+            f"{side.name}: a document stands more than once in {found.size:,}"
+            f" {'query' if found.size == 1 else 'queries'}, first (rows count from 0):"
+            f" {'; '.join(shown)}. Each may stand once; was a file read twice, or are these"
+            " passages of one document? Keep the best of them, e.g. by"
+            " group_by('query_id', 'doc_id').agg(pl.max('score'))."
+        )
+
+
+def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
+    """Ranked lists from rows that met.
+
+    Args:
+        met: both sides.
+        settings: order of ties.
+        ascending: among equal scores the lowest document id comes first, not the highest.
+    """
+    hits = met.hits
+    n = met.start.size - 1
+    query = np.repeat(np.arange(n), np.diff(hits.start))
+    rank = hits.greater + 1
+    ties = None
+    if bool((hits.equal > 1).any()):
+        ahead = _ahead(met, settings.ties, ascending=ascending)
+        if settings.ties == "average":
+            ties = Ties(rank.copy(), hits.equal.copy())
+        rank = rank + ahead
+    elif settings.ties == "average":
+        ties = Ties(rank.copy(), hits.equal.copy())
+    order = np.lexsort((rank, query))
+    relevance = met.judged.value[met.gold_rows]
+    gold, rank = hits.gold[order], rank[order].astype(np.int32)
+    if ties is not None:
+        ties = Ties(ties.first[order], ties.size[order])
+    found = np.zeros(relevance.size, np.int32)
+    found[gold[::-1]] = rank[::-1]
+    value = relevance[gold]
+    first = found[gold] == rank
+    gain = value if bool(first.all()) else np.where(first, value, 0.0)
+    golds = np.repeat(np.arange(n), np.diff(met.gold_start))
+    down = np.lexsort((-relevance, golds))
+    return Lists(
+        retrieved=np.diff(met.start),
+        start=hits.start,
+        rank=rank,
+        relevance=value,
+        gain=gain,
+        gold_start=met.gold_start,
+        gold=relevance[down],
+        found=found[down],
+        repeats=np.zeros(n, np.int64),
+        ties=ties,
+    )
+
+
+def judged_side(met: Met) -> Side:
+    """The retrieved rows that are judged, as if nothing else had been retrieved."""
+    rows = np.sort(met.rows[met.hits.position[met.judged.value[met.gold_rows][met.hits.gold] >= 0]])
+    run = met.run
+    return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows])
+
+
+def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
+    """Rows of equal score that come before each hit, int32 [h]."""
+    hits = met.hits
+    position, group = beside(met.start, met.scores, hits.start, hits.position, hits.equal)
+    if ties == "trec":
+        ids = met.run.doc.gather(met.rows[position])
+        order = (
+            pl.DataFrame({"group": group, "doc": ids})
+            .select(
+                pl.arg_sort_by("group", "doc", descending=[False, not ascending], maintain_order=True)
+            )
+            .to_series()
+            .to_numpy()
+        )
+    else:
+        order = np.lexsort((met.rows[position], group))
+    group, position = group[order], position[order]
+    first = np.ones(group.size, bool)
+    np.not_equal(group[1:], group[:-1], out=first[1:])
+    begin = np.maximum.accumulate(np.where(first, np.arange(group.size), 0))
+    place = np.arange(group.size) - begin
+    by_position = np.argsort(position)
+    where = np.searchsorted(position[by_position], hits.position)
+    inside = hits.equal > 1
+    ahead = np.zeros(hits.position.size, np.int32)
+    ahead[inside] = place[by_position[where[inside]]]
+    return ahead
+
+
+def check_ranks(run: Side, queries: pl.Series) -> str | None:
+    """Refuse a rank that two documents of a query share; tell of lists whose ranks have gaps.
+
+    Args:
+        run: with ranks negated as values.
+        queries: query ids by code.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    table = pl.DataFrame({"query": run.query, "rank": -run.value}).with_row_index("row")
+    shared = table.filter(pl.struct("query", "rank").is_duplicated())
+    if shared.height:
+        first = ", ".join(
+            f"row {row} (query_id={queries[query]!r}, rank={rank:g})"
+            for row, query, rank in shared.head(3).iter_rows()
+        )
+        raise InputError(
+            f"predictions: column 'rank' has ties: {shared.height:,} rows share their rank with"
+            f" another document of the query, first (rows count from 0): {first}. Give a score, or"
+            " ranks that all differ."
+        )
+    spans = table.group_by("query").agg(
+        (pl.col("rank").max() - pl.col("rank").min() + 1 != pl.len()).alias("gap")
+    )
+    gaps = spans.filter("gap")["query"].sort()
+    if not len(gaps):
+        return None
+    named = listing([queries[query] for query in gaps.head(5)], len(gaps))
+    return (
+        f"ranks of {len(gaps):,} {'query has' if len(gaps) == 1 else 'queries have'} gaps:"
+        f" {named}; documents are counted in their order, the lowest rank as the first."
+    )

@@ -1,0 +1,281 @@
+"""Encode and match: tables become ranked lists held against judgments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs import dtypes
+from ...inputs.frames import Frames
+from ...inputs.problems import Note, count_of
+from ...schemas.errors import OptionError
+from ...schemas.tables import TABLE
+from ...tally.datums import Datums
+from ..encoding import dataset_of, encode_datums, table_datums, taken
+from ..workers import Workers
+from .by_id import Met, Side, check_ranks, judged_side, lists_of, meet_ids
+from .by_text import Texts, text_lists
+from .lists import Lists
+from .settings import SENTENCES, Settings
+
+Array = np.ndarray[Any, Any]
+
+
+class Batch(msgspec.Struct):
+    """All queries of a run.
+
+    Attributes:
+        datums: the queries.
+        lists: their ranked lists.
+        others: lists made by another rule, by the need that they are for.
+        answered: bool [q], whether the query stands in the predictions.
+        judged: bool [q], whether it stands in the ground truths.
+    """
+
+    datums: Datums
+    lists: Lists
+    others: dict[str, Lists]
+    answered: Array
+    judged: Array
+
+
+def encode_batch(
+    frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
+) -> Batch:
+    """Queries coded, lists ordered, judged documents found.
+
+    Args:
+        frames: checked tables, used up here.
+        settings: the run's settings.
+        needs: what will be measured.
+        workers: runs ranges of queries side by side.
+
+    Raises:
+        InputError: a document twice in a list, or a rank.
+        OptionError: a match rule that the metrics cannot be computed by.
+    """
+    table = frames.sides.get(TABLE)
+    if table is not None:
+        return _one_table(frames, table, settings, needs, workers)
+    run, judged = frames.predictions, frames.ground_truths
+    dataset = dataset_of(frames)
+    ids = [taken(run, "datum_id"), taken(judged, "datum_id")]
+    height = run.height, judged.height
+    datums, (query, golds) = encode_datums(ids, frames, dataset)
+    del ids
+    relevance = (
+        taken(judged, "relevance").to_numpy()
+        if "relevance" in judged.columns
+        else np.ones(height[1])
+    )
+    ranked = "rank" in run.columns
+    value = _order(run, height[0])
+    answered = np.bincount(query, minlength=len(datums)) > 0
+    known = np.bincount(golds, minlength=len(datums)) > 0
+    if "doc_id" in run.columns:
+        sides = (
+            Side("predictions", query, taken(run, "doc_id"), value),
+            Side("ground truths", golds, taken(judged, "doc_id"), relevance),
+        )
+        if ranked:
+            _tell(frames, check_ranks(sides[0], datums.id))
+        lists, others = _by_id(frames, datums, *sides, settings, needs, workers)
+    else:
+        if ranked:
+            _tell(frames, check_ranks(Side("", query, ids_of(run), value), datums.id))
+        retrieved = Texts(query, taken(run, "text"), value)
+        relevant = Texts(golds, taken(judged, "text"), relevance)
+        lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
+    _tell_relevance(frames, relevance, lists, known)
+    return Batch(datums, lists, others, answered, known)
+
+
+def ids_of(run: pl.DataFrame) -> pl.Series:
+    """What stands for documents that are texts, where only their ranks are looked at."""
+    return run["text"]
+
+
+def _order(run: pl.DataFrame, height: int) -> Array:
+    """A score for every row: its own, its rank negated, or its place."""
+    if "score" in run.columns:
+        return taken(run, "score").to_numpy()
+    if "rank" in run.columns:
+        return -taken(run, "rank").to_numpy()
+    return -np.arange(height, dtype=np.float64)
+
+
+def _by_id(
+    frames: Frames,
+    datums: Datums,
+    run: Side,
+    judged: Side,
+    settings: Settings,
+    needs: frozenset[str],
+    workers: Workers,
+) -> tuple[Lists, dict[str, Lists]]:
+    if settings.match is not None:
+        _tell(frames, f"match={settings.match!r} is not read: documents meet by their ids.")
+    if settings.ignore_identical_ids:
+        run = _without_own(frames, run, datums)
+    repeats = settings.rules.repeats_allowed
+    met: Met = meet_ids(run, judged, datums.id, workers, repeats=repeats)
+    if settings.judged_only:
+        met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
+    lists = lists_of(met, settings)
+    turned = needs & set(settings.rules.ascending_ties)
+    if not turned or settings.ties != "trec":
+        return lists, {}
+    return lists, dict.fromkeys(turned, lists_of(met, settings, ascending=True))
+
+
+def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
+    """The run without documents that bear their query's own id."""
+    own = datums.id.gather(run.query).cast(pl.String) == run.doc.cast(pl.String)
+    n = int(own.sum())
+    if n:
+        _tell(frames, f"{count_of(n, 'row')} whose document is the query itself left out.")
+    kept = np.flatnonzero(~own.to_numpy())
+    return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept])
+
+
+def _by_text(
+    n: int,
+    retrieved: Texts,
+    relevant: Texts,
+    settings: Settings,
+    needs: frozenset[str],
+    workers: Workers,
+) -> tuple[Lists, dict[str, Lists]]:
+    rule = settings.match or settings.default_match
+    refuse_for_texts(settings, rule, needs)
+    lists = text_lists(n, retrieved, relevant, rule, settings, workers)
+    others = {}
+    if settings.rules.exact_recall and "retrieval_recall" in needs:
+        others["retrieval_recall"] = text_lists(
+            n, retrieved, relevant, "exact_chunk", settings, workers
+        )
+    return lists, others
+
+
+def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> None:
+    """Refuse options without meaning for texts.
+
+    Raises:
+        OptionError: naming them.
+    """
+    if settings.judged_only:
+        raise OptionError(
+            "judged_only: of texts nothing is judged but what matches; leave it out."
+        )
+    if settings.ties == "average":
+        raise OptionError("ties='average': texts that match by a rule have no tied scores to"
+                          " average over; leave it out.")  # fmt: skip
+    ranked = sorted(needs - {"precision_recall_f1", "token_count"})
+    if rule in SENTENCES and ranked:
+        raise OptionError(
+            f"match={rule!r} compares sentences, which have no rank of their own: only"
+            " PrecisionRecallF1 can be computed by it. Ask for that, or match chunks by"
+            f" {rule.replace('sentence', 'chunk')!r}."
+        )
+
+
+def _one_table(
+    frames: Frames,
+    table: pl.DataFrame,
+    settings: Settings,
+    needs: frozenset[str],
+    workers: Workers,
+) -> Batch:
+    """One row a query, both sides in lists."""
+    height = table.height
+    texts, said = holds_texts(frames, settings)
+    _tell(frames, said)
+    datums, codes = table_datums(frames, table, height)
+    row = np.arange(height, dtype=np.int32) if codes is None else codes
+    sides = []
+    for name in ("retrieved", "relevant"):
+        lists = taken(table, name)
+        query = np.repeat(row, lists.list.len().to_numpy())
+        sides.append((query, lists.explode(empty_as_null=False, keep_nulls=False)))
+    (query, ours), (golds, theirs) = sides
+    value, relevance = -np.arange(query.size, dtype=np.float64), np.ones(golds.size)
+    if texts:
+        retrieved = Texts(query, ours.cast(pl.String), value)
+        relevant = Texts(golds, theirs.cast(pl.String), relevance)
+        lists, others = _by_text(height, retrieved, relevant, settings, needs, workers)
+    else:
+        run = Side("retrieved", query, ours, value)
+        judged = Side("relevant", golds, theirs, relevance)
+        lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
+    everyone = np.ones(height, bool)
+    _tell_relevance(frames, relevance, lists, everyone)
+    return Batch(datums, lists, others, everyone, everyone)
+
+
+def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
+    """Whether the tables hold texts, which match by a rule, or ids, which are equal or not.
+
+    Of two tables the columns say so. Of lists a rule that was named or a dialect of texts does, or
+    column names with ``_id``, ``context``, ``chunk`` or ``text`` in them; otherwise strings with
+    white space are texts.
+
+    Returns:
+        the answer; what the user should know about it.
+    """
+    table = frames.sides.get(TABLE)
+    if table is None:
+        return "doc_id" not in frames.predictions.columns, None
+    if settings.rules.texts_only:
+        return True, None
+    sides = [table["retrieved"], table["relevant"]]
+    if all(dtypes.kind_of(side.dtype) == "integers" for side in sides):
+        return False, None
+    if settings.match is not None:
+        return True, None
+    names = " ".join(frames.recognised.get(TABLE, {})).lower()
+    if "_id" in names:
+        return False, None
+    if any(word in names for word in ("context", "chunk", "text")):
+        return True, None
+    spaced = any(_spaced(side) for side in sides)
+    if spaced:
+        return True, (
+            "'retrieved' and 'relevant' hold white space and are read as texts, matched by"
+            f" {settings.default_match!r}; match= names another rule."
+        )
+    return False, (
+        "'retrieved' and 'relevant' hold no white space and are read as ids, which are equal or"
+        " not; match= names a rule for texts."
+    )
+
+
+def _spaced(lists: pl.Series) -> bool:
+    items = lists.explode(empty_as_null=False, keep_nulls=False)
+    return items.dtype == pl.String and bool(items.str.contains(r"\s").any())
+
+
+def _tell(frames: Frames, said: str | None) -> None:
+    if said:
+        frames.notes.append(Note("retrieval", said))
+
+
+def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array) -> None:
+    """Judged queries without a relevant document, and judgments below 0."""
+    unjudged = int((relevance < 0).sum())
+    if unjudged:
+        _tell(
+            frames,
+            f"{count_of(unjudged, 'judgment')} with a relevance below 0: taken as not judged.",
+        )
+    positive = np.concatenate([[0], np.cumsum(lists.gold > 0)])
+    relevant = np.diff(positive[lists.gold_start])
+    empty = int(((relevant == 0) & known).sum())
+    if empty:
+        _tell(
+            frames,
+            f"{count_of(empty, 'query', 'queries')} without any relevant document: they count as 0"
+            " in means.",
+        )

@@ -1,0 +1,112 @@
+"""Tally: every measure that is needed, one row a query."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs.frames import Frames
+from ...schemas.errors import OptionError
+from ...tally.datums import Datums, Labels
+from ...tally.stats import Column, Stats
+from ..workers import Workers
+from .encode import Batch, encode_batch
+from .measures import all_measures, averageable
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
+"""Standing of a query; the first two enter means, the third where all judged queries count."""
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a retrieval run leaves behind.
+
+    Attributes:
+        datums: the queries.
+        labels: none.
+        stats: one row a query.
+        seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics.
+        weighted: whether counts are sums of weights; never.
+    """
+
+    datums: Datums
+    labels: Labels
+    stats: Stats
+    seconds: dict[str, float]
+    beside: tuple[str, ...] = ("per_datum",)
+    weighted: bool = False
+
+
+def no_labels() -> Labels:
+    """The labels of a task that has none."""
+    schema = {"label_key": pl.String, "label_value": pl.String, "label_name": pl.String}
+    return Labels.of(pl.DataFrame(schema=schema))
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: checked tables, used up here.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: runs ranges of queries side by side.
+
+    Raises:
+        InputError: a document or rank twice in a list.
+        OptionError: a measure that the options leave undefined.
+    """
+    begun = time.perf_counter()
+    if settings.ties == "average":
+        refuse_unaveraged(needs)
+    batch = encode_batch(frames, settings, needs, workers)
+    matched = time.perf_counter()
+    stats = stats_of(batch, settings, needs, workers)
+    seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
+    return Tallies(batch.datums, no_labels(), stats, seconds)
+
+
+def refuse_unaveraged(needs: frozenset[str]) -> None:
+    """Refuse measures that have no mean over the orders of equal scores.
+
+    Raises:
+        OptionError: naming them.
+    """
+    without = sorted(need for need in needs if not averageable(need))
+    if without:
+        raise OptionError(
+            f"ties='average': no formula for the mean over all orders of equal scores for"
+            f" {', '.join(without)}; leave these metrics out, or write ties='trec' or 'input'."
+        )
+
+
+def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Stats:
+    """The columns of all measures, undefined for queries that nobody judged."""
+    measures = all_measures()
+    columns = {}
+    for need in sorted(needs):
+        lists = batch.others.get(need, batch.lists)
+        made = measures[need](lists, settings, workers)
+        columns[need] = tuple(_where_judged(column, batch.judged) for column in made)
+    counted = batch.judged if settings.complete else batch.judged & batch.answered
+    relevant = np.concatenate([[0], np.cumsum(batch.lists.gold > 0)])
+    none = np.diff(relevant[batch.lists.gold_start]) == 0
+    status = np.where(none, 1, 0)
+    status[~batch.answered] = 2
+    status[~batch.judged] = 3
+    return Stats(counted, columns, (STATUS, status.astype(np.int8)))
+
+
+def _where_judged(column: Column, judged: Array) -> Column:
+    if bool(judged.all()):
+        return column
+    values = column.values.copy()
+    values[~judged] = np.nan
+    return msgspec.structs.replace(column, values=values)
