@@ -129,7 +129,14 @@ def log_discounts(longest: int, shift: int) -> Array:
 
 @kernel
 def _found(
-    start: Array, gold: Array, found: Array, level: float, cuts: Array, begin: int, end: int, out: Array
+    start: Array,
+    gold: Array,
+    found: Array,
+    level: float,
+    cuts: Array,
+    begin: int,
+    end: int,
+    out: Array,
 ) -> None:
     n_cuts = cuts.size
     for q in range(begin, end):

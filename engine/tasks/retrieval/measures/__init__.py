@@ -14,8 +14,8 @@ Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 """From lists to columns of float64 [n_queries, n_parameters, n_k]."""
 
 _MODULES: tuple[str, ...] = ("counts", "precision", "gains")
-"""Modules of this package that hold ``MEASURES``: need -> measure; and, where some of them depend on
-the order of equal scores in no closed form, ``UNAVERAGED``: their needs."""
+"""Modules of this package that hold ``MEASURES``: need -> measure; and ``UNAVERAGED``, the needs
+whose mean over all orders of equal scores has no closed form, where there are any."""
 
 
 def all_measures() -> dict[str, Measure]:

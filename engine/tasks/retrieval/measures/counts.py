@@ -46,9 +46,7 @@ def golds_within(lists: Lists, level: float, cuts: Array, workers: Workers) -> A
     out = np.empty((len(lists), cuts.size))
 
     def run(begin: int, end: int) -> None:
-        found_within(
-            lists.gold_start, lists.gold, lists.found, level, cuts, begin, end, out
-        )
+        found_within(lists.gold_start, lists.gold, lists.found, level, cuts, begin, end, out)
 
     workers.over(lists.gold_start, run)
     return out
@@ -184,9 +182,7 @@ def _unjudged(lists: Lists, settings: Settings, workers: Workers) -> tuple[Colum
     return (Column(metric="Unjudged", k=ks, values=ratio(there - known, wanted)[:, None]),)
 
 
-def _precision_recall_f1(
-    lists: Lists, settings: Settings, workers: Workers
-) -> tuple[Column, ...]:
+def _precision_recall_f1(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Three metrics of whole sets; relevant is whatever is above 0."""
     hits = count(lists.start, lists.relevance > 0)
     found = count(lists.gold_start, (lists.gold > 0) & (lists.found > 0))
@@ -203,9 +199,7 @@ MEASURES = {
     "precision": partial(_at_cuts, "P", formula=_precision),
     "recall": partial(_at_cuts, "Recall", formula=_recall),
     "f1": partial(_at_cuts, "F1", formula=_f1),
-    "relative_precision": partial(
-        _at_cuts, "RelativePrecision", formula=_relative_precision
-    ),
+    "relative_precision": partial(_at_cuts, "RelativePrecision", formula=_relative_precision),
     "r_precision": _r_precision,
     "r_precision_multiples": _r_multiples,
     "num_nonrelevant_judged_retrieved": _nonrelevant_judged,

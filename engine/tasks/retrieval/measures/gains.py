@@ -1,4 +1,4 @@
-"""Measures of graded relevance: nDCG and its kin, rank-biased precision, expected reciprocal rank."""
+"""Measures of graded relevance: nDCG and its kin, rank-biased precision, ERR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from .common import (
     log_weights,
     persistent_weights,
     places_of,
-    plain,
     ratio,
     sums,
     variants,
@@ -229,9 +228,7 @@ def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Co
     return (Column(metric="RBP", parameters=variants(settings), k=ks, values=values),)
 
 
-def _rank_biased_residual(
-    lists: Lists, settings: Settings, workers: Workers
-) -> tuple[Column, ...]:
+def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """What unjudged documents, and those behind the list, could add to RBP at most."""
     _, cuts = cuts_of(settings)
     places = places_of(lists)

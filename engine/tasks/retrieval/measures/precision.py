@@ -63,9 +63,7 @@ def _average_precision(lists: Lists, settings: Settings, workers: Workers) -> tu
     return (Column(metric="MAP", parameters=variants(settings), k=ks, values=values),)
 
 
-def _first(
-    lists: Lists, settings: Settings, cuts: Array, workers: Workers
-) -> tuple[Array, Array]:
+def _first(lists: Lists, settings: Settings, cuts: Array, workers: Workers) -> tuple[Array, Array]:
     """Reciprocal ranks and successes, float64 [q, level, k] each."""
     places = places_of(lists)
 
@@ -98,9 +96,7 @@ def _reciprocal_rank(lists: Lists, settings: Settings, workers: Workers) -> tupl
     return (Column(metric="MRR", parameters=variants(settings), values=values),)
 
 
-def _reciprocal_rank_cut(
-    lists: Lists, settings: Settings, workers: Workers
-) -> tuple[Column, ...]:
+def _reciprocal_rank_cut(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     values, _ = _first(lists, settings, cuts[:-1], workers)
     return (Column(metric="MRR", parameters=variants(settings), k=ks[:-1], values=values),)
@@ -152,9 +148,7 @@ def _at_recalls(lists: Lists, settings: Settings, workers: Workers) -> Array:
         out = np.empty(needed.shape)
 
         def run(begin: int, end: int) -> None:
-            interpolated_precision(
-                lists.start, lists.rank, relevant, needed, begin, end, out
-            )
+            interpolated_precision(lists.start, lists.rank, relevant, needed, begin, end, out)
 
         workers.over(lists.start, run)
         return out
