@@ -91,9 +91,8 @@ def make_plan(options: Options, task: str) -> Plan:
     chosen = tuple({metric.name: metric for metric, _ in asked}.values())
     cuts = _cuts(asked, settings, given=options.k is not None)
     every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
-    if every:
-        if every != settings.k:
-            settings = module.resolve(msgspec.structs.replace(plain, k=every), dialect)
+    if every and every != settings.k:
+        settings = module.resolve(msgspec.structs.replace(plain, k=every), dialect)
     needs = _needs(chosen, dialect)
     plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))

@@ -9,7 +9,11 @@ import msgspec
 
 from ..schemas.errors import OptionError, unknown
 
-_MODULES = {"classification": "classification", "detection": "detection"}
+_MODULES = {
+    "classification": "classification",
+    "detection": "detection",
+    "retrieval": "retrieval",
+}
 """Task name -> module of this package that holds its ``DIALECTS``."""
 
 

@@ -26,7 +26,8 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
         reference_rouge: ROUGE-L and its tokens are those of the package rouge 1.0.1.
         reference_chunks: the chunk rule keeps the reference's defects: text after a second ": " is
             lost, and an empty chunk matches everything.
-        graded_persistence: RBP sums gains scaled to [0, 1] instead of relevant documents.
+        graded_persistence: RBP sums relevance scaled to [0, 1] instead of relevant documents, and
+            has no residual where all that was retrieved is judged.
         decimals: digits that pooled values are rounded to, or None.
     """
 
@@ -82,38 +83,39 @@ _ALL = RetrievalDefaults(metrics=_RANKED, text_metrics=("PrecisionRecallF1", *_R
 
 DIALECTS: dict[str, Dialect] = {
     "standard": Dialect(
-        "standard",
-        "retrieval",
-        "trec_eval's formulas; ties by descending document id; the documents' rules for texts",
-        RetrievalRules(),
-        _ALL,
-        0.0,
-        "trec",
+        name="standard",
+        task="retrieval",
+        about="trec_eval's formulas; ties by descending document id; the documents' rules for"
+        " texts",
+        rules=RetrievalRules(),
+        defaults=_ALL,
+        undefined=0.0,
+        export="trec",
     ),
     "trec_eval": Dialect(
-        "trec_eval",
-        "retrieval",
-        "trec_eval 10: its official measures and cut-offs",
-        RetrievalRules(graded_persistence=True),
-        RetrievalDefaults(metrics=_OFFICIAL, text_metrics=_OFFICIAL, k=_TREC_CUTS),
-        0.0,
-        "trec",
+        name="trec_eval",
+        task="retrieval",
+        about="trec_eval 10: its official measures and cut-offs",
+        rules=RetrievalRules(graded_persistence=True),
+        defaults=RetrievalDefaults(metrics=_OFFICIAL, text_metrics=_OFFICIAL, k=_TREC_CUTS),
+        undefined=0.0,
+        export="trec",
     ),
     "ir-measures": Dialect(
-        "ir-measures",
-        "retrieval",
-        "ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties the"
-        " other way",
-        RetrievalRules(missing_counts=True, ascending_ties=("reciprocal_rank_cut", "judged")),
-        RetrievalDefaults(metrics=_RANKED, text_metrics=_RANKED, persistence=0.8),
-        0.0,
-        "trec",
+        name="ir-measures",
+        task="retrieval",
+        about="ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties"
+        " the other way",
+        rules=RetrievalRules(missing_counts=True, ascending_ties=("reciprocal_rank_cut", "judged")),
+        defaults=RetrievalDefaults(metrics=_RANKED, text_metrics=_RANKED, persistence=0.8),
+        undefined=0.0,
+        export="trec",
     ),
     "continuous-eval": Dialect(
-        "continuous-eval",
-        "retrieval",
-        "continuous-eval 0.3.14: ROUGE of the package rouge, reached thresholds match",
-        RetrievalRules(
+        name="continuous-eval",
+        task="retrieval",
+        about="continuous-eval 0.3.14: ROUGE of the package rouge, reached thresholds match",
+        rules=RetrievalRules(
             missing_counts=True,
             texts_only=True,
             repeats_allowed=True,
@@ -122,19 +124,19 @@ DIALECTS: dict[str, Dialect] = {
             match_at_threshold=True,
             reference_rouge=True,
         ),
-        RetrievalDefaults(
+        defaults=RetrievalDefaults(
             metrics=("PrecisionRecallF1",),
             text_metrics=("PrecisionRecallF1",),
             match="rouge_chunk",
         ),
-        0.0,
-        "continuous_eval",
+        undefined=0.0,
+        export="continuous_eval",
     ),
     "remem": Dialect(
-        "remem",
-        "retrieval",
-        "REMem's code: exact recall, its chunk rule, pooled values to 4 digits",
-        RetrievalRules(
+        name="remem",
+        task="retrieval",
+        about="REMem's code: exact recall, its chunk rule, pooled values to 4 digits",
+        rules=RetrievalRules(
             missing_counts=True,
             texts_only=True,
             repeats_allowed=True,
@@ -143,9 +145,9 @@ DIALECTS: dict[str, Dialect] = {
             reference_chunks=True,
             decimals=4,
         ),
-        RetrievalDefaults(metrics=_REMEM, text_metrics=_REMEM),
-        0.0,
-        "remem",
+        defaults=RetrievalDefaults(metrics=_REMEM, text_metrics=_REMEM),
+        undefined=0.0,
+        export="remem",
     ),
 }
 """The dialects of retrieval."""

@@ -13,8 +13,9 @@ from ..settings import Settings
 Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 """From lists to columns of float64 [n_queries, n_parameters, n_k]."""
 
-_MODULES: tuple[str, ...] = ()
-"""Modules of this package that hold ``MEASURES``: need -> measure."""
+_MODULES: tuple[str, ...] = ("counts", "precision", "gains")
+"""Modules of this package that hold ``MEASURES``: need -> measure; and ``UNAVERAGED``, the needs
+whose mean over all orders of equal scores has no closed form, where there are any."""
 
 
 def all_measures() -> dict[str, Measure]:
@@ -23,3 +24,13 @@ def all_measures() -> dict[str, Measure]:
     for name in _MODULES:
         found.update(import_module(f".{name}", __name__).MEASURES)
     return found
+
+
+def averageable(need: str) -> bool:
+    """Whether a measure has a closed form for its mean over all orders of equal scores.
+
+    Args:
+        need: what the measure answers.
+    """
+    modules = [import_module(f".{name}", __name__) for name in _MODULES]
+    return all(need not in getattr(module, "UNAVERAGED", ()) for module in modules)

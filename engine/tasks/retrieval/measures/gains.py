@@ -1,0 +1,276 @@
+"""Measures of graded relevance: nDCG and its kin, rank-biased precision, ERR."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....kernels.rank_cascade import cascade
+from ....kernels.rank_first import all_relevant
+from ....kernels.rank_gains import gain_costs, ndcg_means
+from ....kernels.rank_sums import rank_sums
+from ....tally.cells import parameters
+from ....tally.stats import Column
+from ...workers import Workers
+from ..lists import Lists
+from ..settings import Settings
+from .common import (
+    Weights,
+    by_level,
+    count,
+    cuts_of,
+    log_weights,
+    persistent_weights,
+    places_of,
+    ratio,
+    sums,
+    variants,
+)
+from .counts import golds_within
+
+Array = np.ndarray[Any, Any]
+
+
+def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
+    """The gain of each relevance, float64; 0.0 where it is negative, which is unjudged.
+
+    Args:
+        relevance: float64 [n].
+        gains: ``linear`` (the relevance itself), ``exponential`` (2^relevance - 1), or a mapping;
+            a relevance that is missing in it keeps its value, as in trec_eval.
+    """
+    judged = np.maximum(relevance, 0.0)
+    if gains == "linear":
+        return judged
+    if gains == "exponential":
+        return np.exp2(judged) - 1.0
+    assert not isinstance(gains, str)
+    out = judged.copy()
+    for level, gain in gains.items():
+        out[relevance == level] = gain
+    out[relevance < 0] = 0.0
+    return out
+
+
+def _descending(start: Array, gain: Array) -> Array:
+    """Gains of each query from the highest down."""
+    query = np.repeat(np.arange(start.size - 1), np.diff(start))
+    order: Array = gain[np.lexsort((-gain, query))]
+    return order
+
+
+def ideal_of(lists: Lists, settings: Settings) -> tuple[Array, Array]:
+    """The gains of the ideal order.
+
+    Returns:
+        int64 [q + 1], CSR offsets; float64 [g], descending within a query.
+    """
+    if settings.ideal == "retrieved":
+        return lists.start, _descending(lists.start, gains_of(lists.gain, settings.gains))
+    start, gold = lists.gold_start, lists.gold
+    repeated = settings.rules.ideal_repeats and bool(lists.repeats.any())
+    if repeated:  # a gold that stands twice is relevant once more
+        more = np.r_[0, np.cumsum(lists.repeats)]
+        every = np.ones(gold.size + int(more[-1]))
+        every[np.arange(gold.size) + np.repeat(more[:-1], np.diff(start))] = gold
+        start, gold = start + more, every
+    gain = gains_of(gold, settings.gains)
+    if repeated or not isinstance(settings.gains, str):
+        gain = _descending(start, gain)
+    return start, gain
+
+
+def _longest(lists: Lists, start: Array) -> int:
+    """The highest rank in the lists or in the ideal order."""
+    return max(places_of(lists).longest, int(np.diff(start).max(initial=0)), 1)
+
+
+def _ideal_sums(
+    start: Array, ideal: Array, weights: Weights, cuts: Array, workers: Workers
+) -> Array:
+    """Discounted gain of the ideal order up to each cut-off, float64 [q, k]."""
+    n_queries = start.size - 1
+    first = np.arange(1, ideal.size + 1) - np.repeat(start[:-1], np.diff(start))
+    size = np.ones(ideal.size, np.int32)
+    positive = np.maximum(ideal, 0.0)
+    out = np.empty((n_queries, cuts.size))
+
+    def run(begin: int, end: int) -> None:
+        rank_sums(
+            start,
+            first,
+            size,
+            positive,
+            weights.weight,
+            weights.upto,
+            cuts[None],
+            begin,
+            end,
+            out,
+            divides=weights.divides,
+        )
+
+    workers.over(start, run)
+    return out
+
+
+def _ndcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    ks, cuts = cuts_of(settings)
+    start, ideal = ideal_of(lists, settings)
+    weights = log_weights(_longest(lists, start), settings.discount)
+    gain = gains_of(lists.gain, settings.gains)
+    dcg = sums(lists, places_of(lists), gain, weights, cuts, workers)
+    best = _ideal_sums(start, ideal, weights, cuts, workers)
+    return (Column(metric="nDCG", k=ks, values=ratio(dcg, best)[:, None]),)
+
+
+def _ndcg_any(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    ks, cuts = cuts_of(settings)
+    places = places_of(lists)
+    weights = log_weights(_longest(lists, lists.start), "log2(rank)")
+    relevant = lists.relevance > 0
+    dcg = sums(lists, places, relevant, weights, cuts, workers)
+    many = count(lists.start, relevant)
+    best = weights.upto[np.minimum(many[:, None], cuts)]
+    golds = count(lists.gold_start, lists.gold > 0)[:, None]
+    values = np.where(golds > 0, ratio(dcg, best), 0.0)
+    return (Column(metric="RetrievalNDCGAny", k=ks, values=values[:, None]),)
+
+
+def _recall(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    ks, cuts = cuts_of(settings)
+    found = golds_within(lists, np.nextafter(0.0, 1.0), cuts, workers)
+    values = ratio(found, count(lists.gold_start, lists.gold > 0)[:, None])
+    return (Column(metric="RetrievalRecall", k=ks, values=values[:, None]),)
+
+
+def _recall_all(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    ks, cuts = cuts_of(settings)
+    golds = count(lists.gold_start, lists.gold > 0)
+    if lists.ties is None:
+        found = golds_within(lists, np.nextafter(0.0, 1.0), cuts, workers)
+        values = ((found == golds[:, None]) & (golds > 0)[:, None]).astype(np.float64)
+    else:
+        places = places_of(lists)
+        relevant = lists.gain > 0
+        values = np.empty((len(lists), cuts.size))
+
+        def run(begin: int, end: int) -> None:
+            all_relevant(
+                lists.start, places.first, places.size, relevant, golds, cuts, begin, end, values
+            )
+
+        workers.over(lists.start, run)
+    if settings.rules.repeats_missed:
+        values[lists.repeats > 0] = 0.0
+    return (Column(metric="RetrievalRecallAll", k=ks, values=values[:, None]),)
+
+
+def _gain_costs(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    start, ideal = ideal_of(lists, settings)
+    gain = gains_of(lists.gain, settings.gains)
+    out = np.empty(len(lists))
+
+    def run(begin: int, end: int) -> None:
+        gain_costs(lists.start, lists.rank, gain, start, ideal, begin, end, out)
+
+    workers.over(lists.start, run)
+    return (Column(metric="G", values=out[:, None, None]),)
+
+
+def _ndcg_means(
+    name: str, which: int, lists: Lists, settings: Settings, workers: Workers
+) -> tuple[Column, ...]:
+    start, ideal = ideal_of(lists, settings)
+    gain = gains_of(lists.gain, settings.gains)
+    discount = log_weights(_longest(lists, start), settings.discount).weight
+    out = np.empty((2, len(lists)))
+
+    def run(begin: int, end: int) -> None:
+        ndcg_means(
+            lists.start,
+            lists.rank,
+            gain,
+            lists.retrieved,
+            start,
+            ideal,
+            discount,
+            begin,
+            end,
+            out[0],
+            out[1],
+        )
+
+    workers.over(lists.start, run)
+    return (Column(metric=name, values=out[which][:, None, None]),)
+
+
+def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    ks, cuts = cuts_of(settings)
+    places = places_of(lists)
+    p = settings.persistence
+    weights = persistent_weights(places.longest, p)
+    if settings.rules.graded_persistence:
+        highest = np.ones(len(lists))  # relevance is scaled only where it exceeds 1
+        some = np.flatnonzero(np.diff(lists.gold_start))
+        highest[some] = np.maximum(lists.gold[lists.gold_start[some]], 1.0)
+        value = np.maximum(lists.relevance, 0.0) / np.repeat(highest, np.diff(lists.start))
+        values = (1.0 - p) * sums(lists, places, value, weights, cuts, workers)
+        return (Column(metric="RBP", k=ks, values=values[:, None]),)
+    values = by_level(
+        settings,
+        lambda level: (
+            (1.0 - p) * sums(lists, places, lists.relevance >= level, weights, cuts, workers)
+        ),
+    )
+    return (Column(metric="RBP", parameters=variants(settings), k=ks, values=values),)
+
+
+def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """What unjudged documents, and those behind the list, could add to RBP at most."""
+    _, cuts = cuts_of(settings)
+    places = places_of(lists)
+    p = settings.persistence
+    weights = persistent_weights(places.longest, p)
+    judged = lists.relevance >= 0
+    known = sums(lists, places, judged, weights, cuts[-1:], workers)[:, 0]
+    values = 1.0 - (1.0 - p) * known
+    if settings.rules.graded_persistence:  # m_rbp_resid.c leaves lists without a gap at 0
+        values[count(lists.start, judged) == lists.retrieved] = 0.0
+    return (Column(metric="RBPResidual", values=values[:, None, None]),)
+
+
+def _expected_reciprocal_rank(
+    lists: Lists, settings: Settings, workers: Workers
+) -> tuple[Column, ...]:
+    ks, cuts = cuts_of(settings)
+    highest = float(lists.gold.max(initial=0.0))
+    satisfies = (np.exp2(np.maximum(lists.relevance, 0.0)) - 1.0) / 2.0**highest
+    out = np.empty((len(lists), cuts.size))
+
+    def run(begin: int, end: int) -> None:
+        cascade(lists.start, lists.rank, satisfies, cuts, begin, end, out)
+
+    workers.over(lists.start, run)
+    told = (parameters(max_relevance=highest),)
+    return (Column(metric="ERR", parameters=told, k=ks, values=out[:, None]),)
+
+
+MEASURES = {
+    "ndcg": _ndcg,
+    "retrieval_ndcg_any": _ndcg_any,
+    "retrieval_recall": _recall,
+    "retrieval_recall_all": _recall_all,
+    "gain_costs": _gain_costs,
+    "ndcg_at_relevant": partial(_ndcg_means, "nDCGRel", 0),
+    "ndcg_at_levels": partial(_ndcg_means, "RnDCG", 1),
+    "rank_biased_precision": _rank_biased,
+    "rank_biased_residual": _rank_biased_residual,
+    "expected_reciprocal_rank": _expected_reciprocal_rank,
+}
+UNAVERAGED = frozenset(
+    {"gain_costs", "ndcg_at_relevant", "ndcg_at_levels", "expected_reciprocal_rank"}
+)
+"""Needs whose mean over orders of equal scores has no closed form here."""

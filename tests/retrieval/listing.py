@@ -1,0 +1,107 @@
+"""Lists and settings made from plain dicts, in an obvious way, for tests of measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from evalengine import Options, dialects
+from evalengine.executors import Threads
+from evalengine.tasks.retrieval.lists import Lists, Ties
+from evalengine.tasks.retrieval.measures import all_measures
+from evalengine.tasks.retrieval.settings import Settings, resolve
+
+Scores = dict[str, dict[str, float]]
+
+
+def settings(dialect: str = "standard", **options) -> Settings:
+    return resolve(Options(**options), dialects.get("retrieval", dialect))
+
+
+def ranking(scores: dict[str, float], ascending: bool = False) -> list[str]:
+    """Documents by score, best first, equal ones by descending id (or ascending)."""
+    by_id = sorted(scores, key=str.encode, reverse=not ascending)
+    return sorted(by_id, key=lambda doc: -scores[doc])
+
+
+def lists_of(
+    run: Scores,
+    qrels: Scores,
+    *,
+    averaged: bool = False,
+    ascending: bool = False,
+    judged_only: bool = False,
+    repeats: list[int] | None = None,
+) -> Lists:
+    """The queries of a run that have judgments, in the run's order."""
+    queries = [query for query in run if query in qrels]
+    retrieved, start, gold_start = [], [0], [0]
+    rank, relevance, gold, found, first, size = [], [], [], [], [], []
+    for query in queries:
+        judged = qrels[query]
+        docs = ranking(run[query], ascending)
+        if judged_only:
+            docs = [doc for doc in docs if judged.get(doc, -1) >= 0]
+        place = {doc: r for r, doc in enumerate(docs, 1)}
+        retrieved.append(len(docs))
+        for doc in docs:
+            if doc in judged:
+                rank.append(place[doc])
+                relevance.append(judged[doc])
+                peers = [place[d] for d in docs if run[query][d] == run[query][doc]]
+                first.append(min(peers))
+                size.append(len(peers))
+        start.append(len(rank))
+        for doc in sorted(judged, key=lambda d: -judged[d]):
+            gold.append(judged[doc])
+            found.append(place.get(doc, 0))
+        gold_start.append(len(gold))
+    relevances = np.array(relevance, float)
+    return Lists(
+        retrieved=np.array(retrieved, np.int64),
+        start=np.array(start, np.int64),
+        rank=np.array(rank, np.int32),
+        relevance=relevances,
+        gain=relevances,
+        gold_start=np.array(gold_start, np.int64),
+        gold=np.array(gold, float),
+        found=np.array(found, np.int32),
+        repeats=np.array(repeats or [0] * len(queries), np.int64),
+        ties=Ties(np.array(first, np.int32), np.array(size, np.int32)) if averaged else None,
+    )
+
+
+def measured(need: str, lists: Lists, chosen: Settings, threads: int = 1) -> dict[tuple, list]:
+    """(metric, parameters, k) -> one value a query."""
+    return {
+        (column.metric, column.parameters[p], column.k[c]): column.values[:, p, c].tolist()
+        for column in all_measures()[need](lists, chosen, Threads(threads))
+        for p in range(len(column.parameters))
+        for c in range(len(column.k))
+    }
+
+
+def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tuple, list]:
+    """The same of all measures together."""
+    return {
+        key: values
+        for need in all_measures()
+        for key, values in measured(need, lists, chosen, threads).items()
+    }
+
+
+def read_run(path: Path) -> Scores:
+    run: Scores = {}
+    for line in path.read_text().splitlines():
+        query, _, doc, _, score, _ = line.split()
+        run.setdefault(query, {})[doc] = float(score)
+    return run
+
+
+def read_qrels(path: Path) -> Scores:
+    qrels: Scores = {}
+    for line in path.read_text().splitlines():
+        query, _, doc, relevance = line.split()
+        qrels.setdefault(query, {})[doc] = float(relevance)
+    return qrels

@@ -1,0 +1,99 @@
+"""trec_eval's own test run: all of `-m all_trec`, by query and on average, to 4 digits."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from retrieval.listing import every_measure, lists_of, read_qrels, read_run, settings
+
+DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "trec_eval"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="trec_eval's test files are not here")
+
+CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+WHOLE = {
+    "num_ret": "NumRetrieved",
+    "num_rel": "NumRelevant",
+    "num_rel_ret": "NumRelevantRetrieved",
+    "map": "MAP",
+    "Rprec": "RPrecision",
+    "bpref": "bpref",
+    "recip_rank": "MRR",
+    "infAP": "infAP",
+    "utility": "Utility",
+    "11pt_avg": "ElevenPointPrecision",
+    "binG": "binG",
+    "G": "G",
+    "ndcg": "nDCG",
+    "ndcg_rel": "nDCGRel",
+    "Rndcg": "RnDCG",
+    "set_P": "SetPrecision",
+    "set_relative_P": "SetRelativePrecision",
+    "set_recall": "SetRecall",
+    "set_map": "SetMAP",
+    "set_F": "SetF",
+    "num_nonrel_judged_ret": "NumNonrelevantJudgedRetrieved",
+    "rbp": "RBP",
+    "rbp_resid": "RBPResidual",
+}
+AT_CUTS = {
+    "P": "P",
+    "recall": "Recall",
+    "ndcg_cut": "nDCG",
+    "map_cut": "MAP",
+    "relative_P": "RelativePrecision",
+    "success": "Success",
+    "unj": "Unjudged",
+}
+AT_LEVELS = {
+    "iprec_at_recall": ("InterpolatedPrecision", "recall"),
+    "Rprec_mult": ("RPrecisionMult", "multiple"),
+}
+GEOMETRIC = {"gm_map": "MAP", "gm_bpref": "bpref"}
+SUMS = ("num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
+ELSEWHERE = ("runid", "num_q", "relstring")
+
+
+def key_of(name: str) -> tuple:
+    """(metric, parameters, k) of a measure of trec_eval."""
+    if name in WHOLE:
+        return WHOLE[name], None, None
+    base, _, number = name.rpartition("_")
+    if base in AT_CUTS:
+        return AT_CUTS[base], None, int(number)
+    metric, parameter = AT_LEVELS[base]
+    return metric, f'{{"{parameter}": {float(number)}}}', None
+
+
+@pytest.fixture(scope="module")
+def values() -> dict[tuple, list]:
+    lists = lists_of(read_run(DATA / "results.test"), read_qrels(DATA / "qrels.test"))
+    chosen = settings("trec_eval", k=(1, *CUTS))
+    return every_measure(lists, chosen)
+
+
+def expected(name: str) -> list[tuple[str, str, str]]:
+    lines = [line.split() for line in (DATA / name).read_text().splitlines()]
+    return [(a, b, c) for a, b, c in lines if not a.startswith(ELSEWHERE)]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"), [("out.test", 28), ("out.test.a", 97), ("out.test.aq", 382)]
+)
+def test_every_line(values: dict[tuple, list], name: str, lines: int) -> None:
+    queries = list(read_run(DATA / "results.test"))
+    wanted = expected(name)
+    assert len(wanted) == lines
+    for measure, query, value in wanted:
+        if measure in GEOMETRIC:
+            found = values[GEOMETRIC[measure], None, None]
+            ours = math.exp(np.mean(np.log(np.maximum(found, 1e-5))))
+        else:
+            found = values[key_of(measure)]
+            if query != "all":
+                ours = found[queries.index(query)]
+            else:
+                ours = sum(found) if measure in SUMS else sum(found) / len(found)
+        assert f"{ours:.4f}" == f"{float(value):.4f}", (measure, query)
