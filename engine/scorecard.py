@@ -159,6 +159,16 @@ class Scorecard:
         exported: list[dict[str, Any]] = self._export("phoenix")
         return exported
 
+    def to_continuous_eval(self) -> list[dict[str, float]]:
+        """continuous-eval's dict of scores for every row."""
+        exported: list[dict[str, float]] = self._export("continuous_eval")
+        return exported
+
+    def to_remem(self) -> tuple[dict[str, float], list[dict[str, float]]]:
+        """REMem's pooled values, and its dict for every example."""
+        exported: tuple[dict[str, float], list[dict[str, float]]] = self._export("remem")
+        return exported
+
     def to_coco(self) -> Any:
         """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
         return self._export("coco")

@@ -37,7 +37,9 @@ REGISTRY: dict[str, Export] = {
         live="coco:from_view",
         needs=frozenset({"iou_thresholds"}),
     ),
+    "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
+    "remem": Export("remem:to_remem", ("retrieval",)),
     "valor": Export("valor:to_valor", ("detection", "classification")),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -10,12 +12,15 @@ from ..tally.datums import Datums
 from ..tally.stats import Column, Stats
 
 
-def per_datum_frame(stats: Stats, datums: Datums) -> pl.DataFrame:
+def per_datum_frame(
+    stats: Stats, datums: Datums, order: np.ndarray[Any, Any] | None = None
+) -> pl.DataFrame:
     """One row per datum, metric, statistic and cut-off, null where the datum does not count.
 
     Args:
         stats: the tally.
         datums: what its rows stand for.
+        order: int32 [n], datums in the order they are to be shown; None for their own.
 
     Returns:
         the contract's columns; ``parameters`` behind them where variants differ in nothing else.
@@ -27,31 +32,33 @@ def per_datum_frame(stats: Stats, datums: Datums) -> pl.DataFrame:
     schema = frame_schema("per_datum", datum=datums.id_dtype)
     if several:
         schema = {**schema, "parameters": pl.String()}
+    shown = pl.DataFrame({"datum_id": datums.id, "status": status})
+    if order is not None:
+        shown = shown[order]
     parts = [
-        _part(column, p, k, stats, datums, status)
+        _part(column, p, k, stats, shown, order)
         for column in columns
         for p in range(len(column.parameters))
         for k in range(len(column.k))
     ]
     if not parts:
         return pl.DataFrame(schema=schema)
-    return pl.concat(parts).select(
-        pl.col(name).cast(dtype) if name != "datum_id" else pl.col(name)
-        for name, dtype in schema.items()
-    )
+    return pl.concat(parts).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 def _part(
-    column: Column, p: int, k: int, stats: Stats, datums: Datums, status: pl.Series
+    column: Column,
+    p: int,
+    k: int,
+    stats: Stats,
+    shown: pl.DataFrame,
+    order: np.ndarray[Any, Any] | None,
 ) -> pl.DataFrame:
     value = np.where(stats.counted, column.values[:, p, k], np.nan)
-    return pl.DataFrame(
-        {
-            "datum_id": datums.id,
-            "value": pl.Series(value, nan_to_null=True),
-            "status": status,
-        }
-    ).with_columns(
+    if order is not None:
+        value = value[order]
+    return shown.with_columns(
+        pl.Series("value", value, nan_to_null=True),
         pl.lit(column.metric).alias("metric"),
         pl.lit(column.statistic, dtype=pl.String).alias("statistic"),
         pl.lit(column.k[k], dtype=pl.Int64).alias("k"),

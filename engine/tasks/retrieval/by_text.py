@@ -12,7 +12,6 @@ from ...kernels.text_hits import credit
 from ..workers import Workers
 from .lists import Lists
 from .settings import MATCHES, Settings
-from .texts import match_texts
 
 Array = np.ndarray[Any, Any]
 
@@ -55,6 +54,8 @@ def text_lists(
         settings: threshold and rules.
         workers: runs ranges of queries side by side.
     """
+    from .texts import match_texts
+
     ours, start, _ = _laid_out(retrieved, n, ranked=True)
     golds, gold_start, value = _laid_out(relevant, n, ranked=False)
     threshold = MATCHES[rule] if settings.match_threshold is None else settings.match_threshold

@@ -33,6 +33,7 @@ class Batch(msgspec.Struct):
         others: lists made by another rule, by the need that they are for.
         answered: bool [q], whether the query stands in the predictions.
         judged: bool [q], whether it stands in the ground truths.
+        order: int32 [q], queries in the order of the one table's rows; None for their own.
     """
 
     datums: Datums
@@ -40,6 +41,7 @@ class Batch(msgspec.Struct):
     others: dict[str, Lists]
     answered: Array
     judged: Array
+    order: Array | None = None
 
 
 def encode_batch(
@@ -212,7 +214,7 @@ def _one_table(
         lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
     everyone = np.ones(height, bool)
     _tell_relevance(frames, relevance, lists, everyone)
-    return Batch(datums, lists, others, everyone, everyone)
+    return Batch(datums, lists, others, everyone, everyone, codes)
 
 
 def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:

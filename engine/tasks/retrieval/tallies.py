@@ -31,6 +31,7 @@ class Tallies(msgspec.Struct, frozen=True):
         datums: the queries.
         labels: none.
         stats: one row a query.
+        order: int32 [q], queries in the order of the one table's rows; None for their own.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics.
         weighted: whether counts are sums of weights; never.
@@ -39,6 +40,7 @@ class Tallies(msgspec.Struct, frozen=True):
     datums: Datums
     labels: Labels
     stats: Stats
+    order: Array | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ("per_datum",)
     weighted: bool = False
@@ -70,7 +72,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     matched = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
-    return Tallies(batch.datums, no_labels(), stats, seconds)
+    return Tallies(batch.datums, no_labels(), stats, batch.order, seconds)
 
 
 def refuse_unaveraged(needs: frozenset[str]) -> None:

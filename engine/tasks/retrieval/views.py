@@ -60,4 +60,4 @@ def own_frames(
         settings: the run's settings.
         each_view: unused: single queries have no slices.
     """
-    return per_datum_frame(tallies.stats, tallies.datums)
+    return per_datum_frame(tallies.stats, tallies.datums, tallies.order)
