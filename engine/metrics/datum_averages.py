@@ -61,6 +61,21 @@ def mean_of(need: str) -> Callable[[StatsView, Any], list[Cells]]:
     return compute
 
 
+def mean_of_any(*needs: str) -> Callable[[StatsView, Any], list[Cells]]:
+    """The mean over datums where several needs hold a metric's cut-offs between them."""
+
+    def compute(view: StatsView, settings: Any) -> list[Cells]:
+        made = []
+        for column in (column for need in needs for column in view.stats.columns[need]):
+            cuts = tuple(k for k in settings.k if k in column.k)
+            if cuts:
+                total, scored = view.total(column.values)
+                made.append(cells_of(column, view, _over(total, scored), scored, cuts))
+        return made
+
+    return compute
+
+
 def sum_of(need: str) -> Callable[[StatsView, Any], list[Cells]]:
     """The sum over datums of what was tallied for a need."""
 

@@ -1,0 +1,39 @@
+"""Retrieval as users of long-memory and RAG evaluations know it."""
+
+from __future__ import annotations
+
+from .retrieval_parts import metric
+
+_REMEM = "REMem; LongMemEval"
+
+METRICS = (
+    metric(
+        "RetrievalRecall",
+        "retrieval_recall",
+        definition="relevant documents among the first k / all that are relevant",
+        source=_REMEM,
+        params=("k",),
+    ),
+    metric(
+        "RetrievalRecallAll",
+        "retrieval_recall_all",
+        definition="1 where all relevant documents are among the first k, else 0",
+        source=_REMEM,
+        params=("k",),
+    ),
+    metric(
+        "RetrievalNDCGAny",
+        "retrieval_ndcg_any",
+        definition="relevance of rank 1 plus sum of relevance / log2(rank) behind it, over that of"
+        " the best order of what was retrieved; relevance is 0 or 1",
+        source=_REMEM,
+        params=("k",),
+    ),
+    metric(
+        "PrecisionRecallF1",
+        "precision_recall_f1",
+        definition="Precision: retrieved that are relevant / retrieved; Recall: relevant that are"
+        " found / relevant; F1: their harmonic mean; a row each",
+        source="continuous-eval",
+    ),
+)
