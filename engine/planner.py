@@ -264,7 +264,9 @@ def summarise(
         return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:
-        frame: pl.DataFrame = plan.module.own_frames(name, tallies, plan.settings, views.each)
+        frame: pl.DataFrame = plan.module.own_frames(
+            name, tallies, plan.settings, views.each, cuts=plan.cuts
+        )
         return frame
 
     filled = {metric.frame for metric in plan.metrics} | set(tallies.beside)

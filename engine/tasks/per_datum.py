@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,18 @@ from ..tally.stats import Column, Stats
 
 
 def per_datum_frame(
-    stats: Stats, datums: Datums, order: np.ndarray[Any, Any] | None = None
+    stats: Stats,
+    datums: Datums,
+    cuts: Mapping[str, tuple[int | None, ...]],
+    order: np.ndarray[Any, Any] | None = None,
 ) -> pl.DataFrame:
     """One row per datum, metric, statistic and cut-off, null where the datum does not count.
 
     Args:
         stats: the tally.
         datums: what its rows stand for.
+        cuts: metric -> the cut-offs to show; a metric that is only read by another one shows the
+            whole list.
         order: int32 [n], datums in the order they are to be shown; None for their own.
 
     Returns:
@@ -40,6 +46,7 @@ def per_datum_frame(
         for column in columns
         for p in range(len(column.parameters))
         for k in range(len(column.k))
+        if len(column.k) == 1 or column.k[k] in cuts.get(column.metric, (None,))
     ]
     if not parts:
         return pl.DataFrame(schema=schema)

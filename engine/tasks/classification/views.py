@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ def own_frames(
     tallies: Tallies,
     settings: Settings,
     each_view: EachView,
+    *,
+    cuts: Mapping[str, tuple[int | None, ...]],
 ) -> pl.DataFrame:
     """A frame that is not made of cells: confusion, examples or outcomes.
 
@@ -70,6 +72,7 @@ def own_frames(
         settings: the run's settings.
         each_view: calls a function with slice column (None for the whole set), group names and
             view of each, and returns the results in order.
+        cuts: metric -> its cut-offs, of those that have one.
     """
     from .frames import MAKERS
 

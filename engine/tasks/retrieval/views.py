@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ def own_frames(
     tallies: Tallies,
     settings: Settings,
     each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
+    *,
+    cuts: Mapping[str, tuple[int | None, ...]],
 ) -> pl.DataFrame:
     """The values of single queries.
 
@@ -59,5 +61,6 @@ def own_frames(
         tallies: what the run left behind.
         settings: the run's settings.
         each_view: unused: single queries have no slices.
+        cuts: metric -> its cut-offs, of those that have one.
     """
-    return per_datum_frame(tallies.stats, tallies.datums, tallies.order)
+    return per_datum_frame(tallies.stats, tallies.datums, cuts, tallies.order)
