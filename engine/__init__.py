@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
     from .labels_call import precision_recall_fscore
     from .readers.coco import convert_coco
+    from .readers.convert_trec import convert_trec
     from .schemas.errors import (
         EvalengineError,
         InputError,
@@ -40,6 +41,7 @@ _HOMES = {
     "precision_recall_fscore": "labels_call",
     "load": "store",
     "convert_coco": "readers.coco",
+    "convert_trec": "readers.convert_trec",
     "Options": "schemas.options",
     "Scorecard": "scorecard",
     "EvalengineError": "schemas.errors",
@@ -61,6 +63,7 @@ __all__ = [
     "__version__",
     "check",
     "convert_coco",
+    "convert_trec",
     "explain",
     "load",
     "metrics_table",

@@ -202,6 +202,26 @@ def coco(ground_truths: str, predictions: str | None, out: str) -> None:
         click.echo(f"{os.path.join(out, name)}: {rows} rows")
 
 
+@convert.command()
+@click.argument("run")
+@click.argument("qrels", required=False)
+@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
+@debug
+def trec(run: str, qrels: str | None, out: str) -> None:
+    """A run, and qrels if there are any, as Parquet tables.
+
+    TREC's lines, BEIR's TSV and JSON and MS MARCO's files are read, gzip-compressed or not.
+
+    \b
+    Example:
+      evalengine convert trec bm25.run qrels.txt --out tables
+    """
+    from ..readers.convert_trec import convert_trec
+
+    for name, rows in convert_trec(run, qrels, out=out).items():
+        click.echo(f"{os.path.join(out, name)}: {rows} rows")
+
+
 @cli.command()
 @click.argument("names", nargs=-1)
 @click.option("--task", metavar="NAME", help="Metrics of one task only.")

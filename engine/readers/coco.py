@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 import polars as pl
 
-from evalengine.schemas.errors import InputError, ReadError
+from evalengine.schemas.errors import ReadError
 
 from .json_files import sniff
 from .source import Source
 from .tables import open_source
+from .writing import write_tables
 
 
 def convert_coco(
@@ -46,7 +46,7 @@ def convert_coco(
     for name, frame in (("datums", truths.datums), ("labels", truths.labels)):
         if frame is not None:
             frames[f"{name}.parquet"] = frame
-    _write_all({name: _with_columns(frame) for name, frame in frames.items()}, Path(out))
+    write_tables({name: _with_columns(frame) for name, frame in frames.items()}, Path(out))
     return {name: frame.height for name, frame in frames.items()}
 
 
@@ -66,6 +66,7 @@ _NAMES = {
     "coco_annotations": "COCO annotations alone",
     "records": "other records",
     "lines": "JSON Lines",
+    "mapping": "a mapping of queries to documents",
 }
 _EMPTY = {
     "datum_id": pl.Int64, "label_value": pl.Int64, "score": pl.Float64,
@@ -77,19 +78,3 @@ _EMPTY = {
 def _with_columns(frame: pl.DataFrame) -> pl.DataFrame:
     """An empty file still has its columns."""
     return frame if frame.width else pl.DataFrame(schema=_EMPTY)
-
-
-def _write_all(frames: dict[str, pl.DataFrame], out: Path) -> None:
-    token = secrets.token_hex(4)
-    parts = {name: out / f".{name}.{token}.part" for name in frames}
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, frame in frames.items():
-            frame.write_parquet(parts[name])
-        for name, part in parts.items():
-            part.replace(out / name)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}.") from None
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)

@@ -6,11 +6,14 @@ from pathlib import Path
 
 from evalengine.schemas.errors import ReadError
 
+from .trec_layouts import layout_of, start_of
+
 EXTENSIONS = {
     ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
     ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc", ".arrows": "ipc_stream",
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
     ".jsonl": "ndjson", ".ndjson": "ndjson", ".json": "json",
+    ".run": "trec", ".qrels": "trec", ".qrel": "trec", ".trec": "trec", ".res": "trec",
 }  # fmt: skip
 COMPRESSED = (".gz", ".zst", ".zip", ".bz2", ".xz")
 NAMES = {
@@ -20,8 +23,11 @@ NAMES = {
     "csv": "CSV",
     "ndjson": "JSON Lines",
     "json": "JSON",
+    "trec": "a TREC run or qrels",
 }
-_KNOWN = "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines and JSON"
+_KNOWN = (
+    "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, and runs and qrels as TREC has them"
+)
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "ipc",
@@ -41,7 +47,7 @@ def by_extension(path: str) -> str | None:
     suffixes = [suffix.lower() for suffix in Path(path.split("?")[0]).suffixes]
     if suffixes and suffixes[-1] in (".gz", ".zst"):
         inner = EXTENSIONS.get(suffixes[-2]) if len(suffixes) > 1 else None
-        return inner if inner in ("csv", "ndjson") else None
+        return inner if inner in ("csv", "ndjson", "trec") else None
     return EXTENSIONS.get(suffixes[-1]) if suffixes else None
 
 
@@ -57,7 +63,9 @@ def detect(path: str) -> str:
         of = f" {NAMES[format_]}" if format_ else ""
         raise ReadError(f"{path}: the{of} file is empty (0 bytes). Write it again.")
     magic = next((name for mark, name in _MAGIC.items() if head.startswith(mark)), None)
-    if format_ is None:
+    if magic is None and _is_trec(path, format_, head):
+        return "trec"
+    if format_ is None or format_ == "trec":
         format_ = magic or _text_format(path, head)
     if format_ == "ipc" and magic == "ipc_stream":
         format_ = "ipc_stream"
@@ -70,6 +78,13 @@ def detect(path: str) -> str:
     if format_ in ("csv", "ndjson", "json") and magic:
         raise ReadError(_not_what_it_says(path, format_, head, magic))
     return format_
+
+
+def _is_trec(path: str, format_: str | None, head: bytes) -> bool:
+    """Whether a file is a run or qrels, by its first line where its name does not say."""
+    if format_ not in (None, "csv", "trec") or ".csv" in Path(path).name.lower():
+        return False
+    return layout_of(start_of(head), named=format_ == "trec") is not None
 
 
 def _ends(path: str) -> tuple[bytes, bytes, int]:

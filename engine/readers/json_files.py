@@ -1,4 +1,4 @@
-"""``.json`` files: COCO ground truths, COCO results, or a plain array of records."""
+"""``.json`` files: COCO's, a plain array of records, or a mapping of queries to documents."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from .json_rows import malformed
+from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
 from .source import Source
 
@@ -23,9 +24,9 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
-    """What a JSON file holds: coco, coco_results, coco_annotations, records or lines.
+    """What a JSON file holds: coco, coco_results, coco_annotations, mapping, records or lines.
 
-    An object is taken for COCO ground truths; an array for COCO results or annotations if its
+    An object is taken for COCO ground truths, unless it maps queries to documents; an array for COCO results or annotations if its
     first object has an image, a category and a box or mask.
 
     Raises:
@@ -78,6 +79,8 @@ def _open_one(name: str, box_format: str | None) -> Source:
 
     buffer = _map(name)
     kind = _sniff(buffer, name)
+    if kind == "mapping":
+        return read_mapping(buffer, name)
     if kind == "coco":
         return read_ground_truths(buffer, name)
     if kind in _ARRAYS and box_format in (None, "xywh"):
@@ -100,7 +103,9 @@ def _map(name: str) -> Any:
 def _sniff(buffer: Any, name: str) -> str:
     head = bytes(buffer[:_HEAD]).lstrip()
     if head[:1] == b"{":
-        return "lines" if _is_lines(head, len(buffer)) else "coco"
+        if _is_lines(head, len(buffer)):
+            return "lines"
+        return "mapping" if is_nested(head) else "coco"
     if head[:1] != b"[":
         raise ReadError(
             f"{name}: not JSON: it begins with {head[:12]!r}. An object or array is needed."

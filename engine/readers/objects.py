@@ -1,4 +1,4 @@
-"""Tables in memory: Polars, pyarrow, pandas, plain dicts and lists, the Arrow stream interface."""
+"""Tables in memory: Polars, pyarrow, pandas, dicts, lists, ranx's runs, the Arrow stream interface."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
+from .mappings import source_of
 from .source import Source
 
 
@@ -24,6 +25,10 @@ def open_object(thing: Any) -> Source:
     if isinstance(thing, pl.DataFrame):
         return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
     name = _name(thing)
+    if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
+        thing = thing.to_dict()
+    if _nested(thing):
+        return source_of(thing, f"{name} of {len(thing):,} queries")
     try:
         frame = _convert(thing)
     except (ReadError, MemoryError):
@@ -34,6 +39,15 @@ def open_object(thing: Any) -> Source:
             f"{name}: cannot be made a table: {type(error).__name__}: {reason}"
         ) from error
     return Source(frame.lazy(), f"{name} of {frame.height:,} rows")
+
+
+def _nested(thing: Any) -> bool:
+    """Whether it maps queries to mappings of documents, rather than names to columns."""
+    return (
+        isinstance(thing, Mapping)
+        and len(thing) > 0
+        and any(isinstance(value, Mapping) for value in thing.values())
+    )
 
 
 def _name(thing: Any) -> str:
@@ -60,7 +74,8 @@ def _convert(thing: Any) -> pl.DataFrame:
         )
     raise ReadError(
         f"a {_name(thing)} is no table. Give a path or glob, a Polars, pandas or pyarrow table, a"
-        " dict of columns, a list of dicts, or anything with the Arrow stream interface."
+        " dict of columns, a list of dicts, a dict of queries to documents to numbers, or anything"
+        " with the Arrow stream interface."
     )
 
 

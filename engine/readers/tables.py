@@ -25,7 +25,8 @@ def open_source(
 ) -> Source:
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
 
-    JSON files are read at once: they have no lazy form, and COCO files need a look inside.
+    JSON files are read at once: they have no lazy form, and COCO files need a look inside. So are
+    runs and qrels as TREC has them, whose broken lines are named by number.
 
     Args:
         thing: what the user gave for one side.
@@ -77,6 +78,10 @@ def _open_paths(
         from .json_files import open_json
 
         return open_json(files, description, box_format)
+    if format_ == "trec":
+        from .trec import open_trec
+
+        return open_trec(files, description)
     source = Source(pl.LazyFrame(), description, format_, tuple(files))
     try:
         source.frame = scan(files, format_)

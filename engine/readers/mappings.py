@@ -1,0 +1,131 @@
+"""Mappings ``{"q1": {"d1": 1.5}}``, as many retrieval tools keep runs and qrels, to columns."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import InputError, ReadError
+
+from .json_rows import malformed
+from .source import Source
+
+_COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
+_OPENING = re.compile(
+    rb'\{\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*[-0-9])'
+)
+"""An object whose first value is an object of numbers, or an empty one."""
+
+
+def is_nested(head: bytes) -> bool:
+    """Whether a JSON object begins as a mapping of queries to mappings of documents to numbers.
+
+    Args:
+        head: the first bytes, from the opening brace on.
+    """
+    found = _OPENING.match(head)
+    return found is not None and found["key"] not in _COCO
+
+
+def read_mapping(buffer: Any, name: str) -> Source:
+    """A JSON file ``{"q1": {"d1": 1.5, ...}, ...}``: a run, or qrels.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+        name: the file, for messages.
+
+    Raises:
+        ReadError: malformed JSON, or a value that is no number.
+    """
+    try:
+        nested = msgspec.json.decode(buffer, type=dict[str, dict[str, float]])
+    except msgspec.ValidationError as error:
+        raise ReadError(
+            f"{name}: a mapping of queries to documents to numbers is needed, as in"
+            f' {{"q1": {{"d1": 1.5}}}}: {error}.'
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise malformed(error, bytes(buffer), 0, name) from None
+    return source_of(nested, name, (name,))
+
+
+def source_of(
+    nested: Mapping[Any, Mapping[Any, Any]], description: str, files: tuple[str, ...] = ()
+) -> Source:
+    """A mapping as a table of ``query_id``, ``doc_id`` and ``score`` (Float64).
+
+    Whether the numbers are scores or relevance is for the side to say on which the table stands.
+
+    Args:
+        nested: query to document to number; ids are strings or integers, all of one kind.
+        description: for people.
+        files: the file it came from, if any.
+
+    Raises:
+        InputError: ids of two kinds, or a value that is no number.
+    """
+    for query, documents in nested.items():
+        if not isinstance(documents, Mapping):
+            raise InputError(
+                f"{description}: query {query!r} holds {documents!r:.60} where a mapping of"
+                ' documents to numbers is needed, as in {"q1": {"d1": 1.5}}.'
+            )
+    sizes = [len(documents) for documents in nested.values()]
+    queries = _ids(list(nested), "query", description)
+    documents = list(itertools.chain.from_iterable(nested.values()))
+    frame = pl.DataFrame(
+        {
+            "query_id": queries.gather(np.repeat(np.arange(len(sizes)), sizes)),
+            "doc_id": _ids(documents, "document", description),
+            "score": _numbers(nested, description),
+        }
+    )
+    empty = sizes.count(0)
+    notes: tuple[tuple[str, str, int | None], ...] = ()
+    if empty:
+        notes = (
+            ("queries_without_documents", f"{description}: {empty:,} queries without any document,"
+             " left out.", empty),
+        )  # fmt: skip
+    return Source(frame.lazy(), description, "mapping", files, notes=notes)
+
+
+def _ids(found: list[Any], what: str, description: str) -> pl.Series:
+    kinds = set(map(type, found))
+    if kinds <= {str}:
+        return pl.Series(found, dtype=pl.String)
+    if not any(issubclass(kind, str) for kind in kinds) and bool not in kinds:
+        try:
+            return pl.Series(np.fromiter(found, np.int64, len(found)))
+        except (TypeError, ValueError, OverflowError):
+            pass
+    if all(issubclass(kind, str) for kind in kinds):
+        return pl.Series([str(one) for one in found], dtype=pl.String)
+    odd = next((one for one in found if type(one) is not type(found[0])), found[0])
+    raise InputError(
+        f"{description}: {what} ids must be all strings or all integers; there are {found[0]!r} and"
+        f" {odd!r}. Write str(id) for each of them."
+    )
+
+
+def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Series:
+    values = list(itertools.chain.from_iterable(one.values() for one in nested.values()))
+    if all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, values))):
+        return pl.Series(np.fromiter(values, np.float64, len(values)))
+    bad = [
+        (query, document, value)
+        for query, documents in nested.items()
+        for document, value in documents.items()
+        if not isinstance(value, (int, float, np.number))
+    ]
+    query, document, value = bad[0]
+    raise InputError(
+        f"{description}: {len(bad):,} values are no numbers, first {value!r:.60} of query {query!r},"
+        f" document {document!r}. Leave such documents out."
+    )

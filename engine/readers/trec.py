@@ -1,0 +1,160 @@
+"""TREC runs and qrels, and the like of BEIR and MS MARCO, to canonical columns.
+
+Ids are strings always: ``007`` and ``7`` are two documents. Scores and relevance are Float64.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import re
+import zlib
+
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .source import Source
+from .trec_layouts import Field, Layout, layout_of
+
+_DTYPES = {"text": pl.String, "whole": pl.Int64, "number": pl.Float64}
+_BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
+_SHOWN = 3
+
+
+def open_trec(files: list[str], description: str) -> Source:
+    """Runs or qrels as one source; read at once, so that a broken line is named by its number.
+
+    Columns: ``query_id``, ``doc_id`` (String) and, as the layout has them, ``rank`` (Int64),
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64).
+
+    Args:
+        files: local files of one layout, plain or gzip-compressed, in row order.
+        description: for people.
+
+    Raises:
+        ReadError: a line that does not fit its layout, or files of several layouts.
+    """
+    layouts = [_layout(file) for file in files]
+    for file, layout in zip(files, layouts, strict=True):
+        if layout.columns != layouts[0].columns:
+            raise ReadError(
+                f"{description}: files of several layouts: {files[0]} is a {layouts[0].name},"
+                f" {file} a {layout.name}. Give files of one layout."
+            )
+    pieces = [_read(file, layout) for file, layout in zip(files, layouts, strict=True)]
+    frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
+    return Source(frame.lazy(), description, "trec", tuple(files))
+
+
+def _layout(file: str) -> Layout:
+    with _opened(file) as stream:
+        head = stream.read(1 << 16)
+    layout = layout_of(head, named=True)
+    if layout is None:
+        line = next((line for line in head.decode("utf-8", "replace").splitlines() if line), "")
+        raise ReadError(
+            f"{file}: its first line {_short(line)} is of no run or qrels. A TREC run has the"
+            " fields query, Q0, document, rank, score and tag; qrels have query, iteration,"
+            " document and relevance."
+        )
+    return layout
+
+
+def _opened(file: str) -> gzip.GzipFile:
+    """The file's bytes, decompressed where they are gzip's."""
+    with open(file, "rb") as plain:
+        packed = plain.read(2) == b"\x1f\x8b"
+    return gzip.open(file, "rb") if packed else open(file, "rb")  # type: ignore[return-value]
+
+
+def _read(file: str, layout: Layout) -> pl.DataFrame:
+    """One file, first as lines with one separator; only if that fails any blanks separate."""
+    try:
+        with _opened(file) as stream:
+            data = stream.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReadError(f"{file}: cannot be read: {error}. Write or copy it again.") from None
+    if layout.header:
+        data = data.lstrip().partition(b"\n")[2]
+    line = data[: data.find(b"\n") + 1] or data
+    whole = _parse(data, layout, "\t" if b"\t" in line else " ")
+    if whole is None:
+        whole = _parse(_single_spaced(data), layout, " ")
+    if whole is None:
+        raise ReadError(_wrong(file, data, layout))
+    return whole
+
+
+def _parse(data: bytes, layout: Layout, separator: str) -> pl.DataFrame | None:
+    """The rows, or None where one has other fields than the layout."""
+    names = [field.column or field.words for field in layout.fields]
+    schema = dict(zip(names, (_DTYPES[field.kind] for field in layout.fields), strict=True))
+    if not data.strip():
+        return pl.DataFrame(schema=schema).select(layout.columns)
+    try:
+        frame = pl.read_csv(
+            data, has_header=False, separator=separator, quote_char=None, schema=schema
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    if any(count for count in frame.null_count().row(0)):
+        return None
+    return frame.select(layout.columns)
+
+
+def _single_spaced(data: bytes) -> bytes:
+    """The same lines without blank ones, one space between fields and none at the ends."""
+    text = data.removeprefix(b"\xef\xbb\xbf").translate(_BLANKS)
+    for double, single in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
+        while double in text:
+            text = text.replace(double, single)
+    return text.strip()
+
+
+def _wrong(file: str, data: bytes, layout: Layout) -> str:
+    """Which lines do not fit their layout, how many they are, and what to do."""
+    kind = layout.name
+    before = 1 + layout.header
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        place = data.count(b"\n", 0, error.start) + before
+        return f"{file}: line {place:,} of this {kind} is not UTF-8. Write the file in UTF-8."
+    found = (
+        (number, line, why)
+        for number, line in enumerate(lines, before)
+        if line.strip() and (why := _misfit(line, layout)) is not None
+    )
+    first = list(itertools.islice(found, _SHOWN))
+    if not first:
+        return f"{file}: cannot be read as a {kind}: a number is too large for its column."
+    count = len(first) + sum(1 for _ in found)
+    shown = "; ".join(f"line {number:,}: {why}: {_short(line)}" for number, line, why in first)
+    many = f"{count:,} lines do not fit" if count > 1 else "1 line does not fit"
+    wanted = ", ".join(field.words for field in layout.fields)
+    return (
+        f"{file}: {many} a {kind} (fields {wanted}): {shown}. Correct the file, or write it again"
+        " as a table with named columns."
+    )
+
+
+def _misfit(line: str, layout: Layout) -> str | None:
+    """What is wrong with a line, or None."""
+    found = re.split(r"[ \t\r\v\f]+", line.strip(" \t\r\v\f"))
+    if len(found) != len(layout.fields):
+        return f"{len(found)} field{'s'[: len(found) > 1]} instead of {len(layout.fields)}"
+    for field, text in zip(layout.fields, found, strict=True):
+        if not field.fits(text):
+            return f"{field.words} {_short(text)} is not {_said(field)}"
+    return None
+
+
+def _said(field: Field) -> str:
+    return "a whole number" if field.kind == "whole" else "a number"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+

@@ -1,0 +1,109 @@
+"""The line layouts that retrieval tools write, and how a file's first line tells which it has."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import msgspec
+
+_NUMBER = re.compile(
+    r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE
+)
+_WHOLE = re.compile(r"[+-]?\d+")
+_SHORT = re.compile(r"[A-Za-z0-9]{1,3}")
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field of a line.
+
+    Attributes:
+        words: what it is called in messages.
+        column: the column it becomes; None for a field that nothing reads.
+        kind: ``text``, ``whole`` (a whole number) or ``number``.
+    """
+
+    words: str
+    column: str | None
+    kind: str = "text"
+
+    def fits(self, text: str) -> bool:
+        """Whether a field's text is of the field's kind."""
+        if self.kind == "text":
+            return True
+        return bool((_WHOLE if self.kind == "whole" else _NUMBER).fullmatch(text))
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The fields of a line, and what a file of such lines is called."""
+
+    name: str
+    fields: tuple[Field, ...]
+    header: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that come out."""
+        return tuple(field.column for field in self.fields if field.column is not None)
+
+
+_QUERY = Field("query", "query_id")
+_DOCUMENT = Field("document", "doc_id")
+_Q0 = Field("Q0", None)
+_RANK = Field("rank", "rank", "whole")
+_SCORE = Field("score", "score", "number")
+_TAG = Field("tag", "run_id")
+_RELEVANCE = Field("relevance", "relevance", "number")
+
+RUN = Layout("TREC run", (_QUERY, _Q0, _DOCUMENT, _RANK, _SCORE, _TAG))
+UNTAGGED_RUN = Layout("TREC run without tag", (_QUERY, _Q0, _DOCUMENT, _RANK, _SCORE))
+QRELS = Layout("TREC qrels", (_QUERY, Field("iteration", None), _DOCUMENT, _RELEVANCE))
+MARCO_RUN = Layout("MS MARCO run", (_QUERY, _DOCUMENT, _RANK))
+BEIR_QRELS = Layout("BEIR qrels", (_QUERY, _DOCUMENT, _RELEVANCE), header=True)
+
+_BY_COUNT = {6: RUN, 5: UNTAGGED_RUN, 4: QRELS}
+_BEIR_HEADER = ["query-id", "corpus-id", "score"]
+
+
+def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
+    """The layout of a file, from its first line that is not blank.
+
+    Tables of other tools begin with names, so numbers where a run or qrels have them tell. A line
+    that counts (``0 1 2 3``) is the header of a table without names of its own.
+
+    Args:
+        head: the file's first bytes, decompressed.
+        named: whether the file's name already says that it is a run or qrels; then the number of
+            fields tells, and fields that do not fit are for the reader to report.
+
+    Returns:
+        None where the line is of none of these.
+    """
+    text = head.decode("utf-8-sig", "replace")
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    found = line.split()
+    if [field.casefold() for field in found] == _BEIR_HEADER:
+        return BEIR_QRELS
+    if not named and found == [str(i) for i in range(len(found))]:
+        return None
+    if len(found) == len(MARCO_RUN.fields):
+        ids = all(_WHOLE.fullmatch(field) for field in found)
+        return MARCO_RUN if ids and (named or ("\t" in line and found[2] == "1")) else None
+    layout = _BY_COUNT.get(len(found))
+    if layout is None:
+        return None
+    fits = all(field.fits(text) for field, text in zip(layout.fields, found, strict=True))
+    if fits and (named or _SHORT.fullmatch(found[1])):
+        return layout
+    numbers = any(_NUMBER.fullmatch(field) for field in found)
+    return layout if named and numbers else None
+
+
+def start_of(head: bytes) -> bytes:
+    """A file's first bytes, decompressed where they are gzip's."""
+    if not head.startswith(b"\x1f\x8b"):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
+    except zlib.error:
+        return b""
