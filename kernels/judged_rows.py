@@ -15,18 +15,20 @@ from .jit import frozen, inner, kernel
 Array = np.ndarray[Any, Any]
 
 
+KEY, SCORE, ROW = 0, 1, 2
+"""What stands where in a row laid out by query: side by side, so that each costs one write."""
+
+
 @kernel
-def _scatter(
-    query: Array, key: Array, score: Array, place: Array, rows: Array, keys: Array, scores: Array
-) -> None:
+def _lay_out(query: Array, key: Array, score: Array, place: Array, laid: Array) -> None:
     """Rows by query, in their own order within one."""
     for i in range(query.size):
         q = query[i]
         at = place[q]
         place[q] = at + 1
-        rows[at] = i
-        keys[at] = key[i]
-        scores[at] = score[i]
+        laid[at, KEY] = key[i]
+        laid[at, SCORE] = score[i]
+        laid[at, ROW] = i
 
 
 @inner
@@ -39,25 +41,25 @@ def _sized(n: int) -> int:
 
 
 @inner
-def _find(table: Array, mask: np.uint64, keys: Array, offset: int, key: np.uint64) -> int:
+def _find(table: Array, mask: np.uint64, laid: Array, offset: int, key: np.uint64) -> int:
     """Where a key is, or would be: entries are 1 + index from the offset, 0 for none."""
     at = key & mask
-    while table[at] != 0 and keys[offset + table[at] - 1] != key:
+    while table[at] != 0 and laid[offset + table[at] - 1, KEY] != key:
         at = (at + np.uint64(1)) & mask
     return at
 
 
 @inner
-def _by_score(hits: Array, scores: Array, n: int) -> None:
+def _by_score(hits: Array, values: Array, n: int) -> None:
     """Shell sort of positions by descending score, then ascending position."""
     for gap in (1750, 701, 301, 132, 57, 23, 10, 4, 1):
         for i in range(gap, n):
             mine = hits[i]
-            value = scores[mine]
+            value = values[mine, SCORE]
             j = i
             while j >= gap and (
-                scores[hits[j - gap]] < value
-                or (scores[hits[j - gap]] == value and hits[j - gap] > mine)
+                values[hits[j - gap], SCORE] < value
+                or (values[hits[j - gap], SCORE] == value and hits[j - gap] > mine)
             ):
                 hits[j] = hits[j - gap]
                 j -= gap
@@ -69,10 +71,10 @@ def _meet(
     first: int,
     last: int,
     start: Array,
-    keys: Array,
-    scores: Array,
+    laid: Array,
+    values: Array,
     gold_start: Array,
-    gold_keys: Array,
+    golds: Array,
     room: Array,
     hits: Array,
     gold: Array,
@@ -89,6 +91,7 @@ def _meet(
     seen = np.zeros(_sized(longest), np.int32)
     wanted = np.zeros(_sized(most), np.int32)
     gold_of = np.empty(longest, np.int32)
+    ordered = np.empty(longest, np.float64)
     for q in range(first, last):
         low, high = start[q], start[q + 1]
         g_low, g_high = gold_start[q], gold_start[q + 1]
@@ -96,7 +99,7 @@ def _meet(
         mask = np.uint64(size - 1)
         wanted[:size] = 0
         for g in range(g_low, g_high):
-            at = _find(wanted, mask, gold_keys, g_low, gold_keys[g])
+            at = _find(wanted, mask, golds, g_low, golds[g, KEY])
             if wanted[at] != 0:
                 repeats[1, q] = g + 1
             else:
@@ -107,13 +110,13 @@ def _meet(
         base = room[q]
         n = 0
         for i in range(low, high):
-            key = keys[i]
-            at = _find(seen, run_mask, keys, low, key)
+            key = laid[i, KEY]
+            at = _find(seen, run_mask, laid, low, key)
             if seen[at] != 0:
                 repeats[0, q] = i + 1
             else:
                 seen[at] = i - low + 1
-            at = _find(wanted, mask, gold_keys, g_low, key)
+            at = _find(wanted, mask, golds, g_low, key)
             if wanted[at] != 0 and base + n < room[q + 1]:
                 gold_of[i - low] = g_low + wanted[at] - 1
                 hits[base + n] = i
@@ -122,37 +125,39 @@ def _meet(
         if n == 0:
             continue
         mine = hits[base : base + n]
-        _by_score(mine, scores, n)
+        _by_score(mine, values, n)
         for h in range(n):
             gold[base + h] = gold_of[mine[h] - low]
-        lowest = scores[mine[n - 1]]
+        for h in range(n):
+            ordered[h] = values[mine[h], SCORE]
+        lowest = ordered[n - 1]
         for i in range(low, high):
-            score = scores[i]
+            score = values[i, SCORE]
             if score < lowest:
                 continue
             below, end = 0, n  # the first hit whose score is less
             while below < end:
                 middle = (below + end) // 2
-                if scores[mine[middle]] < score:
+                if ordered[middle] < score:
                     end = middle
                 else:
                     below = middle + 1
             if below < n:
                 greater[base + below] += 1
-            if below > 0 and scores[mine[below - 1]] == score:
+            if below > 0 and ordered[below - 1] == score:
                 equal[base + below - 1] += 1
         ahead = 0
         for h in range(n):
             ahead += greater[base + h]
             greater[base + h] = ahead
         for h in range(n - 2, -1, -1):  # counted at the last hit of a score
-            if scores[mine[h]] == scores[mine[h + 1]]:
+            if ordered[h] == ordered[h + 1]:
                 equal[base + h] = equal[base + h + 1]
 
 
 @kernel
 def _beside(
-    start: Array, scores: Array, hit_start: Array, hits: Array, equal: Array, tied: Array, of: Array
+    start: Array, values: Array, hit_start: Array, hits: Array, equal: Array, tied: Array, of: Array
 ) -> int:
     """Rows whose score is that of a hit which is not alone with it; returns how many."""
     found = 0
@@ -164,22 +169,22 @@ def _beside(
         if not shared:
             continue
         for i in range(start[q], start[q + 1]):
-            score = scores[i]
+            score = values[i, SCORE]
             below, end = low, high
             while below < end:
                 middle = (below + end) // 2
-                if scores[hits[middle]] <= score:
+                if values[hits[middle], SCORE] <= score:
                     end = middle
                 else:
                     below = middle + 1
-            if below < high and scores[hits[below]] == score and equal[below] > 1:
+            if below < high and values[hits[below], SCORE] == score and equal[below] > 1:
                 tied[found] = i
                 of[found] = below
                 found += 1
     return found
 
 
-def by_query(query: Array, key: Array, score: Array, n_queries: int) -> tuple[Array, ...]:
+def by_query(query: Array, key: Array, score: Array, n_queries: int) -> tuple[Array, Array]:
     """Rows laid out by query, in their own order within one.
 
     Args:
@@ -189,34 +194,34 @@ def by_query(query: Array, key: Array, score: Array, n_queries: int) -> tuple[Ar
         n_queries: number of queries.
 
     Returns:
-        offsets int64 [n_queries + 1]; row numbers int32 [n], keys and scores in that layout.
+        offsets int64 [n_queries + 1]; uint64 [n, 3], key, bits of the score and row number.
     """
     start = np.zeros(n_queries + 1, np.int64)
     np.cumsum(np.bincount(query, minlength=n_queries), out=start[1:])
-    if query.size < 2 or bool((query[1:] >= query[:-1]).all()):
-        return start, np.arange(query.size, dtype=np.int32), key, score
-    rows = np.empty(query.size, np.int32)
-    keys, scores = np.empty(query.size, np.uint64), np.empty(query.size)
-    _scatter(
+    laid = np.empty((query.size, 3), np.uint64)
+    _lay_out(
         frozen(query, np.int32),
         frozen(key, np.uint64),
-        frozen(score, np.float64),
+        frozen(score, np.float64).view(np.uint64),
         start[:-1].copy(),
-        rows,
-        keys,
-        scores,
+        laid,
     )
-    return start, rows, keys, scores
+    return start, laid
+
+
+def scores_of(laid: Array) -> Array:
+    """Scores of rows laid out by query, float64 [n], a view."""
+    column: Array = laid.view(np.float64)[:, SCORE]
+    return column
 
 
 def meet(
     first: int,
     last: int,
     start: Array,
-    keys: Array,
-    scores: Array,
+    laid: Array,
     gold_start: Array,
-    gold_keys: Array,
+    golds: Array,
     room: Array,
     out: tuple[Array, ...],
 ) -> None:
@@ -226,10 +231,9 @@ def meet(
         first: first query.
         last: one past the last.
         start: int64 [q + 1], offsets of the rows of each query.
-        keys: uint64 [n], what stands for each row's document, well mixed.
-        scores: float64 [n], without NaN.
+        laid: uint64 [n, 3], retrieved rows by query, scores without NaN, keys well mixed.
         gold_start: int64 [q + 1], offsets of the judgments.
-        gold_keys: uint64 [g].
+        golds: uint64 [g, 3], judgments by query.
         room: int64 [q + 1], offsets of the places for each query's hits.
         out: ``hits`` int64, positions of judged rows by descending score, then ascending position;
             ``gold`` int32, the judgment of each; ``greater`` and ``equal`` int32 zeros, rows of its
@@ -237,27 +241,28 @@ def meet(
             ``many`` int64 [q], hits of each query; ``repeats`` int64 zeros [2, q], 1 + position of
             some row, and of some judgment, whose key stands twice in its query.
     """
+    rows = frozen(laid, np.uint64)
     _meet(
         first,
         last,
         frozen(start, np.int64),
-        frozen(keys, np.uint64),
-        frozen(scores, np.float64),
+        rows,
+        rows.view(np.float64),
         frozen(gold_start, np.int64),
-        frozen(gold_keys, np.uint64),
+        frozen(golds, np.uint64),
         frozen(room, np.int64),
         *out,
     )
 
 
 def beside(
-    start: Array, scores: Array, hit_start: Array, hits: Array, equal: Array
+    start: Array, laid: Array, hit_start: Array, hits: Array, equal: Array
 ) -> tuple[Array, Array]:
     """Rows that share the score of a hit with others, by query and position.
 
     Args:
         start: int64 [q + 1], offsets of the rows of each query.
-        scores: float64 [n].
+        laid: uint64 [n, 3], rows by query.
         hit_start: int64 [q + 1], offsets of its hits.
         hits: int64 [h], positions by descending score.
         equal: int32 [h], rows with the score of each.
@@ -266,15 +271,16 @@ def beside(
         positions int64 [m]; for each the first hit with its score, int64 [m].
     """
     # A score that several hits share is counted once.
+    mine = scores_of(laid)[hits]
     same = np.zeros(hits.size, bool)
     if hits.size > 1:
-        same[1:] = scores[hits[1:]] == scores[hits[:-1]]
+        same[1:] = mine[1:] == mine[:-1]
         same[hit_start[:-1][hit_start[:-1] < hits.size]] = False
     room = int(equal[(equal > 1) & ~same].sum())
     tied, of = np.empty(room, np.int64), np.empty(room, np.int64)
     found = _beside(
         frozen(start, np.int64),
-        frozen(scores, np.float64),
+        frozen(laid, np.uint64).view(np.float64),
         frozen(hit_start, np.int64),
         frozen(hits, np.int64),
         frozen(equal, np.int32),

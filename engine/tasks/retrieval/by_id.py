@@ -10,7 +10,7 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.problems import listing
-from ...kernels.judged_rows import beside, by_query, meet
+from ...kernels.judged_rows import ROW, beside, by_query, meet
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .lists import Lists, Ties
@@ -60,23 +60,33 @@ class Met(msgspec.Struct):
 
     Attributes:
         start: int64 [q + 1], offsets of retrieved rows.
-        rows: int32 [n], row number of each.
-        scores: float64 [n].
+        laid: uint64 [n, 3], key, bits of the score and row number of each.
         gold_start: int64 [q + 1], offsets of judgments.
-        gold_rows: int32 [g], row number of each.
+        golds: uint64 [g, 3], the same of judgments.
         hits: judged rows.
         run: the retrieved side.
         judged: the judgments.
     """
 
     start: Array
-    rows: Array
-    scores: Array
+    laid: Array
     gold_start: Array
-    gold_rows: Array
+    golds: Array
     hits: _Hits
     run: Side
     judged: Side
+
+    @property
+    def rows(self) -> Array:
+        """Row number of each retrieved row, uint64 [n]."""
+        numbers: Array = self.laid[:, ROW]
+        return numbers
+
+    @property
+    def gold_rows(self) -> Array:
+        """Row number of each judgment, uint64 [g]."""
+        numbers: Array = self.golds[:, ROW]
+        return numbers
 
 
 def meet_ids(
@@ -122,8 +132,8 @@ def _hashed(ids: pl.Series) -> Array:
 def _meet(
     run: Side, judged: Side, keys: list[Array], n: int, workers: Workers, *, repeats: bool
 ) -> tuple[Met, Array]:
-    start, rows, laid, scores = by_query(run.query, keys[0], run.value, n)
-    gold_start, gold_rows, gold_keys, _ = by_query(judged.query, keys[1], judged.value, n)
+    start, laid = by_query(run.query, keys[0], run.value, n)
+    gold_start, golds = by_query(judged.query, keys[1], judged.value, n)
     lengths = np.diff(start)
     most = lengths if repeats else np.minimum(lengths, np.diff(gold_start))
     room = np.zeros(n + 1, np.int64)
@@ -139,9 +149,7 @@ def _meet(
     )
     workers.over(
         start,
-        lambda first, last: meet(
-            first, last, start, laid, scores, gold_start, gold_keys, room, out
-        ),
+        lambda first, last: meet(first, last, start, laid, gold_start, golds, room, out),
     )
     position, gold, greater, equal, many, twice = out
     hit_start = np.zeros(n + 1, np.int64)
@@ -150,7 +158,7 @@ def _meet(
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
         position, gold, greater, equal = (a[kept] for a in (position, gold, greater, equal))
     hits = _Hits(hit_start, position, gold, greater, equal)
-    met = Met(start, rows, scores, gold_start, gold_rows, hits, run, judged)
+    met = Met(start, laid, gold_start, golds, hits, run, judged)
     return met, twice
 
 
@@ -250,7 +258,7 @@ def judged_side(met: Met) -> Side:
 def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
     """Rows of equal score that come before each hit, int32 [h]."""
     hits = met.hits
-    position, group = beside(met.start, met.scores, hits.start, hits.position, hits.equal)
+    position, group = beside(met.start, met.laid, hits.start, hits.position, hits.equal)
     if ties == "trec":
         ids = met.run.doc.gather(met.rows[position])
         order = (
