@@ -95,7 +95,7 @@ METRICS = (
         "relevant documents retrieved",
         "num_rel_ret",
         params=LEVELS,
-        aliases=("num_rel_ret", "NumRelRet", "hits"),
+        aliases=("num_rel_ret", "NumRelRet"),
     ),
     _sum(
         "NumNonrelevantJudgedRetrieved",

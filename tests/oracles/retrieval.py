@@ -1,0 +1,221 @@
+"""Measures of one ranked list, written out from their definitions, one document after the other.
+
+A list is the relevance of each document in rank order, None where nobody judged it and negative
+where it belongs to the pool but was not judged; ``golds`` are the relevances of all judgments.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+from evalengine.tasks.retrieval.settings import Settings
+
+List = list[float | None]
+
+
+def over(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def gain(relevance: float | None, gains) -> float:
+    if relevance is None or relevance < 0:
+        return 0.0
+    if gains == "linear":
+        return relevance
+    if gains == "exponential":
+        return 2**relevance - 1
+    return gains.get(relevance, relevance)
+
+
+def dcg(values: list[float], discount: str) -> float:
+    shift = 1 if discount == "log2(rank+1)" else 0
+    return sum(v / max(1.0, math.log2(r + shift)) for r, v in enumerate(values, 1))
+
+
+def average_precision(docs: list[bool]) -> float:
+    return sum(sum(docs[: r + 1]) / (r + 1) for r in range(len(docs)) if docs[r])
+
+
+def bpref(docs: List, golds: list[float], relevant) -> float:
+    many = sum(map(relevant, golds))
+    others = sum(1 for g in golds if g >= 0 and not relevant(g))
+    total, bad = 0.0, 0
+    for rel in docs:
+        if rel is None or rel < 0:
+            continue
+        if relevant(rel):
+            total += 1 - over(min(bad, many), min(others, many))
+        else:
+            bad += 1
+    return over(total, many)
+
+
+def inferred(docs: List, golds: list[float], relevant) -> float:
+    eps, total = 0.00001, 0.0
+    for r, rel in enumerate(docs):
+        if rel is None or not relevant(rel):
+            continue
+        ahead = docs[:r]
+        pooled = sum(1 for d in ahead if d is not None)
+        good = sum(1 for d in ahead if d is not None and relevant(d))
+        bad = sum(1 for d in ahead if d is not None and d >= 0 and not relevant(d))
+        if r == 0:
+            total += 1
+        else:
+            share = (good + eps) / (good + bad + 2 * eps)
+            total += 1 / (r + 1) + r / (r + 1) * pooled / r * share
+    return over(total, sum(map(relevant, golds)))
+
+
+def interpolated(docs: list[bool], many: int, recall: float) -> float:
+    needed = math.floor(recall * many + 0.5)
+    return max(
+        (sum(docs[:r]) / r for r in range(1, len(docs) + 1) if sum(docs[:r]) >= needed),
+        default=0.0,
+    )
+
+
+def gain_costs(values: list[float], ideal: list[float]) -> float:
+    total = 0.0
+    for r in range(1, len(values) + 1):
+        if values[r - 1]:
+            cost = sum(max(1.0, g) for g in ideal[:r]) + max(0, r - len(ideal))
+            total += values[r - 1] / math.log2(2 + cost - sum(values[:r]))
+    return over(total, sum(ideal))
+
+
+def ndcg(values: list[float], ideal: list[float], k: int, discount: str) -> float:
+    return over(dcg(values[:k], discount), dcg(ideal[:k], discount))
+
+
+def ndcg_at_relevant(values: list[float], ideal: list[float], discount: str) -> float:
+    if not ideal:
+        return 0.0
+    at = [r for r, v in enumerate(values, 1) if v > 0]
+    total = sum(ndcg(values, ideal, r, discount) for r in at)
+    end = ndcg(values, ideal, max(len(values), len(ideal)), discount)
+    return max(0.0, total + (len(ideal) - len(at)) * end) / len(ideal)
+
+
+def ndcg_at_levels(values: list[float], ideal: list[float], discount: str) -> float:
+    if not ideal:
+        return 0.0
+    falls = [r for r in range(1, len(ideal) + 1) if ideal[r - 1] != [*ideal, 0.0][r]]
+    points = [ndcg(values, ideal, r, discount) for r in falls]
+    if len(values) >= len(ideal) + 2:
+        points.append(ndcg(values, ideal, len(values), discount))
+    return sum(points) / len(points)
+
+
+def reading(satisfies: list[float]) -> float:
+    total, on = 0.0, 1.0
+    for r, chance in enumerate(satisfies, 1):
+        total += on * chance / r
+        on *= 1 - chance
+    return total
+
+
+def binary(docs: List, golds: list[float], level: float | None, chosen: Settings) -> dict:
+    """Measures of relevant documents: (metric, own parameters, k) -> value."""
+
+    def relevant(rel: float | None) -> bool:
+        return rel is not None and (rel > 0 if level is None else rel >= level)
+
+    hits = [relevant(d) for d in docs]
+    n, good, many, p = len(docs), sum(hits), sum(map(relevant, golds)), chosen.persistence
+    out = {}
+    for k in (*chosen.k, None):
+        depth, top = (n, hits) if k is None else (k, hits[:k])
+        found = sum(top)
+        if chosen.rules.averaged_over_retrieved:
+            out["MAP", (), k] = over(average_precision(top), found)
+        else:
+            out["MAP", (), k] = over(average_precision(top), many)
+        out["MRR", (), k] = 1 / (top.index(True) + 1) if found else 0.0
+        out["P", (), k] = over(found, depth)
+        out["Recall", (), k] = over(found, many)
+        out["F1", (), k] = over(2 * found, depth + many)
+        out["Success", (), k] = float(found > 0)
+        out["RelativePrecision", (), k] = over(found, min(depth, many))
+        if not chosen.rules.graded_persistence:
+            out["RBP", (), k] = (1 - p) * sum(p**r for r, hit in enumerate(top) if hit)
+    out["RPrecision", (), None] = over(sum(hits[:many]), many)
+    for m in (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0):
+        cut = int(m * many + 0.9)
+        out["RPrecisionMult", (("multiple", m),), None] = over(sum(hits[:cut]), cut)
+    points = [interpolated(hits, many, r / 10) for r in range(11)]
+    for r, point in enumerate(points):
+        out["InterpolatedPrecision", (("recall", r / 10),), None] = point
+    out["ElevenPointPrecision", (), None] = sum(points) / 11
+    out["bpref", (), None] = bpref(docs, golds, relevant)
+    out["infAP", (), None] = inferred(docs, golds, relevant)
+    out["binG", (), None] = over(
+        sum(1 / math.log2(2 + r - sum(hits[:r])) for r in range(n) if hits[r]), many
+    )
+    precision, recall = over(good, n), over(good, many)
+    out["SetPrecision", (), None] = precision
+    out["SetRecall", (), None] = recall
+    out["SetF", (), None] = over(2 * precision * recall, precision + recall)
+    out["SetMAP", (), None] = precision * recall
+    out["SetRelativePrecision", (), None] = over(good, min(n, many))
+    out["Utility", (), None] = good - (n - good)
+    out["NumRetrieved", (), None] = n
+    out["NumRelevant", (), None] = many
+    out["NumRelevantRetrieved", (), None] = good
+    out["NumNonrelevantJudgedRetrieved", (), None] = sum(
+        1 for d in docs if d is not None and d >= 0 and not relevant(d)
+    )
+    return out
+
+
+def graded(docs: List, golds: list[float], chosen: Settings, highest: float, repeats: int) -> dict:
+    """Measures without a relevance level: (metric, own parameters, k) -> value."""
+    values = [gain(d, chosen.gains) for d in docs]
+    pool = golds + [1.0] * (repeats if chosen.rules.ideal_repeats else 0)
+    pool = docs if chosen.ideal == "retrieved" else pool
+    ideal = sorted((g for g in (gain(d, chosen.gains) for d in pool) if g > 0), reverse=True)
+    n, p = len(docs), chosen.persistence
+    ones = [1.0 if d is not None and d > 0 else 0.0 for d in docs]
+    wanted = sum(1 for g in golds if g > 0)
+    chance = [(2 ** max(d or 0.0, 0.0) - 1) / 2**highest for d in docs]
+    out = {}
+    for k in (*chosen.k, None):
+        depth = n if k is None else k
+        out["nDCG", (), k] = ndcg(values, ideal, 10**9 if k is None else k, chosen.discount)
+        out["RetrievalNDCGAny", (), k] = ndcg(ones, sorted(ones, reverse=True), depth, "log2(rank)")
+        out["RetrievalRecall", (), k] = over(sum(ones[:depth]), wanted)
+        every = wanted > 0 and sum(ones[:depth]) == wanted
+        missed = chosen.rules.repeats_missed and repeats > 0
+        out["RetrievalRecallAll", (), k] = float(every and not missed)
+        out["ERR", (("max_relevance", highest),), k] = reading(chance[:depth])
+        there = docs[:depth]
+        out["Judged", (), k] = over(sum(d is not None for d in there), len(there))
+        out["Unjudged", (), k] = over(sum(d is None or d < 0 for d in there), depth)
+        if chosen.rules.graded_persistence:
+            top = max([1.0, *golds])
+            out["RBP", (), k] = (1 - p) * sum(
+                p**r * max(d or 0.0, 0.0) / top for r, d in enumerate(there)
+            )
+    gaps = [r for r, d in enumerate(docs) if d is None or d < 0]
+    out["RBPResidual", (), None] = p**n + (1 - p) * sum(p**r for r in gaps)
+    if chosen.rules.graded_persistence and not gaps:
+        out["RBPResidual", (), None] = 0.0
+    out["G", (), None] = gain_costs(values, ideal)
+    out["nDCGRel", (), None] = ndcg_at_relevant(values, ideal, chosen.discount)
+    out["RnDCG", (), None] = ndcg_at_levels(values, ideal, chosen.discount)
+    return out
+
+
+def every_value(
+    docs: List, golds: list[float], chosen: Settings, highest: float, repeats: int = 0
+) -> dict:
+    """(metric, parameters, k) -> value, parameters as the engine writes them."""
+    found = {}
+    for level in chosen.relevance_levels:
+        for (metric, own, k), value in binary(docs, golds, level, chosen).items():
+            told = dict(own) | ({} if level is None else {"relevance_level": level})
+            found[metric, json.dumps(told) if told else None, k] = value
+    for (metric, own, k), value in graded(docs, golds, chosen, highest, repeats).items():
+        found[metric, json.dumps(dict(own)) if own else None, k] = value
+    return found
