@@ -41,6 +41,7 @@ _PREFERENCES: dict[str, Preference] = {
     "statistic": _null("statistic"),
     "average": lambda rows: pl.col("average").is_null() | (pl.col("average") == "macro"),
     "parameters": _null("parameters"),
+    "k": _null("k"),
 }
 """What a column that the question leaves open prefers, in the order they are settled."""
 

@@ -131,7 +131,8 @@ class Scorecard:
         """One number of the metrics frame; None where it is undefined.
 
         Columns that are not named prefer the whole: the aggregate over labels, the whole set
-        instead of a slice, all areas, the largest cap on detections, the macro average.
+        instead of a slice, all areas, the largest cap on detections, the macro average, the
+        whole list instead of a cut-off.
 
         Args:
             metric: metric name.
