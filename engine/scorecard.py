@@ -170,6 +170,11 @@ class Scorecard:
         exported: tuple[dict[str, float], list[dict[str, float]]] = self._export("remem")
         return exported
 
+    def to_ragas(self) -> list[dict[str, float]]:
+        """ragas' dict of scores for every row."""
+        exported: list[dict[str, float]] = self._export("ragas")
+        return exported
+
     def to_coco(self) -> Any:
         """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
         return self._export("coco")

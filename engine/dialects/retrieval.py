@@ -20,7 +20,11 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
             not by all that are relevant.
         ideal_repeats: golds given twice count twice in the ideal order of nDCG.
         repeats_missed: RetrievalRecallAll is 0 where a gold is given twice.
-        exact_recall: RetrievalRecall matches texts by equality, whatever the match rule.
+        ids_as_text: integers and strings meet as ids, by their digits.
+        own_matches: measures, by need, of texts that match by another rule, and whether a
+            similarity equal to the threshold is a match for them.
+        keep_repeats: a gold given twice counts twice.
+        precision_epsilon: what ragas adds to the number of texts that match.
         match_at_threshold: a similarity equal to the threshold is a match; otherwise it must be
             above.
         reference_rouge: ROUGE-L and its tokens are those of the package rouge 1.0.1.
@@ -38,7 +42,10 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
     averaged_over_retrieved: bool = False
     ideal_repeats: bool = False
     repeats_missed: bool = False
-    exact_recall: bool = False
+    ids_as_text: bool = False
+    own_matches: dict[str, tuple[str, bool]] = {}
+    keep_repeats: bool = False
+    precision_epsilon: float = 0.0
     match_at_threshold: bool = False
     reference_rouge: bool = False
     reference_chunks: bool = False
@@ -141,13 +148,34 @@ DIALECTS: dict[str, Dialect] = {
             texts_only=True,
             repeats_allowed=True,
             repeats_missed=True,
-            exact_recall=True,
+            own_matches={"retrieval_recall": ("exact_chunk", False)},
             reference_chunks=True,
             decimals=4,
         ),
         defaults=RetrievalDefaults(metrics=_REMEM, text_metrics=_REMEM),
         undefined=0.0,
         export="remem",
+    ),
+    "ragas": Dialect(
+        name="ragas",
+        task="retrieval",
+        about="ragas 0.4.3 without a language model: ids as sets, Levenshtein similarity of texts",
+        rules=RetrievalRules(
+            missing_counts=True,
+            repeats_allowed=True,
+            ids_as_text=True,
+            own_matches={"text_context_recall": ("levenshtein", False)},
+            keep_repeats=True,
+            precision_epsilon=1e-10,
+            match_at_threshold=True,
+        ),
+        defaults=RetrievalDefaults(
+            metrics=("IDBasedContextPrecision", "IDBasedContextRecall"),
+            text_metrics=("NonLLMContextPrecision", "NonLLMContextRecall"),
+            match="levenshtein",
+        ),
+        undefined=None,
+        export="ragas",
     ),
 }
 """The dialects of retrieval."""

@@ -39,6 +39,7 @@ REGISTRY: dict[str, Export] = {
     ),
     "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
+    "ragas": Export("ragas:to_ragas", ("retrieval",)),
     "remem": Export("remem:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
     "valor": Export("valor:to_valor", ("detection", "classification")),

@@ -14,13 +14,16 @@ Key = Callable[[str, int | None], str | None]
 """From metric and cut-off to the name another tool has for it, None where it has none."""
 
 
-def dicts_of(card: Scorecard, key: Key, *, shape: str) -> list[dict[str, float]]:
-    """One dict per datum, in the order of the frame; undefined values are 0.0.
+def dicts_of(
+    card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0
+) -> list[dict[str, float]]:
+    """One dict per datum, in the order of the frame.
 
     Args:
         card: a scorecard, fresh or loaded.
         key: names.
         shape: for messages.
+        undefined: what stands for values that are.
 
     Raises:
         ResultError: nothing among the metrics that the tool has.
@@ -32,7 +35,7 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str) -> list[dict[str, float]]
         name = key(metric, k)
         row = found.setdefault(datum, {})
         if name is not None:
-            row[name] = 0.0 if value is None else value
+            row[name] = undefined if value is None else value
             some = True
     if not some and found:
         asked = ", ".join(card.per_datum["metric"].unique(maintain_order=True))

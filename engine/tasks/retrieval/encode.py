@@ -10,8 +10,8 @@ import polars as pl
 
 from ...inputs import dtypes
 from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of
-from ...schemas.errors import OptionError
+from ...inputs.problems import Note, count_of, listing
+from ...schemas.errors import InputError, OptionError
 from ...schemas.tables import TABLE
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, table_datums, taken
@@ -155,10 +155,11 @@ def _by_text(
     refuse_for_texts(settings, rule, needs)
     lists = text_lists(n, retrieved, relevant, rule, settings, workers)
     others = {}
-    if settings.rules.exact_recall and "retrieval_recall" in needs:
-        others["retrieval_recall"] = text_lists(
-            n, retrieved, relevant, "exact_chunk", settings, workers
-        )
+    for need, (own, reached) in settings.rules.own_matches.items():
+        if need in needs:
+            rules = msgspec.structs.replace(settings.rules, match_at_threshold=reached)
+            other = msgspec.structs.replace(settings, rules=rules)
+            others[need] = text_lists(n, retrieved, relevant, own, other, workers)
     return lists, others
 
 
@@ -203,6 +204,8 @@ def _one_table(
         query = np.repeat(row, lists.list.len().to_numpy())
         sides.append((query, lists.explode(empty_as_null=False, keep_nulls=False)))
     (query, ours), (golds, theirs) = sides
+    if not texts:
+        ours, theirs = _of_one_kind(ours, theirs, as_text=settings.rules.ids_as_text)
     value, relevance = -np.arange(query.size, dtype=np.float64), np.ones(golds.size)
     if texts:
         retrieved = Texts(query, ours.cast(pl.String), value)
@@ -215,6 +218,32 @@ def _one_table(
     everyone = np.ones(height, bool)
     _tell_relevance(frames, relevance, lists, everyone)
     return Batch(datums, lists, others, everyone, everyone, codes)
+
+
+def _of_one_kind(
+    ours: pl.Series, theirs: pl.Series, *, as_text: bool
+) -> tuple[pl.Series, pl.Series]:
+    """Ids of both sides in one dtype; a side without any follows the other.
+
+    Raises:
+        InputError: integers on one side and strings on the other.
+    """
+    if ours.dtype == theirs.dtype:
+        return ours, theirs
+    if as_text:
+        return ours.cast(pl.String), theirs.cast(pl.String)
+    if not len(ours) or not len(theirs):
+        dtype = theirs.dtype if not len(ours) else ours.dtype
+        return ours.cast(dtype, strict=False), theirs.cast(dtype, strict=False)
+    kinds = [dtypes.kind_of(side.dtype) for side in (ours, theirs)]
+    if kinds[0] == kinds[1]:
+        wide = dtypes.common([ours.dtype, theirs.dtype])
+        return ours.cast(wide), theirs.cast(wide)
+    raise InputError(
+        f"'retrieved' holds {kinds[0]} ({listing(ours.head(3))}), 'relevant' {kinds[1]}"
+        f" ({listing(theirs.head(3))}): they can never be equal. Bring both to one type, e.g."
+        " pl.col('retrieved').cast(pl.List(pl.String))."
+    )
 
 
 def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:

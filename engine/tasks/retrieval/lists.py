@@ -42,6 +42,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True):
         gold: float64 [g], their relevance, descending within a query.
         found: int32 [g], lowest rank at which each is retrieved, 0 where it is not.
         repeats: int64 [q], golds given more than once, left out of ``gold``; 0 for ids.
+        again: int64 [q], retrieved ids that stand further up already, or None for none at all.
         ties: ranks shared by equal scores where these are averaged, else None. Then ``rank`` is
             that of the input's order, and a measure is its mean over all orders of equal scores.
     """
@@ -55,6 +56,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True):
     gold: Array
     found: Array
     repeats: Array
+    again: Array | None = None
     ties: Ties | None = None
 
     def __len__(self) -> int:

@@ -1,0 +1,34 @@
+"""ragas' shape: a dict of scores for every row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .per_datum import dicts_of
+
+if TYPE_CHECKING:
+    from evalengine.scorecard import Scorecard
+
+_NAMES = {
+    "IDBasedContextPrecision": "id_based_context_precision",
+    "IDBasedContextRecall": "id_based_context_recall",
+    "NonLLMContextPrecision": "non_llm_context_precision_with_reference",
+    "NonLLMContextRecall": "non_llm_context_recall",
+}
+
+
+def to_ragas(card: Scorecard) -> list[dict[str, float]]:
+    """One dict per row, by ragas' names; NaN where ragas has it.
+
+    Args:
+        card: a scorecard of retrieval.
+
+    Raises:
+        ResultError: none of ragas' metrics was asked for.
+    """
+    return dicts_of(
+        card,
+        lambda metric, k: _NAMES.get(metric) if k is None else None,
+        shape="ragas",
+        undefined=float("nan"),
+    )
