@@ -114,6 +114,7 @@ def _meet(
             at = _find(seen, run_mask, laid, low, key)
             if seen[at] != 0:
                 repeats[0, q] = i + 1
+                repeats[2, q] += 1
             else:
                 seen[at] = i - low + 1
             at = _find(wanted, mask, golds, g_low, key)
@@ -238,8 +239,9 @@ def meet(
         out: ``hits`` int64, positions of judged rows by descending score, then ascending position;
             ``gold`` int32, the judgment of each; ``greater`` and ``equal`` int32 zeros, rows of its
             query with a greater score, and with an equal one, itself included (all by ``room``);
-            ``many`` int64 [q], hits of each query; ``repeats`` int64 zeros [2, q], 1 + position of
-            some row, and of some judgment, whose key stands twice in its query.
+            ``many`` int64 [q], hits of each query; ``repeats`` int64 zeros [3, q], 1 + position of
+            some row, and of some judgment, whose key stands twice in its query, and how many rows
+            repeat one before.
     """
     rows = frozen(laid, np.uint64)
     _meet(

@@ -63,6 +63,7 @@ class Met(msgspec.Struct):
         laid: uint64 [n, 3], key, bits of the score and row number of each.
         gold_start: int64 [q + 1], offsets of judgments.
         golds: uint64 [g, 3], the same of judgments.
+        again: int64 [q], rows whose document stands in the query already.
         hits: judged rows.
         run: the retrieved side.
         judged: the judgments.
@@ -72,6 +73,7 @@ class Met(msgspec.Struct):
     laid: Array
     gold_start: Array
     golds: Array
+    again: Array
     hits: _Hits
     run: Side
     judged: Side
@@ -145,7 +147,7 @@ def _meet(
         np.zeros(size, np.int32),
         np.zeros(size, np.int32),
         np.zeros(n, np.int64),
-        np.zeros((2, n), np.int64),
+        np.zeros((3, n), np.int64),
     )
     workers.over(
         start,
@@ -158,7 +160,7 @@ def _meet(
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
         position, gold, greater, equal = (a[kept] for a in (position, gold, greater, equal))
     hits = _Hits(hit_start, position, gold, greater, equal)
-    met = Met(start, laid, gold_start, golds, hits, run, judged)
+    met = Met(start, laid, gold_start, golds, twice[2], hits, run, judged)
     return met, twice
 
 
@@ -244,6 +246,7 @@ def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
         gold=relevance[down],
         found=found[down],
         repeats=np.zeros(n, np.int64),
+        again=met.again,
         ties=ties,
     )
 
