@@ -20,6 +20,7 @@ MATCHES = {
     "rouge_chunk": 0.7,
     "rouge_sentence": 0.8,
     "fuzzy": 0.9,
+    "levenshtein": 0.5,
 }
 """Match rule -> threshold that it is compared with, None for those without."""
 SENTENCES = ("exact_sentence", "rouge_sentence")

@@ -1,0 +1,105 @@
+"""Matching of texts: which retrieved texts, or sentences of them, match which golds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ....dialects.retrieval import RetrievalRules
+from ...workers import Workers
+from ..settings import MATCHES, SENTENCES
+from .chunks import match_chunks
+from .components import Components, find_components
+from .edits import match_by_levenshtein, match_fuzzily
+from .exact import match_exactly
+from .rouge import match_rouge
+from .token_counts import token_counts
+from .wanted import Wanted
+
+__all__ = ["RULES", "Matched", "match_texts", "token_counts"]
+
+Array = np.ndarray[Any, Any]
+Rule = Callable[[Components, Wanted, Workers, Array], None]
+"""Sets the matching ones of uint8 [pairs], which is 0 before."""
+
+RULES: dict[str, Rule] = {
+    "chunk_from_original": match_chunks,
+    "exact_chunk": match_exactly,
+    "exact_sentence": match_exactly,
+    "rouge_chunk": match_rouge,
+    "rouge_sentence": match_rouge,
+    "fuzzy": match_fuzzily,
+    "levenshtein": match_by_levenshtein,
+}
+"""Name of a match rule -> what carries it out."""
+
+
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """Which components match, all pairs of every query.
+
+    A component is a text, or a sentence of one under a rule that compares sentences.
+
+    Attributes:
+        retrieved_start: int64 [q + 1], offsets of the retrieved components of each query; by
+            rank, sentences in the order of their text.
+        gold_start: int64 [q + 1], offsets of the distinct golds of each query, in the order in
+            which they were given first.
+        pair_start: int64 [q + 1], offsets into ``match``.
+        match: uint8, 1 where a pair matches; of each query [retrieved, golds], row by row.
+        gold: int64, row of each distinct gold among those given (the first of equal ones); None
+            where components are sentences.
+        gold_repeats: int64 [q], golds left out because they were given before.
+    """
+
+    retrieved_start: Array
+    gold_start: Array
+    pair_start: Array
+    match: Array
+    gold: Array | None
+    gold_repeats: Array
+
+
+def match_texts(
+    retrieved: pl.Series,
+    retrieved_start: Array,
+    gold: pl.Series,
+    gold_start: Array,
+    *,
+    rule: str,
+    threshold: float | None,
+    rules: RetrievalRules,
+    workers: Workers,
+) -> Matched:
+    """Match the retrieved texts of every query with its golds.
+
+    Args:
+        retrieved: String [n], by rank within a query, without nulls.
+        retrieved_start: int64 [q + 1], offsets of each query.
+        gold: String [g], without nulls; one given twice in a query counts once.
+        gold_start: int64 [q + 1], offsets of each query.
+        rule: one of ``RULES``.
+        threshold: what similarity is compared with, in [0, 1]; None for the rule's own.
+        rules: the dialect's; of these ``match_at_threshold``, ``reference_rouge`` and
+            ``reference_chunks`` count here.
+        workers: where the work runs.
+    """
+    found = find_components(
+        retrieved, retrieved_start, gold, gold_start, sentences=rule in SENTENCES
+    )
+    own = MATCHES[rule]
+    limit = own if threshold is None else threshold
+    wanted = Wanted(float("nan") if limit is None else limit, rules)
+    match = np.zeros(int(found.pair_start[-1]), np.uint8)
+    RULES[rule](found, wanted, workers, match)
+    return Matched(
+        retrieved_start=found.retrieved_start,
+        gold_start=found.gold_start,
+        pair_start=found.pair_start,
+        match=match,
+        gold=found.gold_row,
+        gold_repeats=found.gold_repeats,
+    )

@@ -1,0 +1,91 @@
+"""Whether a chunk was cut from a gold text: as it stands, or as JSON holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ....kernels.json_escape import escape_json
+from ....kernels.substrings import match_substrings
+from ...workers import Workers
+from .components import Components, packed
+from .wanted import Wanted
+
+Array = np.ndarray[Any, Any]
+
+_SPEAKER = "^(?:user|assistant): "
+_ESCAPED = r"[^ !#-\[\]-~]"
+"""A character that JSON in ASCII writes as an escape."""
+
+
+def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
+    """What is looked for, and the quotes around its JSON form: plain, before, after.
+
+    Args:
+        texts: chunks.
+        lossy: whether the text after a second ": " is lost.
+    """
+    body = (
+        pl.when(pl.col("text").str.starts_with("Date: "))
+        .then(pl.col("text").str.replace(r"^[^\n]*\n?", ""))
+        .otherwise(pl.col("text"))
+    )
+    said = pl.col("body").str.replace(_SPEAKER, "")
+    if lossy:
+        said = said.str.split(": ").list.first()
+    spoken = pl.col("body").str.contains(_SPEAKER)
+    whole = (
+        pl.col("body").str.replace(_SPEAKER, "").str.len_bytes() == pl.col("plain").str.len_bytes()
+    )
+    return (
+        texts.alias("text")
+        .to_frame()
+        .select(body.alias("body"))
+        .with_columns(plain=pl.when(spoken).then(said).otherwise(pl.col("body")), before=~spoken)
+        .select("plain", "before", after=~spoken | whole)
+    )
+
+
+def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` where the retrieved chunk was cut from the gold text.
+
+    A first line that begins with "Date: " is dropped. Of what begins with "user: " or "assistant: "
+    the rest is looked for in the gold, else the whole; plain, or escaped as ``json.dumps`` does
+    with the quotes that it has at that place: at the end, and at the beginning where nothing was
+    cut off (REMem's ``is_chunk_from_original``). What is empty then is in no gold. Under
+    ``reference_chunks`` an empty chunk is in every gold, and a speaker's words end at their first
+    ": ".
+    """
+    lossy = wanted.rules.reference_chunks
+    # Only chunks are looked for; golds stand in the same list of texts.
+    used = np.zeros(len(found.texts), bool)
+    used[found.retrieved] = True
+    place = np.cumsum(used, dtype=np.int32) - 1
+    needles = _needles(found.texts.filter(pl.Series(used)), lossy)
+    plain = needles["plain"]
+    hay = packed(found.texts)
+    bare = packed(plain)
+    asked = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
+    # Elsewhere the escaped chunk holds the plain one, which is then found first.
+    special = (plain.str.contains(_ESCAPED) & (plain != "")).to_numpy()
+    rare = needles.filter(pl.Series(special))
+    escaped = escape_json(
+        *packed(rare["plain"]), rare["before"].to_numpy(), rare["after"].to_numpy()
+    )
+    lengths = np.zeros(len(plain), np.int64)
+    lengths[special] = np.diff(escaped[1])
+    escaped_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    retrieved = (found.retrieved_start, place[found.retrieved])
+    gold = (found.gold_start, found.gold)
+
+    def match(first: int, last: int) -> None:
+        match_substrings(first, last, retrieved, gold, hay, bare, asked, found.pair_start, out)
+        if special.any():
+            jsoned = (escaped[0], escaped_start)
+            match_substrings(
+                first, last, retrieved, gold, hay, jsoned, special, found.pair_start, out
+            )
+
+    workers.over(found.pair_start, match)

@@ -1,0 +1,139 @@
+"""What is matched with what: distinct texts or sentences, and their places in each query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ....inputs.codes import by_hash
+from ....kernels.sentences import split_sentences
+from .abbreviations import ABBREVIATIONS, STARTERS, TITLES
+
+Array = np.ndarray[Any, Any]
+
+
+class Components(msgspec.Struct, frozen=True, kw_only=True):
+    """Retrieved components by rank and distinct golds, of all queries.
+
+    Attributes:
+        texts: the distinct components, String [n].
+        retrieved_start: int64 [q + 1], offsets of the retrieved components of each query.
+        retrieved: int32, place of each in ``texts``.
+        gold_start: int64 [q + 1], offsets of the golds of each query.
+        gold: int32, place of each in ``texts``, none twice in a query.
+        gold_row: int64, row of each among the golds given; None where golds are sentences.
+        gold_repeats: int64 [q], golds left out because they were given before.
+        pair_start: int64 [q + 1], offsets of the pairs of each query.
+    """
+
+    texts: pl.Series
+    retrieved_start: Array
+    retrieved: Array
+    gold_start: Array
+    gold: Array
+    gold_row: Array | None
+    gold_repeats: Array
+    pair_start: Array
+
+    def pairs(self, first: int, last: int) -> tuple[Array, Array]:
+        """Places in ``texts`` of both sides of each pair of the queries [first, last)."""
+        n_retrieved = np.diff(self.retrieved_start[first : last + 1])
+        n_gold = np.diff(self.gold_start[first : last + 1])
+        of_row = np.repeat(n_gold, n_retrieved)
+        rows = self.retrieved[self.retrieved_start[first] : self.retrieved_start[last]]
+        row_start = np.repeat(self.gold_start[first:last], n_retrieved)
+        return np.repeat(rows, of_row), self.gold[_ragged(row_start, of_row)]
+
+
+def packed(texts: pl.Series) -> tuple[Array, Array]:
+    """UTF-8 bytes of all texts, uint8, and their offsets, int64 [n + 1]."""
+    column = pa.array([], pa.large_string())
+    if len(texts):
+        column = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, data = column.buffers()
+    if offsets is None or not len(column):
+        return np.zeros(0, np.uint8), np.zeros(len(column) + 1, np.int64)
+    start = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return (np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)), start
+
+
+def unpacked(data: Array, start: Array) -> pl.Series:
+    """The texts of bytes and offsets, without a copy."""
+    column = pa.LargeStringArray.from_buffers(
+        start.size - 1, pa.py_buffer(start), pa.py_buffer(data)
+    )
+    return pl.Series(pl.from_arrow(column), dtype=pl.String)
+
+
+def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
+    """Sentences of texts in English, and offsets of those of each text, int64 [n + 1].
+
+    See :func:`evalengine.kernels.sentences.split_sentences` for the rules. NLTK's Punkt, which
+    the reference uses, learned its abbreviations from newspapers; ours are a list.
+    """
+    data, start, text_start = split_sentences(*packed(texts), ABBREVIATIONS, TITLES, STARTERS)
+    return unpacked(data, start), text_start
+
+
+def _ragged(start: Array, length: Array) -> Array:
+    """The integers of ranges, one after the other."""
+    before = np.cumsum(length) - length
+    return np.arange(int(length.sum())) + np.repeat(start - before, length)
+
+
+def _offsets(length: Array) -> Array:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)))
+
+
+def _expanded(start: Array, codes: Array, inner_start: Array, inner: Array) -> tuple[Array, Array]:
+    """Replace every text by its sentences."""
+    length = np.diff(inner_start)[codes]
+    return _offsets(length)[start], inner[_ragged(inner_start[codes], length)]
+
+
+def find_components(
+    retrieved: pl.Series,
+    retrieved_start: Array,
+    gold: pl.Series,
+    gold_start: Array,
+    *,
+    sentences: bool,
+) -> Components:
+    """Distinct texts, or distinct sentences of them, and the golds of each query once.
+
+    Args:
+        retrieved: String [n], by rank within a query, without nulls.
+        retrieved_start: int64 [q + 1], offsets of each query.
+        gold: String [g], without nulls.
+        gold_start: int64 [q + 1], offsets of each query.
+        sentences: whether sentences are compared instead of whole texts.
+    """
+    every = pl.concat([retrieved.alias("text"), gold.alias("text")])
+    codes, rows = by_hash(every)
+    texts = every.gather(rows)
+    r_codes, g_codes = codes[: len(retrieved)], codes[len(retrieved) :]
+    r_start, g_start = retrieved_start, gold_start
+    if sentences:
+        found, inner_start = sentences_of(texts)
+        inner, rows = by_hash(found)
+        texts = found.gather(rows)
+        r_start, r_codes = _expanded(r_start, r_codes, inner_start, inner)
+        g_start, g_codes = _expanded(g_start, g_codes, inner_start, inner)
+    n_gold = np.diff(g_start)
+    query = np.repeat(np.arange(n_gold.size), n_gold)
+    first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
+    kept = np.bincount(query[first], minlength=n_gold.size)
+    return Components(
+        texts=texts,
+        retrieved_start=np.asarray(r_start, np.int64),
+        retrieved=r_codes.astype(np.int32),
+        gold_start=_offsets(kept),
+        gold=g_codes[first].astype(np.int32),
+        gold_row=None if sentences else np.flatnonzero(first),
+        gold_repeats=n_gold - kept,
+        pair_start=_offsets(np.diff(r_start) * kept),
+    )

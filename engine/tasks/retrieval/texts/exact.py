@@ -1,0 +1,23 @@
+"""Equality of components, nothing normalised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...workers import Workers
+from .components import Components
+from .wanted import Wanted
+
+Array = np.ndarray[Any, Any]
+
+
+def match_exactly(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` where both texts are the same, character by character."""
+
+    def match(first: int, last: int) -> None:
+        retrieved, gold = found.pairs(first, last)
+        np.equal(retrieved, gold, out=out[found.pair_start[first] : found.pair_start[last]])
+
+    workers.over(found.pair_start, match)

@@ -1,0 +1,61 @@
+"""ROUGE-L recall between components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ....kernels.hash_codes import hash_codes
+from ....kernels.union_lcs import match_by_union_lcs
+from ....kernels.words import words_between_stops, words_of_sentences
+from ...workers import Workers
+from .components import Components, packed, sentences_of
+from .wanted import Wanted
+
+Array = np.ndarray[Any, Any]
+
+
+def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array], int]:
+    """Sentences of each text, words of each sentence, codes of the words; how many codes."""
+    if wanted.rules.reference_rouge:
+        first, second, word_start, sentence_start = words_between_stops(*packed(texts))
+    else:
+        sentences, sentence_start = sentences_of(texts)
+        first, second, every = words_of_sentences(*packed(sentences.str.to_lowercase()))
+        filled = np.flatnonzero(np.diff(every))  # nothing but punctuation is no sentence
+        word_start = np.concatenate((np.zeros(1, np.int64), every[filled + 1]))
+        sentence_start = np.searchsorted(filled, sentence_start)
+    codes, rows = hash_codes(first, second)
+    return (sentence_start, word_start, codes), rows.size
+
+
+def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` where ROUGE-L recall of the gold, given the retrieved text, passes.
+
+    Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it
+    stands in a longest common subsequence of one of its sentences and a sentence of the retrieved
+    text (Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). Words are in
+    lower case and without punctuation (see :func:`evalengine.kernels.words.words_of_sentences`); a
+    text without any word matches nothing. Under ``reference_rouge`` sentences and words are those
+    of the package rouge 1.0.1, but for its limit on the depth of recursion, which makes it fail
+    on sentences of about a thousand words.
+    """
+    words, n_words = _words(found.texts, wanted)
+
+    def match(first: int, last: int) -> None:
+        match_by_union_lcs(
+            first,
+            last,
+            (found.retrieved_start, found.retrieved),
+            (found.gold_start, found.gold),
+            words,
+            n_words,
+            wanted.threshold,
+            wanted.rules.match_at_threshold,
+            found.pair_start,
+            out,
+        )
+
+    workers.over(found.pair_start, match)

@@ -1,0 +1,137 @@
+"""ROUGE-L matching against the package rouge 1.0.1 and against whole tables."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.union_lcs import recall
+from retrieval.matching import match, one, tables
+from rouge import Rouge
+
+REFERENCE = "continuous-eval"
+THRESHOLDS = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.8, 1.0])
+PIECES = st.sampled_from(
+    ["a", "b", "c", "d", "B", "é", ".", ". ", " ", "  ", "\t", "\n", "\x1c", "\u00a0", "\u2003", ","]
+)
+TEXTS = st.lists(PIECES, max_size=24).map("".join)
+QUERIES = st.lists(
+    st.tuples(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=3)), min_size=1, max_size=4
+)
+
+
+def rouge_recall(retrieved: str, gold: str) -> float | None:
+    """What the package gives; None where it raises, which the reference takes as no match."""
+    try:
+        return Rouge(metrics=["rouge-l"]).get_scores(retrieved, gold, ignore_empty=True)[0][
+            "rouge-l"
+        ]["r"]
+    except ValueError:
+        return None
+
+
+def between_stops(text: str) -> list[list[str]]:
+    return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
+
+
+@settings(deadline=None, max_examples=300)
+@given(QUERIES, THRESHOLDS, st.sampled_from([1, 3]))
+def test_the_reference_is_rouge_to_the_letter(queries, threshold, workers):
+    retrieved, gold = [q[0] for q in queries], [q[1] for q in queries]
+    found = tables(match(retrieved, gold, "rouge_chunk", REFERENCE, threshold, workers))
+    for texts, golds, table in zip(retrieved, gold, found, strict=True):
+        distinct = list(dict.fromkeys(golds))
+        recalls = [[rouge_recall(text, other) for other in distinct] for text in texts]
+        assert table == [[r is not None and r >= threshold for r in row] for row in recalls]
+
+
+WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=90)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(WORDS, min_size=1, max_size=3), st.lists(WORDS, min_size=1, max_size=3), THRESHOLDS
+)
+def test_rows_of_more_than_64_columns(retrieved, gold, threshold):
+    texts = [" . ".join(map(" ".join, sentences)) for sentences in (retrieved, gold)]
+    expected = recall(*map(between_stops, texts))
+    assert expected == rouge_recall(*texts)
+    for dialect, passes in ((REFERENCE, expected >= threshold), ("standard", expected > threshold)):
+        assert one(*texts, "rouge_chunk", dialect, threshold=threshold) == passes
+
+
+@pytest.mark.parametrize("size", [64, 65, 130, 700])
+def test_many_words_in_one_sentence(size):
+    """The threshold is moved around the recall itself, so that a wrong walk is seen."""
+    chance = random.Random(size)
+    words = [f"w{i}" for i in range(size // 3)]
+    for _ in range(6):
+        x, y = (chance.choices(words, k=size) for _ in range(2))
+        texts = " ".join(y), " ".join(x)
+        expected = recall([y], [x])
+        m = len(set(x))
+        assert one(*texts, "rouge_chunk", REFERENCE, threshold=expected)
+        assert not one(*texts, "rouge_chunk", threshold=expected)
+        assert one(*texts, "rouge_chunk", threshold=expected - 0.5 / m)
+        assert not one(*texts, "rouge_chunk", REFERENCE, threshold=expected + 0.5 / m)
+
+
+def test_thousands_of_words_in_one_sentence():
+    """rouge 1.0.1 fails here (it recurses once a word), and takes what fails as no match."""
+    words = [f"w{i}" for i in range(5000)]
+    shifted = words[2500:] + words[:2500]
+    for dialect in ("standard", REFERENCE):
+        assert one(" ".join(words), " ".join(words), "rouge_chunk", dialect, threshold=0.99)
+        assert one(" ".join(shifted), " ".join(words), "rouge_chunk", dialect, threshold=0.49)
+        assert not one(" ".join(shifted), " ".join(words), "rouge_chunk", dialect, threshold=0.51)
+        thinned = " ".join(words[::2] + ["other"])
+        assert one(thinned, " ".join(words), "rouge_chunk", REFERENCE, threshold=0.5)
+        assert not one(thinned, " ".join(words), "rouge_chunk", "standard", threshold=0.5)
+
+
+def test_a_recall_at_the_threshold_matches_in_the_reference_alone():
+    gold, retrieved = "a b c d e f g h i j", "a b c d e f g"
+    assert one(retrieved, gold, "rouge_chunk", REFERENCE)
+    assert not one(retrieved, gold, "rouge_chunk")
+    assert one("a b c d e f g h", gold, "rouge_chunk")
+
+
+def test_the_default_ignores_case_and_punctuation():
+    gold = "The Tower, built in 1889, is 330.5 m high."
+    retrieved = "(the tower - built in 1889 - is 330.5 m high!)"
+    assert one(retrieved, gold, "rouge_chunk")
+    assert not one(retrieved, gold, "rouge_chunk", REFERENCE)
+    assert not one("330 5 330", "330.5", "rouge_chunk", threshold=0.0)
+    assert one("330 5", "330.5", "rouge_chunk", REFERENCE)
+
+
+@pytest.mark.parametrize("blank", ["", ".", "...", "?!", " ", "\n", "—", "🙂 🙂"])
+def test_texts_without_words_match_nothing(blank):
+    for other in (blank, "a"):
+        for pair in ((blank, other), (other, blank)):
+            assert not one(*pair, "rouge_chunk", threshold=0.0)
+
+
+def test_golds_given_twice_count_once_and_empty_lists_are_kept():
+    found = match(
+        [[], ["a b", "c"], ["a"], []], [["x"], ["c", "a b", "c"], [], []], "rouge_chunk"
+    )
+    assert tables(found) == [[], [[False, True], [True, False]], [[]], []]
+    assert found.gold_repeats.tolist() == [0, 1, 0, 0]
+    assert found.gold.tolist() == [0, 1, 2]
+    assert match([], [], "rouge_chunk").match.size == 0
+
+
+def test_sentences_are_the_components_of_the_sentence_rules():
+    found = match(
+        [["One two three. Four five six. Seven eight.", "Nine ten. One two three."]],
+        [["One two three. Seven eight.", "Seven eight. Eleven twelve."]],
+        "rouge_sentence",
+    )
+    assert tables(found) == [
+        [[True, False, False], [False] * 3, [False, True, False], [False] * 3, [True, False, False]]
+    ]
+    assert found.gold_repeats.tolist() == [1]
+    assert found.gold is None
