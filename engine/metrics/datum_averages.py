@@ -48,29 +48,21 @@ def cells_of(
     )
 
 
-def mean_of(need: str) -> Callable[[StatsView, Any], list[Cells]]:
-    """The mean over datums of what was tallied for a need."""
+def mean_of(*needs: str) -> Callable[[StatsView, Any], list[Cells]]:
+    """The mean over datums of what was tallied for a need.
 
-    def compute(view: StatsView, settings: Any) -> list[Cells]:
-        made = []
-        for column in view.stats.columns[need]:
-            total, scored = view.total(column.values)
-            made.append(cells_of(column, view, _over(total, scored), scored, settings.k))
-        return made
-
-    return compute
-
-
-def mean_of_any(*needs: str) -> Callable[[StatsView, Any], list[Cells]]:
-    """The mean over datums where several needs hold a metric's cut-offs between them."""
+    Args:
+        *needs: the need; several where they hold a metric's cut-offs between them.
+    """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
         made = []
         for column in (column for need in needs for column in view.stats.columns[need]):
-            cuts = tuple(k for k in settings.k if k in column.k)
+            cuts = tuple(k for k in settings.k if len(column.k) == 1 or k in column.k)
             if cuts:
                 total, scored = view.total(column.values)
-                made.append(cells_of(column, view, _over(total, scored), scored, cuts))
+                mean = _rounded(_over(total, scored), settings.rules.decimals)
+                made.append(cells_of(column, view, mean, scored, cuts))
         return made
 
     return compute
@@ -115,6 +107,13 @@ def _named(cells: Cells, metric: str) -> Cells:
     import msgspec
 
     return msgspec.structs.replace(cells, columns={**cells.columns, "metric": metric})
+
+
+def _rounded(values: Array, decimals: int | None) -> Array:
+    """To so many digits, as Python rounds, where a dialect's pooled values are rounded."""
+    if decimals is None:
+        return values
+    return np.array([round(value, decimals) for value in values.ravel()]).reshape(values.shape)
 
 
 def _over(total: Array, many: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .datum_averages import geometric_of, mean_of_any
+from .datum_averages import geometric_of, mean_of
 from .retrieval_parts import CUT, LEVELS, metric
 
 METRICS = (
@@ -35,7 +35,7 @@ METRICS = (
         params=CUT,
         bare="whole",
         aliases=("recip_rank", "RR", "mrr"),
-        compute=mean_of_any("reciprocal_rank", "reciprocal_rank_cut"),
+        compute=mean_of("reciprocal_rank", "reciprocal_rank_cut"),
     ),
     metric(
         "P",

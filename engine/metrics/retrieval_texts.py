@@ -36,4 +36,12 @@ METRICS = (
         " found / relevant; F1: their harmonic mean; a row each",
         source="continuous-eval",
     ),
+    metric(
+        "TokenCount",
+        "token_count",
+        definition="characters of all retrieved texts, joined by line breaks, / 4, rounded down",
+        source="continuous-eval (approx)",
+        range=(0.0, float("inf")),
+        better="neither",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -89,7 +90,7 @@ class StatsView(View):
             sums float64 [group, ...]; how many values entered each, float64 of that shape.
         """
         rows, group, weight = self._rows
-        flat = values.reshape(values.shape[0], -1)
+        flat = values.reshape(values.shape[0], math.prod(values.shape[1:]))
         out = np.empty((self.n_groups, flat.shape[1]))
         many = np.empty_like(out)
         for i in range(flat.shape[1]):

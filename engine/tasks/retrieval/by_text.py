@@ -12,6 +12,7 @@ from ...kernels.text_hits import credit
 from ..workers import Workers
 from .lists import Lists
 from .settings import MATCHES, Settings
+from .texts import match_texts, token_counts
 
 Array = np.ndarray[Any, Any]
 
@@ -42,7 +43,14 @@ def _laid_out(texts: Texts, n: int, *, ranked: bool) -> tuple[pl.Series, Array, 
 
 
 def text_lists(
-    n: int, retrieved: Texts, relevant: Texts, rule: str, settings: Settings, workers: Workers
+    n: int,
+    retrieved: Texts,
+    relevant: Texts,
+    rule: str,
+    settings: Settings,
+    workers: Workers,
+    *,
+    count_tokens: bool = False,
 ) -> Lists:
     """Ranked lists of texts.
 
@@ -53,9 +61,8 @@ def text_lists(
         rule: how they match.
         settings: threshold and rules.
         workers: runs ranges of queries side by side.
+        count_tokens: whether tokens are estimated.
     """
-    from .texts import match_texts
-
     ours, start, _ = _laid_out(retrieved, n, ranked=True)
     golds, gold_start, value = _laid_out(relevant, n, ranked=False)
     threshold = MATCHES[rule] if settings.match_threshold is None else settings.match_threshold
@@ -102,4 +109,5 @@ def text_lists(
         gold=worth[down],
         found=found[down],
         repeats=matched.gold_repeats,
+        tokens=token_counts(ours, start) if count_tokens else None,
     )

@@ -123,6 +123,8 @@ def _by_id(
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
     repeats = settings.rules.repeats_allowed
+    if "token_count" in needs:
+        raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
     met: Met = meet_ids(run, judged, datums.id, workers, repeats=repeats)
     if settings.judged_only:
         met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
@@ -153,7 +155,8 @@ def _by_text(
 ) -> tuple[Lists, dict[str, Lists]]:
     rule = settings.match or settings.default_match
     refuse_for_texts(settings, rule, needs)
-    lists = text_lists(n, retrieved, relevant, rule, settings, workers)
+    tokens = "token_count" in needs
+    lists = text_lists(n, retrieved, relevant, rule, settings, workers, count_tokens=tokens)
     others = {}
     for need, (own, reached) in settings.rules.own_matches.items():
         if need in needs:

@@ -68,7 +68,14 @@ def _text_precision(lists: Lists, settings: Settings, workers: Workers) -> tuple
     return _column("NonLLMContextPrecision", value, _NO_RELEVANT)
 
 
+def _tokens(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Estimated tokens of the retrieved texts."""
+    assert lists.tokens is not None
+    return (Column(metric="TokenCount", values=lists.tokens[:, None, None]),)
+
+
 MEASURES = {
+    "token_count": _tokens,
     "id_context_precision": _id_precision,
     "id_context_recall": _id_recall,
     "text_context_precision": _text_precision,
