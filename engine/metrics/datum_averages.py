@@ -58,7 +58,8 @@ def mean_of(*needs: str) -> Callable[[StatsView, Any], list[Cells]]:
     def compute(view: StatsView, settings: Any) -> list[Cells]:
         made = []
         for column in (column for need in needs for column in view.stats.columns[need]):
-            cuts = tuple(k for k in settings.k if len(column.k) == 1 or k in column.k)
+            own = len(needs) == 1 and len(column.k) == 1  # a metric without cut-offs
+            cuts = column.k if own else tuple(k for k in settings.k if k in column.k)
             if cuts:
                 total, scored = view.total(column.values)
                 mean = _rounded(_over(total, scored), settings.rules.decimals)

@@ -267,7 +267,9 @@ def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
         order = (
             pl.DataFrame({"group": group, "doc": ids})
             .select(
-                pl.arg_sort_by("group", "doc", descending=[False, not ascending], maintain_order=True)
+                pl.arg_sort_by(
+                    "group", "doc", descending=[False, not ascending], maintain_order=True
+                )
             )
             .to_series()
             .to_numpy()

@@ -173,9 +173,7 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
         OptionError: naming them.
     """
     if settings.judged_only:
-        raise OptionError(
-            "judged_only: of texts nothing is judged but what matches; leave it out."
-        )
+        raise OptionError("judged_only: of texts nothing is judged but what matches; leave it out.")
     if settings.ties == "average":
         raise OptionError("ties='average': texts that match by a rule have no tied scores to"
                           " average over; leave it out.")  # fmt: skip

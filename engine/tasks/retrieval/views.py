@@ -35,9 +35,7 @@ def view(
         weights: int64 [q], how often each query counts, or None.
         threads: unused: means are one cheap pass.
     """
-    return StatsView(
-        tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights
-    )
+    return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:

@@ -79,7 +79,8 @@ def match_texts(
     Args:
         retrieved: String [n], by rank within a query, without nulls.
         retrieved_start: int64 [q + 1], offsets of each query.
-        gold: String [g], without nulls; one given twice in a query counts once.
+        gold: String [g], without nulls; one given twice in a query counts once, unless the rules
+            keep repeats.
         gold_start: int64 [q + 1], offsets of each query.
         rule: one of ``RULES``.
         threshold: what similarity is compared with, in [0, 1]; None for the rule's own.
@@ -88,7 +89,12 @@ def match_texts(
         workers: where the work runs.
     """
     found = find_components(
-        retrieved, retrieved_start, gold, gold_start, sentences=rule in SENTENCES
+        retrieved,
+        retrieved_start,
+        gold,
+        gold_start,
+        sentences=rule in SENTENCES,
+        keep_repeats=rules.keep_repeats,
     )
     own = MATCHES[rule]
     limit = own if threshold is None else threshold

@@ -102,6 +102,7 @@ def find_components(
     gold_start: Array,
     *,
     sentences: bool,
+    keep_repeats: bool = False,
 ) -> Components:
     """Distinct texts, or distinct sentences of them, and the golds of each query once.
 
@@ -111,6 +112,7 @@ def find_components(
         gold: String [g], without nulls.
         gold_start: int64 [q + 1], offsets of each query.
         sentences: whether sentences are compared instead of whole texts.
+        keep_repeats: whether a gold given twice stays two golds.
     """
     every = pl.concat([retrieved.alias("text"), gold.alias("text")])
     codes, rows = by_hash(every)
@@ -125,7 +127,9 @@ def find_components(
         g_start, g_codes = _expanded(g_start, g_codes, inner_start, inner)
     n_gold = np.diff(g_start)
     query = np.repeat(np.arange(n_gold.size), n_gold)
-    first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
+    first = np.ones(g_codes.size, np.bool_)
+    if not keep_repeats:
+        first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
     kept = np.bincount(query[first], minlength=n_gold.size)
     return Components(
         texts=texts,

@@ -9,12 +9,16 @@ import polars as pl
 
 from ....kernels.hash_codes import hash_codes
 from ....kernels.union_lcs import match_by_union_lcs
+from ....kernels.walk_depth import walks_too_far
 from ....kernels.words import words_between_stops, words_of_sentences
 from ...workers import Workers
 from .components import Components, packed, sentences_of
 from .wanted import Wanted
 
 Array = np.ndarray[Any, Any]
+
+RECURSION = 989
+"""Steps that fit below Python's usual limit of 1,000 calls, beside those that led there."""
 
 
 def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array], int]:
@@ -39,8 +43,7 @@ def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array)
     text (Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). Words are in
     lower case and without punctuation (see :func:`evalengine.kernels.words.words_of_sentences`); a
     text without any word matches nothing. Under ``reference_rouge`` sentences and words are those
-    of the package rouge 1.0.1, but for its limit on the depth of recursion, which makes it fail
-    on sentences of about a thousand words.
+    of the package rouge 1.0.1, and what it cannot recurse through does not match.
     """
     words, n_words = _words(found.texts, wanted)
 
@@ -59,3 +62,27 @@ def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array)
         )
 
     workers.over(found.pair_start, match)
+    if wanted.rules.reference_rouge:
+        _fail_deep(found, words, out)
+
+
+def _fail_deep(found: Components, words: tuple[Array, Array, Array], out: Array) -> None:
+    """Take back matches on which the reference exceeds Python's recursion limit.
+
+    It walks back through the table by recursion, one call a step, and takes the error for no
+    match. Only sentences of hundreds of words are concerned, so pairs are looked at one by one.
+    """
+    start, offsets, _ = words
+    longest = np.zeros(start.size, np.int64)
+    np.maximum.at(longest, np.repeat(np.arange(start.size - 1), np.diff(start)), np.diff(offsets))
+    if 2 * longest.max(initial=0) <= RECURSION:
+        return
+    pairs = np.flatnonzero(out)
+    query = np.searchsorted(found.pair_start, pairs, side="right") - 1
+    n_gold = np.diff(found.gold_start)[query]
+    place = pairs - found.pair_start[query]
+    text = found.retrieved[found.retrieved_start[query] + place // n_gold]
+    gold = found.gold[found.gold_start[query] + place % n_gold]
+    for i in np.flatnonzero(longest[text] + longest[gold] > RECURSION).tolist():
+        if walks_too_far(int(gold[i]), int(text[i]), words, RECURSION):
+            out[pairs[i]] = 0
