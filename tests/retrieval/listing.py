@@ -45,11 +45,14 @@ def lists_of(
             docs = [doc for doc in docs if judged.get(doc, -1) >= 0]
         place = {doc: r for r, doc in enumerate(docs, 1)}
         retrieved.append(len(docs))
+        equal: dict[float, list[int]] = {}
+        for doc in docs:
+            equal.setdefault(run[query][doc], []).append(place[doc])
         for doc in docs:
             if doc in judged:
                 rank.append(place[doc])
                 relevance.append(judged[doc])
-                peers = [place[d] for d in docs if run[query][d] == run[query][doc]]
+                peers = equal[run[query][doc]]
                 first.append(min(peers))
                 size.append(len(peers))
         start.append(len(rank))
