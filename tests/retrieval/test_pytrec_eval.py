@@ -51,7 +51,9 @@ QRELS = st.dictionaries(
 def agree(run: dict, qrels: dict, level: int | None = None) -> None:
     peer = pytrec_eval.RelevanceEvaluator(qrels, MEASURES, relevance_level=level or 1)
     theirs = peer.evaluate(run)
-    chosen = settings("trec_eval", k=CUTS, relevance_levels=None if level is None else (level,))
+    chosen = settings(
+        "trec_eval", k=CUTS, relevance_levels=None if level is None else (float(level),)
+    )
     found = every_measure(lists_of(run, qrels), chosen)
     told = None if level is None else f'"relevance_level": {float(level)}'
     compared = 0
