@@ -30,6 +30,7 @@ _MODULES = {
         "retrieval_judged",
         "retrieval_sets",
         "retrieval_texts",
+        "retrieval_users",
     ),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""

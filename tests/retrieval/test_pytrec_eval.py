@@ -51,9 +51,7 @@ QRELS = st.dictionaries(
 def agree(run: dict, qrels: dict, level: int | None = None) -> None:
     peer = pytrec_eval.RelevanceEvaluator(qrels, MEASURES, relevance_level=level or 1)
     theirs = peer.evaluate(run)
-    chosen = settings(
-        "trec_eval", k=CUTS, relevance_levels=None if level is None else (float(level),)
-    )
+    chosen = settings("trec_eval", k=CUTS, relevance_levels=level and (float(level),))
     found = every_measure(lists_of(run, qrels), chosen)
     told = None if level is None else f'"relevance_level": {float(level)}'
     compared = 0
@@ -61,6 +59,8 @@ def agree(run: dict, qrels: dict, level: int | None = None) -> None:
         for name, value in theirs[query].items():
             if name in GEOMETRIC:
                 continue
+            if name == "Rndcg" and max(qrels[query].values()) < (level or 1):
+                continue  # 0 there; graded measures have no level here
             metric, parameters, k = key_of(name)
             if told and (metric, parameters, k) not in found:
                 parameters = f"{{{told}}}" if parameters is None else f"{parameters[:-1]}, {told}}}"

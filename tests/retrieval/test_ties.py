@@ -105,4 +105,12 @@ def test_who_has_a_mean() -> None:
         "nDCGRel",
         "RnDCG",
         "ERR",
+        "INST",
+        "BPM",
+        "NERR8",
+        "NERR9",
+        "NERR10",
+        "NERR11",
+        "Accuracy",
+        "Compat",
     }
