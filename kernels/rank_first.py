@@ -18,8 +18,13 @@ Array = np.ndarray[Any, Any]
 @inner
 def _none_within(many: int, hits: int, places: int) -> float:
     chance = 1.0
-    for i in range(hits):
-        chance *= max(0, many - places - i) / (many - i)
+    # both products are the same number; the shorter one is rounded less often
+    if places < hits:
+        for i in range(places):
+            chance *= max(0, many - hits - i) / (many - i)
+    else:
+        for i in range(hits):
+            chance *= max(0, many - places - i) / (many - i)
     return chance
 
 

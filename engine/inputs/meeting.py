@@ -174,8 +174,8 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> None:
         hint = _transformed(ours.ordered, theirs.ordered)
         raise InputError(
             f"predictions and ground truths have no {speech.column} in common: predictions hold"
-            f" {count_of(len(ours), speech.one, speech.many)} ({_samples(ours.ordered)}), ground truths"
-            f" {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
+            f" {count_of(len(ours), speech.one, speech.many)} ({_samples(ours.ordered)}),"
+            f" ground truths {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
             ' dataset, and is the right column the id? columns={"mine": "'
             f'{speech.column}"}} says which.'
         )

@@ -31,6 +31,7 @@ _MODULES = {
         "retrieval_sets",
         "retrieval_texts",
         "retrieval_contexts",
+        "retrieval_users",
     ),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""

@@ -160,7 +160,6 @@ def binary(docs: List, golds: list[float], level: float | None, chosen: Settings
     out["SetMAP", (), None] = precision * recall
     out["SetRelativePrecision", (), None] = over(good, min(n, many))
     out["Utility", (), None] = good - (n - good)
-    out["NumRetrieved", (), None] = n
     out["NumRelevant", (), None] = many
     out["NumRelevantRetrieved", (), None] = good
     out["NumNonrelevantJudgedRetrieved", (), None] = sum(
@@ -197,6 +196,7 @@ def graded(docs: List, golds: list[float], chosen: Settings, highest: float, rep
             out["RBP", (), k] = (1 - p) * sum(
                 p**r * max(d or 0.0, 0.0) / top for r, d in enumerate(there)
             )
+    out["NumRetrieved", (), None] = n
     gaps = [r for r, d in enumerate(docs) if d is None or d < 0]
     out["RBPResidual", (), None] = p**n + (1 - p) * sum(p**r for r in gaps)
     if chosen.rules.graded_persistence and not gaps:

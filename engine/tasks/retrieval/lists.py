@@ -43,7 +43,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True):
         found: int32 [g], lowest rank at which each is retrieved, 0 where it is not.
         repeats: int64 [q], golds given more than once, left out of ``gold``; 0 for ids.
         again: int64 [q], retrieved ids that stand further up already, or None for none at all.
-        tokens: float64 [q], estimated tokens of the retrieved texts; None for ids, or if not needed.
+        tokens: float64 [q], estimated tokens of the retrieved texts; None where not needed.
         ties: ranks shared by equal scores where these are averaged, else None. Then ``rank`` is
             that of the input's order, and a measure is its mean over all orders of equal scores.
     """

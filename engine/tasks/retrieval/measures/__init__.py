@@ -13,7 +13,7 @@ from ..settings import Settings
 Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 """From lists to columns of float64 [n_queries, n_parameters, n_k]."""
 
-_MODULES: tuple[str, ...] = ("counts", "precision", "gains", "contexts")
+_MODULES: tuple[str, ...] = ("counts", "precision", "gains", "contexts", "users")
 """Modules of this package that hold ``MEASURES``: need -> measure; and ``UNAVERAGED``, the needs
 whose mean over all orders of equal scores has no closed form, where there are any."""
 

@@ -148,7 +148,6 @@ _SETS: dict[str, tuple[str, Callable[[Array, Array, Array, Array], Array]]] = {
         lambda hits, found, retrieved, golds: ratio(found, np.minimum(retrieved, golds)),
     ),
     "utility": ("Utility", lambda hits, found, retrieved, golds: hits - (retrieved - hits)),
-    "num_retrieved": ("NumRetrieved", lambda hits, found, retrieved, golds: retrieved),
     "num_relevant": ("NumRelevant", lambda hits, found, retrieved, golds: golds),
     "num_relevant_retrieved": (
         "NumRelevantRetrieved",
@@ -165,6 +164,11 @@ def _nonrelevant_judged(lists: Lists, settings: Settings, workers: Workers) -> t
 
     values = by_level(settings, of_level)
     return plain("NumNonrelevantJudgedRetrieved", values, settings)
+
+
+def _num_retrieved(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    values = lists.retrieved.astype(np.float64)
+    return (Column(metric="NumRetrieved", values=values[:, None, None]),)
 
 
 def _judged(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -203,6 +207,7 @@ MEASURES = {
     "r_precision": _r_precision,
     "r_precision_multiples": _r_multiples,
     "num_nonrelevant_judged_retrieved": _nonrelevant_judged,
+    "num_retrieved": _num_retrieved,
     "judged": _judged,
     "unjudged": _unjudged,
     "precision_recall_f1": _precision_recall_f1,

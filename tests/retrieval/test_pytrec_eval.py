@@ -1,0 +1,88 @@
+"""pytrec_eval (trec_eval 9) as a peer, wherever versions 9 and 10 agree, to the last digits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+from retrieval.listing import every_measure, lists_of, settings
+from retrieval.test_trec_eval_files import GEOMETRIC, key_of
+
+CUTS = (1, 3, 5, 10)
+AT = ",".join(map(str, CUTS))
+MEASURES = {
+    "map",
+    "bpref",
+    "recip_rank",
+    "infAP",
+    "Rprec",
+    "Rprec_mult",
+    "utility",
+    "binG",
+    "G",
+    "ndcg",
+    "ndcg_rel",
+    "Rndcg",
+    "set_P",
+    "set_recall",
+    "set_map",
+    "set_F",
+    "set_relative_P",
+    "num_ret",
+    "num_rel",
+    "num_rel_ret",
+    "num_nonrel_judged_ret",
+    *(f"{name}.{AT}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success", "relative_P")),
+}
+DOCUMENTS = [f"d{i}" for i in range(15)]
+# scores that float32 holds, and few of them, so that ids decide
+RUN = st.dictionaries(
+    st.sampled_from(DOCUMENTS), st.integers(0, 9).map(float), min_size=1, max_size=15
+)
+QRELS = st.dictionaries(
+    st.sampled_from(DOCUMENTS), st.sampled_from([0, 0, 1, 1, 2, 3]), min_size=1, max_size=15
+)
+
+
+def agree(run: dict, qrels: dict, level: int | None = None) -> None:
+    peer = pytrec_eval.RelevanceEvaluator(qrels, MEASURES, relevance_level=level or 1)
+    theirs = peer.evaluate(run)
+    chosen = settings("trec_eval", k=CUTS, relevance_levels=level and (float(level),))
+    found = every_measure(lists_of(run, qrels), chosen)
+    told = None if level is None else f'"relevance_level": {float(level)}'
+    compared = 0
+    for i, query in enumerate(run):
+        for name, value in theirs[query].items():
+            if name in GEOMETRIC:
+                continue
+            if name == "Rndcg" and max(qrels[query].values()) < (level or 1):
+                continue  # 0 there; graded measures have no level here
+            metric, parameters, k = key_of(name)
+            if told and (metric, parameters, k) not in found:
+                parameters = f"{{{told}}}" if parameters is None else f"{parameters[:-1]}, {told}}}"
+            ours = found[metric, parameters, k][i]
+            if math.isnan(value):  # Rndcg where no gain is positive
+                value = 0.0
+            assert math.isclose(ours, value, rel_tol=1e-12, abs_tol=1e-12), (name, query)
+            compared += 1
+    assert compared >= 50 * len(run)
+
+
+@limits(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.sampled_from([None, 1, 2]))
+def test_small_runs(queries: list, level: int | None) -> None:
+    run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
+    qrels = {f"q{i}": judged for i, (_, judged) in enumerate(queries)}
+    agree(run, qrels, level)
+
+
+@pytest.mark.parametrize("length", [200, 3000])
+def test_long_runs(length: int) -> None:
+    """Sums over thousands of ranks are added up in the same order."""
+    run = {"q": {f"d{i}": float((i * 7919) % 4001) for i in range(length)}}
+    qrels = {"q": {f"d{i}": (i * 31) % 4 for i in range(0, 2 * length, 3)}}
+    agree(run, qrels)
