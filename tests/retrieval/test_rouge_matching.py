@@ -14,7 +14,24 @@ from rouge import Rouge
 REFERENCE = "continuous-eval"
 THRESHOLDS = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.8, 1.0])
 PIECES = st.sampled_from(
-    ["a", "b", "c", "d", "B", "é", ".", ". ", " ", "  ", "\t", "\n", "\x1c", "\u00a0", "\u2003", ","]
+    [
+        "a",
+        "b",
+        "c",
+        "d",
+        "B",
+        "é",
+        ".",
+        ". ",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\x1c",
+        "\u00a0",
+        "\u2003",
+        ",",
+    ]
 )
 TEXTS = st.lists(PIECES, max_size=24).map("".join)
 QUERIES = st.lists(
@@ -51,9 +68,7 @@ WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=90)
 
 
 @settings(deadline=None, max_examples=150)
-@given(
-    st.lists(WORDS, min_size=1, max_size=3), st.lists(WORDS, min_size=1, max_size=3), THRESHOLDS
-)
+@given(st.lists(WORDS, min_size=1, max_size=3), st.lists(WORDS, min_size=1, max_size=3), THRESHOLDS)
 def test_rows_of_more_than_64_columns(retrieved, gold, threshold):
     texts = [" . ".join(map(" ".join, sentences)) for sentences in (retrieved, gold)]
     expected = recall(*map(between_stops, texts))
@@ -86,7 +101,7 @@ def test_thousands_of_words_in_one_sentence():
         assert one(" ".join(words), " ".join(words), "rouge_chunk", dialect, threshold=0.99)
         assert one(" ".join(shifted), " ".join(words), "rouge_chunk", dialect, threshold=0.49)
         assert not one(" ".join(shifted), " ".join(words), "rouge_chunk", dialect, threshold=0.51)
-        thinned = " ".join(words[::2] + ["other"])
+        thinned = " ".join([*words[::2], "other"])
         assert one(thinned, " ".join(words), "rouge_chunk", REFERENCE, threshold=0.5)
         assert not one(thinned, " ".join(words), "rouge_chunk", "standard", threshold=0.5)
 
@@ -115,9 +130,7 @@ def test_texts_without_words_match_nothing(blank):
 
 
 def test_golds_given_twice_count_once_and_empty_lists_are_kept():
-    found = match(
-        [[], ["a b", "c"], ["a"], []], [["x"], ["c", "a b", "c"], [], []], "rouge_chunk"
-    )
+    found = match([[], ["a b", "c"], ["a"], []], [["x"], ["c", "a b", "c"], [], []], "rouge_chunk")
     assert tables(found) == [[], [[False, True], [True, False]], [[]], []]
     assert found.gold_repeats.tolist() == [0, 1, 0, 0]
     assert found.gold.tolist() == [0, 1, 2]
