@@ -38,6 +38,7 @@ REGISTRY: dict[str, Export] = {
         needs=frozenset({"iou_thresholds"}),
     ),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
+    "trec": Export("trec:to_trec", ("retrieval",)),
     "valor": Export("valor:to_valor", ("detection", "classification")),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""

@@ -156,5 +156,3 @@ def _said(field: Field) -> str:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
