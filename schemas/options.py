@@ -178,7 +178,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ideal: Annotated[
         str | None, _meta("What nDCG is held against: all judged documents, or the retrieved.")
     ] = None
-    persistence: Annotated[float | None, _meta("Chance of looking on, in RBP; 0.9.", "0.8")] = None
+    persistence: Annotated[
+        float | None, _meta("Chance of looking on, in RBP; 0.9.", "0.8")
+    ] = None
     ignore_identical_ids: Annotated[
         bool | None, _meta("Leave a query's own id out of what it retrieved (BEIR); false.")
     ] = None

@@ -109,8 +109,8 @@ def to_trec(card: Scorecard) -> str:
     tag = card.run.get("run_id")
     if tag is not None:
         lines.append(_line("runid", _ALL, str(tag)))
-    counted = total["support"].max()
-    lines.append(_line("num_q", _ALL, f"{len(queries) if counted is None else counted}"))
+    counted = [len(queries), *total.select(pl.col("support").max()).drop_nulls().to_series()]
+    lines.append(_line("num_q", _ALL, f"{counted[-1]:.0f}"))
     lines += _block(total.select(*_KEYS, "value").rows(), known, _ALL)
     return "".join(lines)
 

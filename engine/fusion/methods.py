@@ -69,7 +69,8 @@ def _many(pool: Pool, values: Array, settings: Settings) -> Array:
 
 
 def _powered(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * pool.found**settings.gamma
+    powered: Array = _weighed(pool, values, settings) * pool.found**settings.gamma
+    return powered
 
 
 def _mixed(pool: Pool, values: Array, settings: Settings) -> Array:
@@ -91,7 +92,8 @@ def _median(pool: Pool, values: Array, settings: Settings) -> Array:
     ascending = values[pool.by_candidate]
     ascending = ascending[np.lexsort((ascending, candidate))]
     low = ascending[pool.start + (pool.found - 1) // 2]
-    return (low + ascending[pool.start + pool.found // 2]) / 2.0
+    median: Array = (low + ascending[pool.start + pool.found // 2]) / 2.0
+    return median
 
 
 def _reciprocal(pool: Pool, ranks: Array, settings: Settings) -> Array:

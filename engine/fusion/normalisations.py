@@ -37,11 +37,6 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
 
 
-def _scores(pool: Pool) -> Array:
-    assert pool.score is not None  # fuse() refuses runs without scores before
-    return pool.score
-
-
 def _spread(pool: Pool, values: Array) -> Array:
     """Values of lists, in each of their rows."""
     return values[pool.list_of]
@@ -55,14 +50,14 @@ def _over(numerator: Array, denominator: Array, otherwise: float | Array) -> Arr
 
 
 def _min_max(pool: Pool) -> Array:
-    score = _scores(pool)
+    score = pool.score
     low = _spread(pool, pool.of_lists(np.minimum, score))
     high = _spread(pool, pool.of_lists(np.maximum, score))
     return _over(score - low, high - low, 1.0)
 
 
 def _max(pool: Pool) -> Array:
-    score = _scores(pool)
+    score = pool.score
     high = pool.of_lists(np.maximum, score)
     bad = np.flatnonzero(high <= 0)
     if bad.size:
@@ -75,14 +70,14 @@ def _max(pool: Pool) -> Array:
 
 
 def _sum(pool: Pool) -> Array:
-    score = _scores(pool)
+    score = pool.score
     above = score - _spread(pool, pool.of_lists(np.minimum, score))
     total = _spread(pool, pool.of_lists(np.add, above))
     return _over(above, total, 1.0 / _spread(pool, pool.list_size.astype(np.float64)))
 
 
 def _zmuv(pool: Pool) -> Array:
-    score = _scores(pool)
+    score = pool.score
     size = pool.list_size.astype(np.float64)
     # Equal scores have no variance; the rounding of their mean must not make one.
     level = pool.of_lists(np.minimum, score) == pool.of_lists(np.maximum, score)

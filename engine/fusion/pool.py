@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 Array = np.ndarray[Any, Any]
 
@@ -20,8 +21,7 @@ class Pool:
         run: int32 [n], position of the run among the runs.
         query: int32 [n], code of the query, ascending with its id.
         document: int32 [n], code of the document, ascending with its id.
-        score: float64 [n], or None where a run has ranks alone; not used for the order if
-            ``rank`` is given.
+        score: float64 [n]; of no meaning in the rows that are ordered by rank.
         rank: int64 [n], the runs' own ranks in the rows that are ordered by them; 0 in the rows
             that are ordered by descending score.
         n_runs: how many runs there are.
@@ -34,17 +34,16 @@ class Pool:
         run: Array,
         query: Array,
         document: Array,
-        score: Array | None,
+        score: Array,
         rank: Array,
         n_runs: int,
     ) -> None:
-        falling = np.zeros(run.size) if score is None else -score
-        by = np.where(rank > 0, rank.astype(np.float64), falling)
+        by = np.where(rank > 0, rank.astype(np.float64), -score)
         list_key = run.astype(np.int64) * (int(query.max(initial=0)) + 1) + query
         order = _ordered(list_key, by, document)
         if order is not None:
             run, query, document, list_key = (a[order] for a in (run, query, document, list_key))
-            score = None if score is None else score[order]
+            score = score[order]
         self.run, self.query, self.document, self.score = run, query, document, score
         self.n_runs = n_runs
         self.list_start = _starts(list_key)
@@ -59,7 +58,8 @@ class Pool:
     def rank(self) -> Array:
         """Rank of every row in its list, float64 [n], from 1."""
         place = np.arange(self.run.size) - np.repeat(self.list_start, self.list_size)
-        return (place + 1).astype(np.float64)
+        ranks: Array = (place + 1).astype(np.float64)
+        return ranks
 
     @cached_property
     def _grouped(self) -> tuple[Array, Array]:
@@ -122,7 +122,8 @@ class Pool:
         The points that the list leaves over, shared by all candidates of its query that it lacks.
         """
         every = self.candidates[self.query[self.list_start]]
-        return (every - self.list_size + 1) / 2.0
+        points: Array = (every - self.list_size + 1) / 2.0
+        return points
 
     def unranked_total(self) -> Array:
         """The same summed over all runs for every candidate of a query, float64 [q].
@@ -133,7 +134,8 @@ class Pool:
         query = self.query[self.list_start]
         missing = self.n_runs - np.bincount(query, minlength=every.size)
         listed = np.bincount(query, self.unranked(), minlength=every.size)
-        return listed + missing * (every + 1) / 2.0
+        total: Array = listed + missing * (every + 1) / 2.0
+        return total
 
     def ranks_of_candidates(self) -> Array:
         """Rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 where a run lacks it."""
@@ -178,9 +180,19 @@ def _starts(key: Array) -> Array:
 
 def _ordered(key: Array, by: Array, document: Array) -> Array | None:
     """Rows by ascending key, then ascending ``by``, then descending document; None if they are."""
-    same, equal = key[1:] == key[:-1], by[1:] == by[:-1]
-    within = (by[1:] > by[:-1]) | (equal & (document[1:] < document[:-1]))
-    if bool(((key[1:] > key[:-1]) | (same & within)).all()):
-        return None
-    order: Array = np.lexsort((-document, by, key))
-    return order
+    start = _starts(key)
+    lists = key[start]
+    same = np.ones(max(key.size - 1, 0), bool)
+    same[start[1:] - 1] = False
+    right = (by[1:] > by[:-1]) | ((by[1:] == by[:-1]) & (document[1:] < document[:-1]))
+    place = np.argsort(lists, kind="stable")
+    whole = bool((np.diff(lists[place]) > 0).all())
+    if whole and bool((right | ~same).all()):  # whole lists in order, as runs mostly are
+        if bool((np.diff(lists) > 0).all()):
+            return None
+        size = np.diff(np.append(start, key.size))[place]
+        ends = np.cumsum(size)
+        return np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
+    rows = pl.DataFrame({"key": key, "by": by, "document": document})
+    order = pl.arg_sort_by("key", "by", "document", descending=[False, False, True])
+    return rows.select(order).to_series().to_numpy()
