@@ -264,9 +264,9 @@ def fuse(
         write(fused, out, tag)
         click.echo(f"{out}: {fused.height} rows")
     else:
-        from ..exports.trec_run import write_trec_run
+        from ..exports.trec_run import trec_lines
 
-        write_trec_run(fused, click.get_binary_stream("stdout"), tag)
+        click.echo(trec_lines(fused, tag), nl=False)
 
 
 @cli.command()

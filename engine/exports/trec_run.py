@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO
 
 import polars as pl
 
 from evalengine.schemas.errors import InputError
 
 
-def write_trec_run(run: pl.DataFrame, target: Path | IO[bytes], tag: str = "evalengine") -> None:
-    """Write ``query Q0 document rank score tag``, single-spaced.
+def write_trec_run(run: pl.DataFrame, path: Path, tag: str = "evalengine") -> None:
+    """Write the lines of :func:`trec_lines` to a file."""
+    path.write_text(trec_lines(run, tag), encoding="utf-8", newline="")
+
+
+def trec_lines(run: pl.DataFrame, tag: str = "evalengine") -> str:
+    """Lines ``query Q0 document rank score tag``, single-spaced.
 
     Args:
         run: query_id, doc_id, score and rank, in the order to write.
-        target: path or binary stream.
         tag: name of the run, the last field.
 
     Raises:
@@ -31,11 +34,11 @@ def write_trec_run(run: pl.DataFrame, target: Path | IO[bytes], tag: str = "eval
             )
     if not tag or len(tag.split()) != 1:
         raise InputError(f"tag {tag!r}: the tag of a TREC run must be one word.")
-    run.select(
+    return run.select(
         ids["query_id"],
         pl.lit("Q0").alias("q0"),
         ids["doc_id"],
         "rank",
         "score",
         pl.lit(tag).alias("tag"),
-    ).write_csv(target, include_header=False, separator=" ", quote_style="never")
+    ).write_csv(include_header=False, separator=" ", quote_style="never")

@@ -61,7 +61,8 @@ def _weighed(pool: Pool, values: Array, settings: Settings) -> Array:
 
 
 def _mean(pool: Pool, values: Array, settings: Settings) -> Array:
-    return pool.total(values) / pool.found
+    mean: Array = pool.total(values) / pool.found
+    return mean
 
 
 def _many(pool: Pool, values: Array, settings: Settings) -> Array:
@@ -117,7 +118,8 @@ def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
     points = pool.candidates[pool.query] - ranks + 1.0
     # What a list gives to documents it lacks is summed over all lists, less those that have them.
     lacking = pool.total(pool.unranked()[pool.list_of])
-    return pool.total(points) + (pool.unranked_total()[pool.candidate_query] - lacking)
+    given: Array = pool.unranked_total()[pool.candidate_query] - lacking
+    return pool.total(points) + given
 
 
 def _condorcet(pool: Pool, ranks: Array, settings: Settings) -> Array:

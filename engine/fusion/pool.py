@@ -192,7 +192,8 @@ def _ordered(key: Array, by: Array, document: Array) -> Array | None:
             return None
         size = np.diff(np.append(start, key.size))[place]
         ends = np.cumsum(size)
-        return np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
+        moved: Array = np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
+        return moved
     rows = pl.DataFrame({"key": key, "by": by, "document": document})
     order = pl.arg_sort_by("key", "by", "document", descending=[False, False, True])
     return rows.select(order).to_series().to_numpy()
