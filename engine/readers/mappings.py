@@ -100,11 +100,8 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
     kinds = set(map(type, found))
     if kinds <= {str}:
         return pl.Series(found, dtype=pl.String)
-    if not any(issubclass(kind, str) for kind in kinds) and bool not in kinds:
-        try:
-            return pl.Series(np.fromiter(found, np.int64, len(found)))
-        except (TypeError, ValueError, OverflowError):
-            pass
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        return pl.Series(np.fromiter(found, np.int64, len(found)))
     if all(issubclass(kind, str) for kind in kinds):
         return pl.Series([str(one) for one in found], dtype=pl.String)
     odd = next((one for one in found if type(one) is not type(found[0])), found[0])
