@@ -18,6 +18,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
+    from .fusion.fuse import fuse
     from .labels_call import precision_recall_fscore
     from .readers.coco import convert_coco
     from .readers.convert_trec import convert_trec
@@ -39,6 +40,7 @@ _HOMES = {
     "metrics_table": "api",
     "warmup": "api",
     "precision_recall_fscore": "labels_call",
+    "fuse": "fusion.fuse",
     "load": "store",
     "convert_coco": "readers.coco",
     "convert_trec": "readers.convert_trec",
@@ -65,6 +67,7 @@ __all__ = [
     "convert_coco",
     "convert_trec",
     "explain",
+    "fuse",
     "load",
     "metrics_table",
     "precision_recall_fscore",

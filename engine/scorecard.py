@@ -179,6 +179,11 @@ class Scorecard:
         """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
         return self._export("coco")
 
+    def to_trec(self) -> str:
+        """What ``trec_eval -q`` prints: lines of measure, query or ``all``, and value."""
+        exported: str = self._export("trec")
+        return exported
+
     def _export(self, name: str) -> Any:
         if name not in self._exports:
             raise ResultError(

@@ -223,6 +223,53 @@ def trec(run: str, qrels: str | None, out: str) -> None:
 
 
 @cli.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN ...")
+@click.option("--method", default="rrf", show_default=True, metavar="NAME", help="See below.")
+@click.option("--normalisation", metavar="NAME", help="Of scores, for methods that take them.")
+@click.option("--weights", metavar="X,...", help="One number for each run.")
+@click.option("--k", type=float, default=60.0, show_default=True, help="Of rrf.")
+@click.option("--persistence", type=float, default=0.8, show_default=True, help="Of rbc.")
+@click.option("--gamma", type=float, default=1.0, show_default=True, help="Of gmnz.")
+@click.option("--columns", multiple=True, metavar="MINE=NAME", help="Own column=its name here.")
+@click.option("--tag", default="evalengine", show_default=True, help="Last field of TREC's lines.")
+@click.option("-o", "--out", metavar="PATH", help="A .parquet or .run file; else lines of a run.")
+@debug
+def fuse(
+    runs: tuple[str, ...],
+    weights: str | None,
+    columns: tuple[str, ...],
+    tag: str,
+    out: str | None,
+    **given: Any,
+) -> None:
+    """Fuse runs of the same queries into one, printed as a TREC run or written.
+
+    Methods: rrf, borda, isr, log_isr, rbc and condorcet take ranks; combsum, combmnz, combanz,
+    combmax, combmin, combmed, gmnz, wsum and mixed take scores, after a normalisation by min-max,
+    max, sum, zmuv, rank or borda.
+
+    \b
+    Example:
+      evalengine fuse bm25.run dense.run --method rrf --out fused.run
+      evalengine fuse bm25.run dense.parquet --method wsum --normalisation min-max --weights 0.3,0.7
+    """
+    from ..fusion.fuse import fuse as run
+    from ..fusion.fuse import write
+    from .options import Listed, Pairs
+
+    weighed = None if weights is None else Listed(float).convert(weights, None, None)
+    named = dict(pair for text in columns for pair in Pairs().convert(text, None, None))
+    fused = run(runs, weights=weighed, columns=named or None, **given)
+    if out is not None:
+        write(fused, out, tag)
+        click.echo(f"{out}: {fused.height} rows")
+    else:
+        from ..exports.trec_run import trec_lines
+
+        click.echo(trec_lines(fused, tag), nl=False)
+
+
+@cli.command()
 @click.argument("names", nargs=-1)
 @click.option("--task", metavar="NAME", help="Metrics of one task only.")
 @click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)

@@ -26,8 +26,8 @@ _BOM = b"\xef\xbb\xbf"
 def sniff(path: str | os.PathLike[str]) -> str:
     """What a JSON file holds: coco, coco_results, coco_annotations, mapping, records or lines.
 
-    An object is taken for COCO ground truths, unless it maps queries to documents; an array for COCO results or annotations if its
-    first object has an image, a category and a box or mask.
+    An object is taken for COCO ground truths, unless it maps queries to documents; an array for
+    COCO results or annotations if its first object has an image, a category and a box or mask.
 
     Raises:
         ReadError: neither object nor array.

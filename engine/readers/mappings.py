@@ -70,13 +70,13 @@ def source_of(
     Raises:
         InputError: ids of two kinds, or a value that is no number.
     """
-    for query, documents in nested.items():
-        if not isinstance(documents, Mapping):
+    for query, own in nested.items():
+        if not isinstance(own, Mapping):
             raise InputError(
-                f"{description}: query {query!r} holds {documents!r:.60} where a mapping of"
+                f"{description}: query {query!r} holds {own!r:.60} where a mapping of"
                 ' documents to numbers is needed, as in {"q1": {"d1": 1.5}}.'
             )
-    sizes = [len(documents) for documents in nested.values()]
+    sizes = [len(own) for own in nested.values()]
     queries = _ids(list(nested), "query", description)
     documents = list(itertools.chain.from_iterable(nested.values()))
     frame = pl.DataFrame(
@@ -100,11 +100,8 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
     kinds = set(map(type, found))
     if kinds <= {str}:
         return pl.Series(found, dtype=pl.String)
-    if not any(issubclass(kind, str) for kind in kinds) and bool not in kinds:
-        try:
-            return pl.Series(np.fromiter(found, np.int64, len(found)))
-        except (TypeError, ValueError, OverflowError):
-            pass
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        return pl.Series(np.fromiter(found, np.int64, len(found)))
     if all(issubclass(kind, str) for kind in kinds):
         return pl.Series([str(one) for one in found], dtype=pl.String)
     odd = next((one for one in found if type(one) is not type(found[0])), found[0])
@@ -120,12 +117,12 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
         return pl.Series(np.fromiter(values, np.float64, len(values)))
     bad = [
         (query, document, value)
-        for query, documents in nested.items()
-        for document, value in documents.items()
+        for query, own in nested.items()
+        for document, value in own.items()
         if not isinstance(value, (int, float, np.number))
     ]
     query, document, value = bad[0]
     raise InputError(
-        f"{description}: {len(bad):,} values are no numbers, first {value!r:.60} of query {query!r},"
-        f" document {document!r}. Leave such documents out."
+        f"{description}: {len(bad):,} values are no numbers, first {value!r:.60} of query"
+        f" {query!r}, document {document!r}. Leave such documents out."
     )

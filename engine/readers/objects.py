@@ -1,4 +1,4 @@
-"""Tables in memory: Polars, pyarrow, pandas, dicts, lists, ranx's runs, the Arrow stream interface."""
+"""Tables in memory: of Polars, pyarrow, pandas, ranx or plain Python, or with Arrow streams."""
 
 from __future__ import annotations
 

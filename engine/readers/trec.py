@@ -9,6 +9,7 @@ import gzip
 import itertools
 import re
 import zlib
+from pathlib import Path
 
 import polars as pl
 
@@ -19,6 +20,7 @@ from .trec_layouts import Field, Layout, layout_of
 
 _DTYPES = {"text": pl.String, "whole": pl.Int64, "number": pl.Float64}
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
+_HEAD = 1 << 16
 _SHOWN = 3
 
 
@@ -35,21 +37,32 @@ def open_trec(files: list[str], description: str) -> Source:
     Raises:
         ReadError: a line that does not fit its layout, or files of several layouts.
     """
-    layouts = [_layout(file) for file in files]
-    for file, layout in zip(files, layouts, strict=True):
-        if layout.columns != layouts[0].columns:
+    first: Layout | None = None
+    pieces = []
+    for file in files:
+        data = _bytes(file)
+        layout = _layout(file, data[:_HEAD])
+        if first is not None and layout.columns != first.columns:
             raise ReadError(
-                f"{description}: files of several layouts: {files[0]} is a {layouts[0].name},"
-                f" {file} a {layout.name}. Give files of one layout."
+                f"{description}: files of several layouts: {files[0]} is a {first.name}, {file} a"
+                f" {layout.name}. Give files of one layout."
             )
-    pieces = [_read(file, layout) for file, layout in zip(files, layouts, strict=True)]
+        first = first or layout
+        pieces.append(_rows(file, data, layout))
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
     return Source(frame.lazy(), description, "trec", tuple(files))
 
 
-def _layout(file: str) -> Layout:
-    with _opened(file) as stream:
-        head = stream.read(1 << 16)
+def _bytes(file: str) -> bytes:
+    """The file's bytes, decompressed where they are gzip's."""
+    try:
+        data = Path(file).read_bytes()
+        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReadError(f"{file}: cannot be read: {error}. Write or copy it again.") from None
+
+
+def _layout(file: str, head: bytes) -> Layout:
     layout = layout_of(head, named=True)
     if layout is None:
         line = next((line for line in head.decode("utf-8", "replace").splitlines() if line), "")
@@ -61,20 +74,8 @@ def _layout(file: str) -> Layout:
     return layout
 
 
-def _opened(file: str) -> gzip.GzipFile:
-    """The file's bytes, decompressed where they are gzip's."""
-    with open(file, "rb") as plain:
-        packed = plain.read(2) == b"\x1f\x8b"
-    return gzip.open(file, "rb") if packed else open(file, "rb")  # type: ignore[return-value]
-
-
-def _read(file: str, layout: Layout) -> pl.DataFrame:
+def _rows(file: str, data: bytes, layout: Layout) -> pl.DataFrame:
     """One file, first as lines with one separator; only if that fails any blanks separate."""
-    try:
-        with _opened(file) as stream:
-            data = stream.read()
-    except (OSError, EOFError, zlib.error) as error:
-        raise ReadError(f"{file}: cannot be read: {error}. Write or copy it again.") from None
     if layout.header:
         data = data.lstrip().partition(b"\n")[2]
     line = data[: data.find(b"\n") + 1] or data

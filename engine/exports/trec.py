@@ -1,0 +1,171 @@
+"""trec_eval's shape: what ``trec_eval -q`` prints, one line for each measure and query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+if TYPE_CHECKING:
+    from evalengine.scorecard import Scorecard
+
+_SCORED = "scored"
+_ALL = "all"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One measure as trec_eval names it.
+
+    Attributes:
+        name: trec_eval's, without cut-off or parameter.
+        metric: ours.
+        cut: whether it is computed at a cut-off, which stands behind the name.
+        parameter: the one that stands behind the name, with two digits.
+        usual: its value, if any, that is left out of the name.
+        statistic: which of the metric's numbers.
+        whole: whether it counts.
+    """
+
+    name: str
+    metric: str
+    cut: bool = False
+    parameter: str | None = None
+    usual: float | None = None
+    statistic: str | None = None
+    whole: bool = False
+
+
+LINES = (
+    Line("num_ret", "NumRetrieved", whole=True),
+    Line("num_rel", "NumRelevant", whole=True),
+    Line("num_rel_ret", "NumRelevantRetrieved", whole=True),
+    Line("map", "MAP"),
+    Line("gm_map", "GMAP"),
+    Line("Rprec", "RPrecision"),
+    Line("bpref", "bpref"),
+    Line("recip_rank", "MRR"),
+    Line("iprec_at_recall", "InterpolatedPrecision", parameter="recall"),
+    Line("P", "P", cut=True),
+    Line("recall", "Recall", cut=True),
+    Line("infAP", "infAP"),
+    Line("gm_bpref", "GMbpref"),
+    Line("Rprec_mult", "RPrecisionMult", parameter="multiple"),
+    Line("utility", "Utility"),
+    Line("11pt_avg", "ElevenPointPrecision"),
+    Line("binG", "binG"),
+    Line("G", "G"),
+    Line("ndcg", "nDCG"),
+    Line("ndcg_rel", "nDCGRel"),
+    Line("Rndcg", "RnDCG"),
+    Line("ndcg_cut", "nDCG", cut=True),
+    Line("map_cut", "MAP", cut=True),
+    Line("relative_P", "RelativePrecision", cut=True),
+    Line("success", "Success", cut=True),
+    Line("set_P", "SetPrecision"),
+    Line("set_relative_P", "SetRelativePrecision"),
+    Line("set_recall", "SetRecall"),
+    Line("set_map", "SetMAP"),
+    Line("set_F", "SetF", parameter="beta", usual=1.0),
+    Line("num_nonrel_judged_ret", "NumNonrelevantJudgedRetrieved", whole=True),
+    Line("rbp", "RBP", parameter="persistence", usual=0.9),
+    Line("rbp_resid", "RBP", parameter="persistence", usual=0.9, statistic="residual"),
+    Line("unj", "Unjudged", cut=True),
+)
+"""trec_eval 10's measures that there are here, in the order in which ``-m all_trec`` prints."""
+
+_KEYS = ("metric", "statistic", "k", "parameters")
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What a row is printed under, and where."""
+
+    place: tuple[int, float, str]
+    name: str
+    whole: bool
+
+
+def to_trec(card: Scorecard) -> str:
+    """The lines ``measure<tab>query<tab>value``, queries in byte order, then the query ``all``.
+
+    Measures have trec_eval's names, order and four digits, counts none; names are padded to 22.
+    Metrics that trec_eval lacks come behind under our own names. What is undefined is 0, as it is
+    there. Slices are left out. A query is printed if the run has it, or if means run over all
+    judged queries (``complete``).
+
+    Args:
+        card: a scorecard of retrieval, fresh or loaded; reads the frames ``per_datum`` and
+            ``metrics``.
+    """
+    single = _with_parameters(card.per_datum)
+    if not card.options.complete:
+        single = single.filter(pl.col("status").is_null() | (pl.col("status") == _SCORED))
+    queries = single["datum_id"].unique()
+    total = _with_parameters(card.metrics.filter(pl.col("slice").is_null()))
+    known = _known(pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique())
+    lines = list(_of_queries(single, known))
+    tag = card.run.get("run_id")
+    if tag is not None:
+        lines.append(_line("runid", _ALL, str(tag)))
+    counted = [len(queries), *total.select(pl.col("support").max()).drop_nulls().to_series()]
+    lines.append(_line("num_q", _ALL, f"{counted[-1]:.0f}"))
+    lines += _block(total.select(*_KEYS, "value").rows(), known, _ALL)
+    return "".join(lines)
+
+
+def _with_parameters(frame: pl.DataFrame) -> pl.DataFrame:
+    if "parameters" in frame.columns:
+        return frame
+    return frame.with_columns(pl.lit(None, pl.String).alias("parameters"))
+
+
+def _known(rows: pl.DataFrame) -> dict[tuple[Any, ...], _Named]:
+    """The name and place of every row that may be printed."""
+    return {row: _named(*row) for row in rows.rows()}
+
+
+def _named(metric: str, statistic: str | None, k: int | None, parameters: str | None) -> _Named:
+    given: dict[str, Any] = json.loads(parameters) if parameters else {}
+    for place, line in enumerate(LINES):
+        if (line.metric, line.statistic, line.cut) != (metric, statistic, k is not None):
+            continue
+        if line.cut and not given:
+            return _Named((place, float(k or 0), ""), f"{line.name}_{k}", line.whole)
+        if not line.cut and set(given) <= {line.parameter}:
+            value = given.get(line.parameter) if line.parameter else None
+            usual = value is None or value == line.usual
+            name = line.name if usual else f"{line.name}_{value:.2f}"
+            return _Named((place, float(value or 0.0), ""), name, line.whole)
+    own = metric + (f".{statistic}" if statistic else "") + ("" if k is None else f"@{k}")
+    if given:
+        own += json.dumps(given, separators=(",", ":"))
+    return _Named((len(LINES), 0.0 if k is None else float(k), own), own, False)
+
+
+def _of_queries(single: pl.DataFrame, known: dict[tuple[Any, ...], _Named]) -> Iterator[str]:
+    """Lines of all queries, in byte order of their ids as trec_eval has them."""
+    rows = single.with_columns(pl.col("datum_id").cast(pl.String)).sort(
+        "datum_id", maintain_order=True
+    )
+    for piece in rows.select("datum_id", *_KEYS, "value").partition_by(
+        "datum_id", maintain_order=True
+    ):
+        query = str(piece["datum_id"][0])
+        yield from _block(piece.drop("datum_id").rows(), known, query)
+
+
+def _block(
+    rows: list[tuple[Any, ...]], known: dict[tuple[Any, ...], _Named], query: str
+) -> list[str]:
+    """The lines of one query, or of all, in trec_eval's order."""
+    named = sorted(((known[row[:4]], row[4]) for row in rows), key=lambda pair: pair[0].place)
+    return [
+        _line(one.name, query, f"{value or 0.0:.0f}" if one.whole else f"{value or 0.0:6.4f}")
+        for one, value in named
+    ]
+
+
+def _line(name: str, query: str, value: str) -> str:
+    return f"{name:<22}\t{query}\t{value}\n"

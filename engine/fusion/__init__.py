@@ -1,0 +1,1 @@
+"""Several runs of the same queries fused into one."""

@@ -1,0 +1,144 @@
+"""What ``fuse`` takes, refuses and writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.fusion.fuse import write
+from evalengine.readers.tables import open_source
+
+ONE = {"q1": {"a": 3.0, "b": 2.0}, "q2": {"c": 1.0}}
+TABLE = pl.DataFrame({"qid": ["q1", "q1"], "docno": ["b", "d"], "score": [10.0, 6.0]})
+RANKED = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["b", "d"], "rank": [1, 2]})
+
+
+def test_runs_of_every_kind_meet(tmp_path: Path) -> None:
+    path = tmp_path / "one.run"
+    path.write_text("q1 Q0 a 1 3 x\nq1 Q0 b 2 2 x\nq2 Q0 c 1 1 x\n")
+    TABLE.write_parquet(tmp_path / "two.parquet")
+    whole = ee.fuse([path, tmp_path / "two.parquet"])
+    assert whole.equals(ee.fuse([ONE, TABLE]))
+    assert whole.equals(ee.fuse([ONE, RANKED]))
+    assert whole.equals(ee.fuse([ONE, RANKED.with_columns(pl.col("rank") - 1)]))
+    assert whole.schema == {
+        "query_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Int64,
+    }  # fmt: skip
+    assert whole.rows()[0] == ("q1", "b", 1 / 62 + 1 / 61, 1)
+    assert whole["query_id"].to_list() == ["q1", "q1", "q1", "q2"]
+
+
+def test_scores_go_before_ranks_as_in_trec_eval() -> None:
+    both = RANKED.with_columns(score=pl.Series([1.0, 2.0]))
+    assert ee.fuse([both, both])["doc_id"].to_list() == ["d", "b"]
+
+
+def test_integer_ids_stay_integers() -> None:
+    small = pl.DataFrame({"query_id": [2, 10], "doc_id": [5, 5], "score": [1.0, 1.0]})
+    got = ee.fuse([small, small.with_columns(pl.col("doc_id").cast(pl.Int32))])
+    assert got["query_id"].to_list() == [2, 10]
+    assert got.schema["doc_id"] == pl.Int64
+
+
+def test_runs_without_rows_fuse_to_none() -> None:
+    for method in ("rrf", "combmed", "borda", "condorcet"):
+        assert ee.fuse([TABLE.clear(), TABLE.clear()], method=method).height == 0
+    assert ee.fuse([TABLE.clear(), TABLE])["doc_id"].to_list() == ["b", "d"]
+
+
+def refused(runs: Any, **options: Any) -> str:
+    with pytest.raises(ee.EvalengineError) as caught:
+        ee.fuse(runs, **options)
+    return str(caught.value)
+
+
+def test_repeated_documents_are_refused() -> None:
+    message = refused([ONE, pl.concat([TABLE, TABLE])])
+    assert "run 2" in message
+    assert "2 " in message
+    assert "'b'" in message
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
+def test_scores_that_are_no_numbers_are_refused(bad: float | None) -> None:
+    message = refused([TABLE.with_columns(score=pl.Series([1.0, bad])), ONE])
+    assert "run 1" in message
+    assert "'score'" in message
+
+
+def test_ids_of_two_kinds_are_refused() -> None:
+    other = pl.DataFrame({"query_id": ["q1"], "doc_id": [7], "score": [1.0]})
+    message = refused([ONE, other])
+    assert "'doc_id'" in message
+    assert "strings such as 'a'" in message
+    assert "integers such as 7" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "rff"}, "Did you mean 'rrf'"),
+        ({"method": "combsum", "normalisation": "minimax"}, "Did you mean 'min-max'"),
+        ({"normalisation": "max"}, "no normalisation changes"),
+        ({"weights": [1.0]}, "1 numbers for 2 runs"),
+        ({"weights": [1.0, float("nan")]}, "finite"),
+        ({"method": "wsum"}, "needs weights="),
+        ({"method": "combmax", "weights": [1, 2]}, "knows no weights"),
+        ({"k": -1}, "k=-1"),
+        ({"persistence": 1}, "persistence=1"),
+        ({"method": "combsum"}, "ranks alone, the first one run 2"),
+        ({"method": "combsum", "normalisation": "min-max"}, "ranks alone"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], words: str) -> None:
+    assert words in refused([ONE, RANKED], **options)
+
+
+def test_ranks_do_where_the_normalisation_takes_ranks() -> None:
+    got = ee.fuse([ONE, RANKED], method="combsum", normalisation="rank")
+    assert got.row(0) == ("q1", "b", 1.5, 1)
+
+
+def test_max_needs_scores_above_0() -> None:
+    low = {"q1": {"a": -1.0, "b": -2.0}}
+    assert "-1, not above 0" in refused([low, ONE], method="combsum", normalisation="max")
+
+
+@pytest.mark.parametrize("runs", [[ONE], ONE, "one.run", []])
+def test_one_run_alone_is_refused(runs: Any) -> None:
+    assert "two or more runs" in refused(runs)
+
+
+def test_what_is_written_reads_back(tmp_path: Path) -> None:
+    fused = ee.fuse([ONE, TABLE])
+    for name in ("fused.run", "fused.parquet"):
+        write(fused, tmp_path / name, "mine")
+        again = open_source(tmp_path / name).frame.select(fused.columns).collect()
+        assert again.equals(fused)
+    assert (tmp_path / "fused.run").read_text().endswith("q2 Q0 c 1 0.01639344262295082 mine\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fused.parquet", "fused.run"]
+    with pytest.raises(ee.OptionError, match=r"\.parquet, \.run"):
+        write(fused, tmp_path / "fused.xlsx")
+    with pytest.raises(ee.InputError, match="hold blanks, first 'two words'"):
+        write(ee.fuse([ONE, {"q1": {"two words": 1.0}}]), tmp_path / "bad.run")
+    with pytest.raises(ee.InputError, match="one word"):
+        write(fused, tmp_path / "bad.run", "two words")
+    assert not (tmp_path / "bad.run").exists()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.run").write_text("q1 Q0 a 1 3 x\nq1 Q0 b 2 2 x\n")
+    TABLE.write_parquet(tmp_path / "b.parquet")
+    runs = [str(tmp_path / "a.run"), str(tmp_path / "b.parquet")]
+    assert main(["fuse", *runs, "--method", "wsum", "--weights", "1,0.5", "--tag", "t"]) == 0
+    assert capsys.readouterr().out == "q1 Q0 b 1 7.0 t\nq1 Q0 d 2 3.0 t\nq1 Q0 a 3 3.0 t\n"
+    out = str(tmp_path / "fused.parquet")
+    assert main(["fuse", *runs, "--out", out, "--columns", "docno=doc_id"]) == 0
+    assert capsys.readouterr().out == f"{out}: 3 rows\n"
+    assert pl.read_parquet(out).height == 3
+    assert main(["fuse", runs[0]]) == 2

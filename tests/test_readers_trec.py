@@ -1,0 +1,311 @@
+"""Runs and qrels of retrieval tools: read as they are, recognised by content, refused by line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from detection.valor_vectors import shared_dir
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.readers import objects
+from evalengine.readers.formats import detect
+from evalengine.readers.tables import open_source
+from evalengine.readers.trec_layouts import layout_of
+
+RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 007 2 -1e-3 tag\nq2 Q0 7 1 3 tag\n"
+ROWS = [("q1", "d1", 1, 2.5, "tag"), ("q1", "007", 2, -0.001, "tag"), ("q2", "7", 1, 3.0, "tag")]
+QRELS = "q1 0 d1 1\nq1 0 007 -2\nq2 0 7 0.5\n"
+JUDGED = [("q1", "d1", 1.0), ("q1", "007", -2.0), ("q2", "7", 0.5)]
+
+
+def rows(thing: Any) -> list[tuple[Any, ...]]:
+    return open_source(thing).frame.collect().rows()
+
+
+def refused(path: Path, text: str | bytes) -> str:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ee.ReadError) as caught:
+        open_source(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.res", "a.trec", "a.txt", "a.test", "a.tsv", "a"])
+def test_runs_are_recognised_by_content(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(RUN)
+    assert open_source(path).format == "trec"
+    assert rows(path) == ROWS
+
+
+@pytest.mark.parametrize("name", ["a.qrels", "a.qrel", "a.txt", "qrels.test", "a.tsv", "qrels"])
+def test_qrels_are_recognised_by_content(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(QRELS)
+    assert rows(path) == JUDGED
+    path.write_text(QRELS.replace(" ", "\t"))
+    assert rows(path) == JUDGED
+
+
+FORMS = {
+    "tabs": lambda text: text.replace(" ", "\t"),
+    "several blanks": lambda text: text.replace(" Q0 ", "  Q0\t\t"),
+    "windows": lambda text: text.replace("\n", "\r\n"),
+    "windows and blanks": lambda text: text.replace(" Q0", "  Q0").replace("\n", "\r\n"),
+    "no last newline": lambda text: text.removesuffix("\n"),
+    "blank lines": lambda text: "\n" + text.replace("\n", "\n\n \n"),
+    "blanks at the ends": lambda text: "".join(f" {line} \n" for line in text.splitlines()),
+    "byte-order mark": lambda text: "\ufeff" + text,
+    "mark and blanks": lambda text: "\ufeff" + text.replace("Q0", " Q0"),
+    "tabs in later lines": lambda text: text.replace("q2 Q0", "q2\tQ0"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_any_blanks_separate(form: str, packed: bool, tmp_path: Path) -> None:
+    data = FORMS[form](RUN).encode()
+    path = tmp_path / ("a.run.gz" if packed else "a.run")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert rows(path) == ROWS
+
+
+def test_compressed_files_need_no_telling_name(tmp_path: Path) -> None:
+    for name in ("run.gz", "run.txt.gz", "packed", "a.tsv.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(RUN.encode()))
+        assert rows(tmp_path / name) == ROWS
+
+
+FIELD = st.text(
+    st.characters(exclude_categories=("Z", "C"), exclude_characters='"'), min_size=1, max_size=8
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(FIELD, FIELD, st.integers(-5, 10**6), st.floats(allow_nan=False)), min_size=1
+    ),
+    st.data(),
+)
+def test_every_field_comes_back(lines: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    import tempfile
+
+    blanks = st.sampled_from([" ", "  ", "\t", " \t "])
+    text = ""
+    for query, document, rank, score in lines:
+        fields = (query, "Q0", document, str(rank), repr(score), "tag")
+        text += "".join(field + data.draw(blanks) for field in fields) + "\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.run"
+        path.write_text(text, encoding="utf-8", newline="")
+        assert rows(path) == [(*line, "tag") for line in lines]
+
+
+def test_ids_are_strings_and_numbers_are_floats(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("1 Q0 10 1 3 x\n")
+    schema = open_source(tmp_path / "a.run").frame.collect_schema()
+    assert schema == {
+        "query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64,
+        "run_id": pl.String,
+    }  # fmt: skip
+
+
+def test_other_layouts(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    for text, expected in (
+        ("q1 Q0 d1 1 2.5\n", [("q1", "d1", 1, 2.5)]),
+        ("query-id\tcorpus-id\tscore\n1\t007\t2\n", [("1", "007", 2.0)]),
+        ("query-id\tcorpus-id\tscore\r\n1\t007\t2\r\n\r\n", [("1", "007", 2.0)]),
+        ("1048585\t7187158\t1\n1048585\t7187157\t2\n", [("1048585", "7187158", 1),
+                                                        ("1048585", "7187157", 2)]),
+        ("1185869\t0\t0\t1\n", [("1185869", "0", 1.0)]),
+    ):  # fmt: skip
+        path.write_text(text, newline="")
+        assert rows(path) == expected
+    path.write_text("query-id\tcorpus-id\tscore\n")
+    assert open_source(path).frame.collect().shape == (0, 3)
+
+
+TABLES = [
+    "a\tb\tc\td\n1\t0\t3\t1\n",
+    "0\t1\t2\t3\n1\t0\t3\t1\n",
+    "0\t1\t2\n7\t8\t1\n",
+    "0\t1\t2\t3\t4\t5\n1\t0\t3\t1\t2\t3\n",
+    "datum_id\tlabel_value\tscore\n1\t2\t0.5\n",
+    "query_id\tdoc_id\tscore\n1\t2\t0.5\n",
+    "id, x, name, 2\n1, 0, d, 1\n",
+    "5\t6\t7\n1\t2\t3\n",
+]
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_ordinary_tables_stay_tables(text: str, tmp_path: Path) -> None:
+    for name in ("a.tsv", "a.txt"):
+        (tmp_path / name).write_text(text)
+        assert detect(str(tmp_path / name)) == "csv"
+
+
+def test_a_csv_file_is_never_a_run(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(RUN)
+    assert detect(str(tmp_path / "a.csv")) == "csv"
+
+
+def test_a_table_may_be_called_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    path.write_text("query_id,doc_id,score\nq,d,1.5\n")
+    assert rows(path) == [("q", "d", 1.5)]
+    pl.DataFrame({"query_id": ["q"]}).write_parquet(path)
+    assert rows(path) == [("q",)]
+    path.write_text('{"q": {"d": 1}}')
+    assert rows(path) == [("q", "d", 1.0)]
+
+
+def test_several_files_are_one_run(tmp_path: Path) -> None:
+    first, *rest = RUN.splitlines(keepends=True)
+    (tmp_path / "1.run").write_text(first)
+    (tmp_path / "2.run").write_text("".join(rest).replace(" ", "\t"))
+    for thing in (tmp_path / "*.run", tmp_path, [tmp_path / "1.run", tmp_path / "2.run"]):
+        assert rows(thing) == ROWS
+    (tmp_path / "3.run").write_text(QRELS)
+    with pytest.raises(ee.ReadError, match=r"several layouts: .*1\.run is a TREC run, .*3\.run"):
+        open_source(tmp_path / "*.run")
+
+
+BROKEN = [
+    ("q1 Q0 d1 1 2.5\n", "line 4: 5 fields instead of 6: 'q1 "),
+    ("q1 Q0 a b 1 2.5 t\n", "line 4: 7 fields instead of 6"),
+    ("q1 Q0 d3 one 2.5 t\n", "line 4: rank 'one' is not a whole number"),
+    ("q1 Q0 d3 1 high t\n", "line 4: score 'high' is not a number"),
+    ("q1 Q0 d3 1 high t\n\nq1\nq2\nq3 Q0 d 1 2 t\n", "3 lines do not fit a TREC run"),
+    ("q1 Q0 d3 99999999999999999999 1 t\n", "a number is too large for its column"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN)
+def test_broken_lines_are_named(text: str, words: str, tmp_path: Path) -> None:
+    assert words in refused(tmp_path / "a.run", RUN + text)
+    assert words in refused(tmp_path / "a.run", (RUN + text).replace("q1 Q0", "q1  Q0"))
+
+
+def test_other_refusals(tmp_path: Path) -> None:
+    path = tmp_path / "a.qrels"
+    assert "line 2: relevance 'x' is not a number" in refused(path, "q 0 d 1\nq 0 d x\n")
+    assert "line 1: relevance 'x' is not a number" in refused(path, "q 0 d x\n")
+    assert "line 2 of this TREC qrels is not UTF-8" in refused(path, b"q 0 d 1\nq 0 \xff 1\n")
+    assert "of no known format" in refused(path, "some words\n")
+    whole = gzip.compress(RUN.encode() * 1000)
+    assert "Write or copy it again" in refused(tmp_path / "a.run.gz", whole[: len(whole) // 2])
+    beir = "query-id\tcorpus-id\tscore\n1\t2\t3\n1\t2\n"
+    assert "line 3: 2 fields instead of 3" in refused(path, beir)
+
+
+def test_trec_evals_own_files() -> None:
+    run = open_source(shared_dir("data", "trec_eval", "results.test"))
+    qrels = open_source(shared_dir("data", "trec_eval", "qrels.test"))
+    assert run.frame.collect().height == 1500
+    assert qrels.frame.collect().filter(pl.col("relevance") > 0).height == 561
+
+
+MAPPING = {"q1": {"d1": 2.5, "007": -0.001}, "q2": {"7": 3}}
+MAPPED = [("q1", "d1", 2.5), ("q1", "007", -0.001), ("q2", "7", 3.0)]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_mappings(indent: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(MAPPING, indent=indent))
+    assert open_source(path).format == "mapping"
+    assert rows(path) == MAPPED
+    path.write_text(json.dumps({"q0": {}, **MAPPING}, indent=indent))
+    source = open_source(path)
+    assert source.frame.collect().rows() == MAPPED
+    assert [(kind, count) for kind, _, count in source.notes] == [("queries_without_documents", 1)]
+    assert "mapping of queries" in refused(path, json.dumps({**MAPPING, "q3": {"d": "high"}}))
+    assert "the file is truncated" in refused(path, json.dumps(MAPPING)[:-1])
+
+
+def test_coco_files_are_no_mappings(tmp_path: Path) -> None:
+    path = tmp_path / "gt.json"
+    coco = {"info": {"year": 2014}, "images": [], "annotations": [], "categories": []}
+    path.write_text(json.dumps(coco))
+    assert open_source(path).format == "coco"
+
+
+def test_python_mappings() -> None:
+    assert rows(MAPPING) == MAPPED
+    assert rows({"q": {"d": np.float32(0.5)}}) == [("q", "d", 0.5)]
+    assert rows({1: {10: 2}, 2: {10: 1.5}}) == [(1, 10, 2.0), (2, 10, 1.5)]
+    assert rows({"query_id": ["q"], "doc_id": ["d"]}) == [("q", "d")]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "words"),
+    [
+        ({"q": {"d": "high"}}, "1 values are no numbers, first 'high' of query 'q', document 'd'"),
+        ({"q": {"d": None, "e": 1.0}}, "first None of query 'q', document 'd'"),
+        ({"q": {"d": 1.0}, "r": [1]}, "query 'r' holds [1]"),
+        ({"q": {"d": 1.0, 7: 2.0}}, "document ids must be all strings or all integers"),
+        ({"q": {1.5: 2.0}}, "document ids must be all strings or all integers"),
+    ],
+)
+def test_mappings_that_do_not_fit_are_refused(mapping: Any, words: str) -> None:
+    with pytest.raises(ee.InputError) as caught:
+        open_source(mapping)
+    assert words in str(caught.value)
+
+
+def test_objects_of_ranx(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Run:
+        def to_dict(self) -> dict[str, dict[str, float]]:
+            return MAPPING
+
+    loaded = {"ranx": SimpleNamespace(Run=Run, Qrels=type("Qrels", (), {}))}
+    monkeypatch.setattr(objects.sys, "modules", {**objects.sys.modules, **loaded})
+    assert rows(Run()) == MAPPED
+
+
+def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, qrels, out = tmp_path / "a.run", tmp_path / "qrels.json", tmp_path / "tables"
+    run.write_text(RUN)
+    qrels.write_text(json.dumps(MAPPING))
+    assert main(["convert", "trec", str(run), str(qrels), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}/run.parquet: 3 rows\n{out}/qrels.parquet: 3 rows\n"
+    assert pl.read_parquet(out / "run.parquet").rows() == ROWS
+    judged = pl.read_parquet(out / "qrels.parquet")
+    assert judged.columns == ["query_id", "doc_id", "relevance"]
+    assert judged.rows() == MAPPED
+    assert sorted(path.name for path in out.iterdir()) == ["qrels.parquet", "run.parquet"]
+
+
+def test_convert_is_all_or_nothing(tmp_path: Path) -> None:
+    run, qrels, out = tmp_path / "a.run", tmp_path / "a.qrels", tmp_path / "tables"
+    run.write_text(RUN)
+    qrels.write_text(QRELS + "broken\n")
+    with pytest.raises(ee.ReadError, match="line 4: 1 field instead of 4"):
+        ee.convert_trec(run, qrels, out=out)
+    assert not out.exists()
+    qrels.write_text(QRELS)
+    with pytest.raises(ee.ReadError, match="The run comes first"):
+        ee.convert_trec(qrels, run, out=out)
+    table = tmp_path / "a.csv"
+    table.write_text("query_id,doc_id,score\nq,d,1\n")
+    with pytest.raises(ee.ReadError, match="is read as csv"):
+        ee.convert_trec(table, out=out)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="q10 .\tQd-x", max_size=30))
+def test_recognition_says_nothing_of_a_line_with_other_fields(line: str) -> None:
+    layout = layout_of(line.encode())
+    assert layout is None or len(layout.fields) == len(line.split())

@@ -1,0 +1,126 @@
+"""``to_trec()`` on hand-made frames: names, order, digits and what is left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from detection.valor_vectors import shared_dir
+from fabricated import frame
+
+import evalengine as ee
+from evalengine.exports import makers
+from evalengine.exports.trec import LINES
+from evalengine.schemas.options import make_options
+from evalengine.scorecard import Scorecard
+
+
+def card(
+    single: list[dict[str, Any]],
+    total: list[dict[str, Any]],
+    run: dict[str, Any] | None = None,
+    **options: Any,
+) -> Scorecard:
+    found = frame("per_datum", single)
+    parameters = pl.Series("parameters", [row.get("parameters") for row in single], pl.String)
+    return Scorecard(
+        task="retrieval",
+        dialect="trec_eval",
+        options=make_options(**options),
+        frames={
+            "per_datum": lambda: found.with_columns(parameters),
+            "metrics": lambda: frame("metrics", total),
+        },
+        labels=pl.DataFrame(schema={"label_value": pl.String}),
+        run=run or {},
+        exports=makers("retrieval", "trec_eval"),
+    )
+
+
+def row_of(name: str) -> dict[str, Any]:
+    """Our row for a name of trec_eval's output, the reverse of the exporter's way."""
+    for line in sorted(LINES, key=lambda one: -len(one.name)):
+        rest = name.removeprefix(line.name).removeprefix("_")
+        row: dict[str, Any] = {"metric": line.metric, "statistic": line.statistic}
+        if not name.startswith(line.name):
+            continue
+        if line.cut and rest.isdigit():
+            return {**row, "k": int(rest)}
+        if not line.cut and not rest:
+            return row
+        if line.parameter and rest:
+            return {**row, "parameters": json.dumps({line.parameter: float(rest)})}
+    raise AssertionError(name)
+
+
+def test_trec_evals_own_output_comes_back() -> None:
+    text = shared_dir("data", "trec_eval", "out.test.aq").read_text()
+    lines = [line for line in text.splitlines(keepends=True) if not line.startswith("relstring")]
+    single, total = [], []
+    for line in lines:
+        name, query, value = (field.strip() for field in line.split("\t"))
+        if name in ("runid", "num_q"):
+            continue
+        row = {**row_of(name), "value": float(value), "support": 3}
+        if query == "all":
+            total.append(row)
+        else:
+            single.append({**row, "datum_id": query, "status": "scored"})
+    made = card(single[::-1], total[::-1], {"run_id": "STANDARD"}).to_trec()
+    assert made.splitlines() == [line.rstrip("\n") for line in lines]
+    assert made.endswith("\n")
+
+
+def test_own_names_come_behind_and_undefined_is_0() -> None:
+    single = [
+        {"datum_id": "q2", "metric": "MRR", "k": 10, "value": 0.5, "status": "scored"},
+        {"datum_id": "q2", "metric": "MAP", "value": None, "status": "scored"},
+        {"datum_id": "q10", "metric": "MAP", "value": 2 / 3, "status": "scored"},
+    ]
+    total = [
+        {"metric": "RetrievalRecall", "k": 5, "value": 0.25, "support": 2},
+        {"metric": "PrecisionRecallF1", "statistic": "F1", "value": 0.5, "support": 2},
+        {"metric": "RBP", "value": 0.125, "parameters": '{"persistence": 0.8}', "support": 2},
+        {"metric": "RBP", "value": 0.5, "parameters": '{"persistence": 0.9}', "support": 2},
+        {"metric": "ERR", "value": 0.5, "parameters": '{"top": 4}', "support": 2},
+        {"metric": "NumRetrieved", "value": 1500.0, "support": 2},
+        {"metric": "MAP", "value": 9.0, "slice": "year", "slice_value": "1", "support": 7},
+    ]
+    assert card(single, total).to_trec().splitlines() == [
+        "map                   \tq10\t0.6667",
+        "map                   \tq2\t0.0000",
+        "MRR@10                \tq2\t0.5000",
+        "num_q                 \tall\t2",
+        "num_ret               \tall\t1500",
+        "rbp_0.80              \tall\t0.1250",
+        "rbp                   \tall\t0.5000",
+        'ERR{"top":4}          \tall\t0.5000',
+        "PrecisionRecallF1.F1  \tall\t0.5000",
+        "RetrievalRecall@5     \tall\t0.2500",
+    ]
+
+
+def test_queries_that_the_run_lacks_are_printed_where_they_count() -> None:
+    single = [
+        {"datum_id": "q1", "metric": "MAP", "value": 1.0, "status": "scored"},
+        {"datum_id": "q2", "metric": "MAP", "value": 0.0, "status": "not_retrieved"},
+    ]
+    assert "q2" not in card(single, []).to_trec()
+    assert "map                   \tq2\t0.0000\n" in card(single, [], complete=True).to_trec()
+
+
+def test_integer_ids_go_in_the_order_of_their_digits() -> None:
+    rows = [{"datum_id": str(i), "metric": "MAP", "value": 1.0} for i in (2, 10, 1)]
+    lines = card(rows, []).to_trec().splitlines()
+    assert [line.split("\t")[1] for line in lines] == ["1", "10", "2", "all"]
+
+
+def test_other_tasks_have_no_such_shape() -> None:
+    other = Scorecard(
+        task="detection", dialect="coco", options=make_options(), frames={}, run={},
+        labels=pl.DataFrame(schema={"label_value": pl.String}),
+    )  # fmt: skip
+    with pytest.raises(ee.ResultError, match="task retrieval has it"):
+        other.to_trec()
