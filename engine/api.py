@@ -183,6 +183,7 @@ def score(
         },
         "datums": len(tallies.datums),
         "recognised": frames.recognised,
+        **frames.facts,
         "seconds": {step: round(value, 6) for step, value in seconds.items()},
     }
 

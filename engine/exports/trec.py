@@ -12,7 +12,6 @@ import polars as pl
 if TYPE_CHECKING:
     from evalengine.scorecard import Scorecard
 
-_SCORED = "scored"
 _ALL = "all"
 
 
@@ -51,7 +50,7 @@ LINES = (
     Line("P", "P", cut=True),
     Line("recall", "Recall", cut=True),
     Line("infAP", "infAP"),
-    Line("gm_bpref", "GMbpref"),
+    Line("gm_bpref", "GMBpref"),
     Line("Rprec_mult", "RPrecisionMult", parameter="multiple"),
     Line("utility", "Utility"),
     Line("11pt_avg", "ElevenPointPrecision"),
@@ -71,7 +70,7 @@ LINES = (
     Line("set_F", "SetF", parameter="beta", usual=1.0),
     Line("num_nonrel_judged_ret", "NumNonrelevantJudgedRetrieved", whole=True),
     Line("rbp", "RBP", parameter="persistence", usual=0.9),
-    Line("rbp_resid", "RBP", parameter="persistence", usual=0.9, statistic="residual"),
+    Line("rbp_resid", "RBPResidual", parameter="persistence", usual=0.9),
     Line("unj", "Unjudged", cut=True),
 )
 """trec_eval 10's measures that there are here, in the order in which ``-m all_trec`` prints."""
@@ -92,16 +91,13 @@ def to_trec(card: Scorecard) -> str:
 
     Measures have trec_eval's names, order and four digits, counts none; names are padded to 22.
     Metrics that trec_eval lacks come behind under our own names. What is undefined is 0, as it is
-    there. Slices are left out. A query is printed if the run has it, or if means run over all
-    judged queries (``complete``).
+    there. Slices are left out. A query is printed if it counts in means.
 
     Args:
         card: a scorecard of retrieval, fresh or loaded; reads the frames ``per_datum`` and
             ``metrics``.
     """
-    single = _with_parameters(card.per_datum)
-    if not card.options.complete:
-        single = single.filter(pl.col("status").is_null() | (pl.col("status") == _SCORED))
+    single = _with_parameters(card.per_datum.filter(pl.col("value").is_not_null()))
     queries = single["datum_id"].unique()
     total = _with_parameters(card.metrics.filter(pl.col("slice").is_null()))
     known = _known(pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique())

@@ -57,6 +57,7 @@ class Frames(msgspec.Struct, kw_only=True):
         recognised: role to own name and canonical name, where they differ.
         notes: what the user should know.
         sources: role to where it came from.
+        facts: what the files say of themselves.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -70,6 +71,7 @@ class Frames(msgspec.Struct, kw_only=True):
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def predictions(self) -> pl.DataFrame:
@@ -211,6 +213,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         recognised={role: side.naming.recognised for role, side in sides.items()},
         notes=notes + told,
         sources=sources,
+        facts={name: said for side in sides.values() for name, said in side.source.facts.items()},
     )
 
 

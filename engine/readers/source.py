@@ -18,6 +18,7 @@ class Source(msgspec.Struct):
         datums: datums that came along (COCO images).
         labels: labels that came along (COCO categories).
         notes: what the reader had to decide, as (kind, message, count).
+        facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
     """
 
     frame: pl.LazyFrame
@@ -28,6 +29,7 @@ class Source(msgspec.Struct):
     datums: pl.DataFrame | None = None
     labels: pl.DataFrame | None = None
     notes: tuple[tuple[str, str, int | None], ...] = ()
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def text(self) -> bool:

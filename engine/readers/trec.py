@@ -28,7 +28,8 @@ def open_trec(files: list[str], description: str) -> Source:
     """Runs or qrels as one source; read at once, so that a broken line is named by its number.
 
     Columns: ``query_id``, ``doc_id`` (String) and, as the layout has them, ``rank`` (Int64),
-    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64).
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). A run's tag, the first
+    line's, is also a fact of the source.
 
     Args:
         files: local files of one layout, plain or gzip-compressed, in row order.
@@ -50,7 +51,10 @@ def open_trec(files: list[str], description: str) -> Source:
         first = first or layout
         pieces.append(_rows(file, data, layout))
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
-    return Source(frame.lazy(), description, "trec", tuple(files))
+    facts = {}
+    if "run_id" in frame.columns and frame.height:
+        facts["run_id"] = str(frame["run_id"][0])
+    return Source(frame.lazy(), description, "trec", tuple(files), facts=facts)
 
 
 def _bytes(file: str) -> bytes:
