@@ -12,6 +12,7 @@ import polars as pl
 if TYPE_CHECKING:
     from evalengine.scorecard import Scorecard
 
+_SCORED = "scored"
 _ALL = "all"
 
 
@@ -97,7 +98,8 @@ def to_trec(card: Scorecard) -> str:
         card: a scorecard of retrieval, fresh or loaded; reads the frames ``per_datum`` and
             ``metrics``.
     """
-    single = _with_parameters(card.per_datum.filter(pl.col("value").is_not_null()))
+    counts = pl.col("value").is_not_null() | (pl.col("status") == _SCORED)
+    single = _with_parameters(card.per_datum.filter(counts))
     queries = single["datum_id"].unique()
     total = _with_parameters(card.metrics.filter(pl.col("slice").is_null()))
     known = _known(pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique())
