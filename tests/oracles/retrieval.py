@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 
 from evalengine.tasks.retrieval.settings import Settings
 
@@ -116,6 +117,62 @@ def reading(satisfies: list[float]) -> float:
     return total
 
 
+def seen(gains: list[float], depth: int, on: Callable[[int, float, float], float]) -> float:
+    """Expected gain of a user who looks on behind rank i with chance on(i, gain, gain so far)."""
+    gains = (gains + [0.0] * depth)[:depth]
+    weights, looking, so_far = [], 1.0, 0.0
+    for r, value in enumerate(gains, 1):
+        weights.append(looking)
+        so_far += value
+        looking *= on(r, value, so_far)
+    return over(sum(w * v for w, v in zip(weights, gains, strict=True)), sum(weights))
+
+
+def accuracy(hits: list[bool]) -> float:
+    """Share of pairs in order; NaN without a relevant document."""
+    pairs = [
+        (a, b) for a, hit in enumerate(hits) if hit for b, other in enumerate(hits) if not other
+    ]
+    if True not in hits:
+        return math.nan
+    return 1 - over(sum(b < a for a, b in pairs), len(pairs))
+
+
+def compatibility(docs: List, golds: list[float]) -> float:
+    """Overlap with the ideal; documents not retrieved stand last of equal relevance."""
+    found = [(-d, r) for r, d in enumerate(docs) if d is not None and d > 0]
+    rest = [d for d in golds if d > 0]
+    for minus, _ in found:
+        rest.remove(-minus)
+    ideal = [r for _, r in sorted(found + [(-d, 10**6 + i) for i, d in enumerate(rest)])]
+    ranking = list(range(len(docs)))
+
+    def overlap(a: list[int], b: list[int]) -> float:
+        depth = max(len(docs), len(ideal))
+        return sum(0.95**d * len(set(a[: d + 1]) & set(b[: d + 1])) / (d + 1) for d in range(depth))
+
+    return over(overlap(ranking, ideal), overlap(ideal, ideal))
+
+
+def users(docs: List, k: int | None, highest: float) -> dict[str, float]:
+    gains = [max(d or 0.0, 0.0) / (highest or 1.0) for d in docs]
+    if k is None:
+        depth = 1000
+        return {
+            "INST": seen(gains, depth, lambda r, g, t: ((r + 1 - t) / (r + 2 - t)) ** 2),
+            "INSQ": seen(gains, depth, lambda r, g, t: ((r + 1) / (r + 2)) ** 2),
+            "NERR10": seen(gains, depth, lambda r, g, t: 0.9 * (1 - g)),
+            "NERR11": seen(gains, depth, lambda r, g, t: ((r + 1) / (r + 2)) ** 2 * (1 - g)),
+            "SDCG": over(dcg(gains, "log2(rank+1)"), dcg([1.0] * len(gains), "log2(rank+1)")),
+        }
+    return {
+        "BPM": seen(gains, k, lambda r, g, t: float(t < 1)),
+        "NERR8": seen(gains, k, lambda r, g, t: 1 - g),
+        "NERR9": seen(gains, k, lambda r, g, t: r / (r + 1) * (1 - g)),
+        "SDCG": over(dcg(gains[:k], "log2(rank+1)"), dcg([1.0] * k, "log2(rank+1)")),
+    }
+
+
 def binary(docs: List, golds: list[float], level: float | None, chosen: Settings) -> dict:
     """Measures of relevant documents: (metric, own parameters, k) -> value."""
 
@@ -137,6 +194,7 @@ def binary(docs: List, golds: list[float], level: float | None, chosen: Settings
         out["Recall", (), k] = over(found, many)
         out["F1", (), k] = over(2 * found, depth + many)
         out["Success", (), k] = float(found > 0)
+        out["Accuracy", (), k] = accuracy(top)
         out["RelativePrecision", (), k] = over(found, min(depth, many))
         if not chosen.rules.graded_persistence:
             out["RBP", (), k] = (1 - p) * sum(p**r for r, hit in enumerate(top) if hit)
@@ -189,6 +247,8 @@ def graded(docs: List, golds: list[float], chosen: Settings, highest: float, rep
         out["RetrievalRecallAll", (), k] = float(every and not missed)
         out["ERR", (("max_relevance", highest),), k] = reading(chance[:depth])
         there = docs[:depth]
+        for metric, value in users(docs, k, highest).items():
+            out[metric, (("max_relevance", highest),), k] = value
         out["Judged", (), k] = over(sum(d is not None for d in there), len(there))
         out["Unjudged", (), k] = over(sum(d is None or d < 0 for d in there), depth)
         if chosen.rules.graded_persistence:
@@ -197,6 +257,7 @@ def graded(docs: List, golds: list[float], chosen: Settings, highest: float, rep
                 p**r * max(d or 0.0, 0.0) / top for r, d in enumerate(there)
             )
     out["NumRetrieved", (), None] = n
+    out["Compat", (), None] = compatibility(docs, golds)
     gaps = [r for r, d in enumerate(docs) if d is None or d < 0]
     out["RBPResidual", (), None] = p**n + (1 - p) * sum(p**r for r in gaps)
     if chosen.rules.graded_persistence and not gaps:

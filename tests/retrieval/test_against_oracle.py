@@ -32,7 +32,7 @@ DIALECTS = st.sampled_from(["standard", "trec_eval", "continuous-eval", "remem"]
 ALSO_SETS = {"Precision": "SetPrecision", "Recall": "SetRecall", "F1": "SetF"}
 
 
-@limits(deadline=None, max_examples=300)
+@limits(deadline=None, max_examples=100)
 @given(queries=QUERIES, options=OPTIONS, dialect=DIALECTS, data=st.data())
 def test_every_measure(queries: list, options: dict, dialect: str, data: st.DataObject) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
@@ -53,7 +53,8 @@ def test_every_measure(queries: list, options: dict, dialect: str, data: st.Data
             if key[0] in ALSO_SETS and key not in wanted:
                 continue
             ours = found[key][i]
-            assert math.isclose(ours, wanted[key], rel_tol=1e-9, abs_tol=1e-9), (key, query)
+            same = math.isclose(ours, wanted[key], rel_tol=1e-9, abs_tol=1e-9)
+            assert same or (math.isnan(ours) and math.isnan(wanted[key])), (key, query)
         assert set(wanted) <= set(found)
 
 
@@ -62,7 +63,8 @@ def test_threads_leave_no_trace() -> None:
     qrels = {f"q{q}": {f"d{d}": float((d + q) % 4) for d in range(0, 20, 3)} for q in range(40)}
     chosen = settings(k=(1, 5))
     one = every_measure(lists_of(run, qrels), chosen, threads=1)
-    assert every_measure(lists_of(run, qrels), chosen, threads=3) == one
+    many = every_measure(lists_of(run, qrels), chosen, threads=3)
+    assert list(map(str, many.items())) == list(map(str, one.items()))  # NaN is not itself
     assert one["P", None, 5] != [0.0] * 40
 
 

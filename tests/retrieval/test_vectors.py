@@ -55,7 +55,7 @@ VARIED = {
     "nDCG(gains={1:3,2:9})@10": ({"gains": {1.0: 3.0, 2.0: 9.0}}, ("nDCG", None, 10)),
 }
 ASCENDING = {"RR@10": ("MRR", None, 10), "Judged@10": ("Judged", None, 10)}
-# graded measures; max_rel=3 is given by hand there, so that a query with that relevance is added
+# graded measures; relevance above max_rel=3 counts as 3, which a query of its own brings in
 USERS = {
     "INST(max_rel=3)": ("INST", None),
     "INSQ(max_rel=3)": ("INSQ", None),
@@ -89,7 +89,8 @@ def test_ir_measures(name: str) -> None:
     found = every_measure(lists_of(run, qrels), settings("ir-measures", k=cuts))
     other = every_measure(lists_of(run, qrels, ascending=True), settings("ir-measures", k=cuts))
     judged = every_measure(lists_of(run, qrels, judged_only=True), settings(k=cuts))
-    more = {**run, "": {"d": 1.0}}, {**qrels, "": {"d": 3.0}}
+    capped = {q: {d: min(rel, 3.0) for d, rel in judged.items()} for q, judged in qrels.items()}
+    more = {**run, "": {"d": 1.0}}, {**capped, "": {"d": 3.0}}
     graded = every_measure(lists_of(*more), settings("ir-measures", k=cuts))
     compared = 0
     for measure, values in given["measures"].items():

@@ -111,12 +111,13 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         raise OptionError(f"k={list(cuts)}: a cut-off is 0 or more.")
     levels: tuple[float | None, ...] = (None,)
     if options.relevance_levels is not None:
-        levels = tuple(sorted(set(options.relevance_levels)))
-        if not levels or not all(math.isfinite(level) and level > 0 for level in levels):
+        given = sorted(set(options.relevance_levels))
+        if not given or not all(math.isfinite(level) and level > 0 for level in given):
             raise OptionError(
-                f"relevance_levels={list(levels)}: write finite numbers above 0; a relevance of"
+                f"relevance_levels={given}: write finite numbers above 0; a relevance of"
                 " 0 is not relevant."
             )
+        levels = tuple(given)
     match = _match(options.match)
     threshold = options.match_threshold
     if threshold is not None and not 0 <= threshold <= 1:

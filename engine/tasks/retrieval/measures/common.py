@@ -155,8 +155,9 @@ def count(start: Array, chosen: Array) -> Array:
     Returns:
         int64 [q].
     """
-    upto = np.r_[0, np.cumsum(chosen, dtype=np.int64)]
-    return upto[start[1:]] - upto[start[:-1]]
+    upto: Array = np.r_[0, np.cumsum(chosen, dtype=np.int64)]
+    many: Array = upto[start[1:]] - upto[start[:-1]]
+    return many
 
 
 def relevant_golds(lists: Lists, level: float) -> Array:

@@ -132,7 +132,8 @@ def _preferences(
             )
 
         workers.over(lists.start, run)
-        return out[which]
+        found: Array = out[which]
+        return found
 
     return plain(name, by_level(settings, of_level), settings)
 
