@@ -103,12 +103,11 @@ def test_own_names_come_behind_and_undefined_is_0() -> None:
 
 
 def test_queries_that_the_run_lacks_are_printed_where_they_count() -> None:
-    single = [
-        {"datum_id": "q1", "metric": "MAP", "value": 1.0, "status": "scored"},
-        {"datum_id": "q2", "metric": "MAP", "value": 0.0, "status": "not_retrieved"},
-    ]
-    assert "q2" not in card(single, []).to_trec()
-    assert "map                   \tq2\t0.0000\n" in card(single, [], complete=True).to_trec()
+    found = {"datum_id": "q1", "metric": "MAP", "value": 1.0, "status": "scored"}
+    lacking = {"datum_id": "q2", "metric": "MAP", "status": "not_retrieved"}
+    assert "q2" not in card([found, {**lacking, "value": None}], []).to_trec()
+    complete = card([found, {**lacking, "value": 0.0}], []).to_trec()
+    assert "map                   \tq2\t0.0000\n" in complete
 
 
 def test_integer_ids_go_in_the_order_of_their_digits() -> None:
