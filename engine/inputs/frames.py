@@ -150,7 +150,9 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     """Read, recognise, filter and check tables that are open; see :func:`load_frames`."""
     sides = _recognised(inputs, task, options)
     sources = {role: side.source.description for role, side in sides.items()}
-    plan = plan_slices(options.by, {role: (s.schema, s.naming) for role, s in sides.items()})
+    speech = _speech(sides)
+    known = {role: (side.schema, side.naming) for role, side in sides.items()}
+    plan = plan_slices(options.by, known, speech.column, speech.one)
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
     where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)
@@ -172,7 +174,6 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     text = {role: side.source.text for role, side in sides.items()}
     notes += meeting.same_kind(frames, ("datum_id",), text)
-    speech = _speech(sides)
     meeting.check_kinds(frames, ("datum_id",), speech)
     for name in _common(sides):
         notes += meeting.same_kind(frames, (name,), text)

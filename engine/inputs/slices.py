@@ -48,22 +48,33 @@ def split(entry: str) -> list[str]:
 
 
 def plan_slices(
-    by: tuple[str, ...], sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]]
+    by: tuple[str, ...],
+    sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
+    datum: str = "datum_id",
+    unit: str = "datum",
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions.
+
+    Args:
+        by: the entries as given.
+        sides: table to its own columns and what they were recognised as.
+        datum: the column that names datums.
+        unit: word for one.
 
     Raises:
         InputError: a column no table has, with the nearest.
     """
     plan = SlicePlan(tuple(dict.fromkeys(by)))
+    names = {"datum_id", datum}
     for entry in plan.by:
         for piece in split(entry):
             if piece in plan.homes:
                 continue
-            if piece == "datum_id":
+            if piece in names:
                 raise InputError(
-                    "by: 'datum_id' is the datum itself; to see each datum by itself, copy the"
-                    " column under another name in datums= and slice by that."
+                    f"by: {piece!r} is the {unit} itself; to see each {unit} by itself, read"
+                    " per_datum, or copy the column under another name in datums= and slice by"
+                    " that."
                 )
             plan.homes[piece] = _homes(piece, sides, entry)
             for role in plan.homes[piece]:

@@ -29,12 +29,14 @@ class Side(msgspec.Struct):
         query: int32 [n], query of each row.
         doc: ids of documents, row by row.
         value: float64 [n], scores (higher first), or relevance.
+        listed: whether rows are elements of lists, so that their numbers say nothing.
     """
 
     name: str
     query: Array
     doc: pl.Series
     value: Array
+    listed: bool = False
 
 
 class _Hits(msgspec.Struct):
@@ -194,13 +196,20 @@ def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
             where = mine[(docs == doc).to_numpy()].tolist()
             at = " and ".join(map(str, where[:3]))
-            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r} in rows {at}")
+            place = "" if side.listed else f" in rows {at}"
+            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
+        way = (
+            "e.g. by pl.col('retrieved').list.unique(maintain_order=True), or read them as texts,"
+            " which may be repeated, by match='exact_chunk'"
+            if side.listed
+            else "e.g. by group_by('query_id', 'doc_id').agg(pl.max('score'))"
+        )
+        rows_from = "" if side.listed else " (rows count from 0)"
         raise InputError(
             f"{side.name}: a document stands more than once in {found.size:,}"
-            f" {'query' if found.size == 1 else 'queries'}, first (rows count from 0):"
-            f" {'; '.join(shown)}. Each may stand once; was a file read twice, or are these"
-            " passages of one document? Keep the best of them, e.g. by"
-            " group_by('query_id', 'doc_id').agg(pl.max('score'))."
+            f" {'query' if found.size == 1 else 'queries'}, first{rows_from}: {'; '.join(shown)}."
+            " Each may stand once; was a file read twice, or are these passages of one document?"
+            f" Keep the best of them, {way}."
         )
 
 
@@ -319,6 +328,6 @@ def check_ranks(run: Side, queries: pl.Series) -> str | None:
         return None
     named = listing([queries[query] for query in gaps.head(5)], len(gaps))
     return (
-        f"ranks of {len(gaps):,} {'query has' if len(gaps) == 1 else 'queries have'} gaps:"
+        f"the ranks of {len(gaps):,} {'query' if len(gaps) == 1 else 'queries'} have gaps:"
         f" {named}; documents are counted in their order, the lowest rank as the first."
     )

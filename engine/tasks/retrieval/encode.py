@@ -74,6 +74,8 @@ def encode_batch(
         else np.ones(height[1])
     )
     ranked = "rank" in run.columns
+    if not ranked and "score" not in run.columns:
+        _tell(frames, "neither score nor rank: texts are ranked in the order of their rows.")
     value = _order(run, height[0])
     answered = np.bincount(query, minlength=len(datums)) > 0
     known = np.bincount(golds, minlength=len(datums)) > 0
@@ -213,8 +215,8 @@ def _one_table(
         relevant = Texts(golds, theirs.cast(pl.String), relevance)
         lists, others = _by_text(height, retrieved, relevant, settings, needs, workers)
     else:
-        run = Side("retrieved", query, ours, value)
-        judged = Side("relevant", golds, theirs, relevance)
+        run = Side("retrieved", query, ours, value, listed=True)
+        judged = Side("relevant", golds, theirs, relevance, listed=True)
         lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
     everyone = np.ones(height, bool)
     _tell_relevance(frames, relevance, lists, everyone)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ... import metrics
 from ...inputs.frames import Frames
 from ...schemas.errors import OptionError
 from ...tally.datums import Datums, Labels
@@ -81,8 +82,10 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
     Raises:
         OptionError: naming them.
     """
-    without = sorted(need for need in needs if not averageable(need))
-    if without:
+    left = {need for need in needs if not averageable(need)}
+    if left:
+        known = metrics.all_metrics("retrieval").values()
+        without = sorted(metric.name for metric in known if left & set(metric.needs))
         raise OptionError(
             f"ties='average': no formula for the mean over all orders of equal scores for"
             f" {', '.join(without)}; leave these metrics out, or write ties='trec' or 'input'."
