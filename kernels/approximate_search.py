@@ -44,7 +44,7 @@ def _characters(data: Array, start: Array) -> Any:
 
 
 @inner
-def _least(needle: Array, hay: Array, masks: Array, plus: Array, minus: Array) -> int:
+def _least(needle: Array, hay: Array, masks: Array, plus: Array, minus: Array) -> np.int64:
     """The least distance of the whole needle to any stretch of the haystack."""
     blocks = (needle.size + 63) >> 6
     for i in range(needle.size):
@@ -52,7 +52,8 @@ def _least(needle: Array, hay: Array, masks: Array, plus: Array, minus: Array) -
     plus[:blocks] = _FULL
     minus[:blocks] = _ZERO
     last = np.uint64((needle.size - 1) & 63)
-    distance = least = needle.size
+    distance = np.int64(needle.size)
+    least = distance
     for j in range(hay.size):
         character = hay[j]
         up, down = _ZERO, _ZERO

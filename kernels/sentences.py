@@ -27,7 +27,7 @@ def _known(data: Array, begin: int, end: int, table: Array) -> bool:
         byte = data[i]
         code = (code ^ np.uint64(byte + 32 if 65 <= byte <= 90 else byte)) * _STEP
     at = np.searchsorted(table, code)
-    return at < table.size and table[at] == code
+    return bool(at < table.size and table[at] == code)
 
 
 @inner
