@@ -250,11 +250,12 @@ def warmup() -> None:
     import time
 
     from ..api import warmup as run
-    from ..kernels.jit import CACHE_FOLDER
+    from ..kernels.jit import cache_folder
 
     begun = time.perf_counter()
     run()
-    kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no folder can be written"
+    folder = cache_folder()
+    kept = f"kept in {folder}" if folder else "not kept: no folder can be written"
     click.echo(f"kernels compiled in {time.perf_counter() - begun:.1f} s, {kept}")
 
 
