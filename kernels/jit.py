@@ -81,6 +81,30 @@ _LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a
 
 
 @cache
+def _light_cache() -> Any:
+    """Numba's cache of one function, which loads compiled code without what compiling takes.
+
+    Before it loads anything Numba imports its implementations of all of Python's and NumPy's
+    functions, which costs as much as importing Numba. Compiled code needs the runtime alone, and
+    the compiler asks for those modules itself. None where this version's cache looks different.
+    """
+    from numba.core.caching import FunctionCache
+    from numba.core.runtime import rtsys
+
+    parts = ("load_overload", "_load_overload", "_guard_against_spurious_io_errors")
+    if not all(hasattr(FunctionCache, part) for part in parts):
+        return None
+
+    class LightCache(FunctionCache):
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+
+    return LightCache
+
+
+@cache
 def _numba() -> Any:
     """Numba, told that a kernel named in another one stands for its compiled function."""
     import numba
@@ -93,37 +117,54 @@ def _numba() -> Any:
     return numba
 
 
+def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
+    """Numba's dispatcher of a function, with the options and cache that all kernels share."""
+    numba = _numba()
+    made = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    folder = cache_folder()
+    if folder is None or numba.config.DISABLE_JIT:
+        return made
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        light = _light_cache()
+        if light is None or not hasattr(made, "_cache"):
+            made.enable_caching()
+        else:
+            made._cache = light(function)
+    finally:
+        numba.config.CACHE_DIR = previous
+    return made
+
+
 class Kernel:
     """A function that Numba compiles, or loads from the cache, when it is first called.
 
-    Attributes:
-        flags: options of Numba's decorator beyond those that all kernels share.
+    Args:
+        function: what to compile; a function of its module, so that it can be pickled by name.
+        **flags: options of Numba's decorator beyond those that all kernels share.
     """
 
     def __init__(self, function: Callable[..., Any], **flags: bool) -> None:
         update_wrapper(self, function)
-        self.flags = flags
-        self._compiled: Any = None
+        self._function = function
+        self._flags = flags
+        self._made: Any = None
 
     def __call__(self, *args: Any) -> Any:
-        return (self._compiled or self.compiled)(*args)
+        return (self._made or self.compiled)(*args)
+
+    def __reduce__(self) -> str:
+        name: str = self._function.__qualname__
+        return name
 
     @property
     def compiled(self) -> Any:
         """Numba's dispatcher of the function, made once, whichever thread comes first."""
         with _LOCK:
-            if self._compiled is None:
-                numba = _numba()
-                folder = cache_folder()
-                previous = numba.config.CACHE_DIR
-                numba.config.CACHE_DIR = str(folder) if folder else ""
-                try:
-                    self._compiled = numba.njit(
-                        nogil=True, cache=folder is not None, error_model="numpy", **self.flags
-                    )(self.__wrapped__)  # type: ignore[attr-defined]
-                finally:
-                    numba.config.CACHE_DIR = previous
-            return self._compiled
+            if self._made is None:
+                self._made = _compiled(self._function, self._flags)
+            return self._made
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
