@@ -95,7 +95,7 @@ def _light_cache() -> Any:
     if not all(hasattr(FunctionCache, part) for part in parts):
         return None
 
-    class LightCache(FunctionCache):
+    class LightCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
@@ -110,10 +110,10 @@ def _numba() -> Any:
     import numba
     from numba.extending import typeof_impl
 
-    @typeof_impl.register(Kernel)
-    def _type_of_kernel(value: Kernel, context: Any) -> Any:
+    def type_of_kernel(value: Kernel, context: Any) -> Any:
         return numba.types.Dispatcher(value.compiled)
 
+    typeof_impl.register(Kernel)(type_of_kernel)
     return numba
 
 
