@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from .ascending import Ascending, ascending
+from .precision import comparable
+from .view import Over
+
 Array = np.ndarray[Any, Any]
+
+
+_ORDERING = Lock()  # views side by side wait for the one that sorts
 
 
 def joined(parts: tuple[Array, ...]) -> Array:
@@ -108,6 +116,22 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         """All scores in one array, float64 [n]."""
         return joined(self.parts)
 
+    def ascending(self, over: Over) -> Ascending:
+        """The rows in ascending order, sorted when first asked for.
+
+        Args:
+            over: calls a function on ranges of segments, perhaps side by side.
+        """
+        with _ORDERING:
+            kept: dict[str, Any] = self.__dict__
+            if "_ascending" not in kept:
+                n_labels = 1 if self.label is None else self.labels.size
+                kept["_ascending"] = ascending(
+                    self.parts, self.outcome, self.label, self.unit, n_labels, over
+                )
+            found: Ascending = kept["_ascending"]
+            return found
+
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
-        return float(np.float32(threshold)) if self.single else threshold
+        return comparable(threshold, single=self.single)

@@ -13,6 +13,7 @@ from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
+from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
@@ -109,8 +110,7 @@ def _binary(
     """One score a unit, of the positive label."""
     hit = batch.truth == rows.only
     hard = batch.hard
-    limit = settings.decision_threshold
-    limit = float(np.float32(limit)) if rows.single else limit
+    limit = comparable(settings.decision_threshold, single=rows.single)
     if hard is None and "hard" in needs:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is no label: nothing is predicted.
