@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..kernels.hard_counts import count_hard
@@ -57,6 +58,29 @@ class ScoredView(View):
         self.decision = decision
         self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
 
+    @cached_property
+    def plain(self) -> ScoredView:
+        """The same without sample weights, where some of them are 0; else the view itself.
+
+        It tells what is there from what weighs something: a datum of weight 0 still has labels.
+        Draws stay: a datum that was not drawn is not there.
+        """
+        own = self.units.weight
+        if own is None or not (own == 0).any():
+            return self
+        return ScoredView(
+            msgspec.structs.replace(self.units, weight=None),
+            self.scored,
+            self.labels,
+            declared=self.declared,
+            order=self.order,
+            decision=self.decision,
+            over=self.over,
+            group=self.group,
+            n_groups=self.n_groups,
+            weights=self.weights,
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """Groups and labels."""
@@ -83,9 +107,7 @@ class ScoredView(View):
             return self.group
         return self.group[self.units.datum]
 
-    def by_group(
-        self, unit: Array, column: Array, width: int, value: Array | None = None
-    ) -> Array:
+    def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
         """(Weighted) number or sum of units by group and one more code, float64 [group, width].
 
         Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -16,7 +17,7 @@ from .view import Over
 Array = np.ndarray[Any, Any]
 
 
-_ORDERING = Lock()  # views side by side wait for the one that sorts
+_SHARING = Lock()  # views side by side wait for the one that sorts
 
 
 def joined(parts: tuple[Array, ...]) -> Array:
@@ -122,15 +123,25 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         Args:
             over: calls a function on ranges of segments, perhaps side by side.
         """
-        with _ORDERING:
-            kept: dict[str, Any] = self.__dict__
-            if "_ascending" not in kept:
-                n_labels = 1 if self.label is None else self.labels.size
-                kept["_ascending"] = ascending(
-                    self.parts, self.outcome, self.label, self.unit, n_labels, over
-                )
-            found: Ascending = kept["_ascending"]
-            return found
+        n_labels = 1 if self.label is None else self.labels.size
+        found: Ascending = self.shared(
+            "ascending",
+            lambda: ascending(self.parts, self.outcome, self.label, self.unit, n_labels, over),
+        )
+        return found
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """What does not depend on groups or weights, made by the first view that asks for it.
+
+        Args:
+            name: what it is kept under.
+            make: makes it.
+        """
+        kept: dict[str, Any] = self.__dict__
+        with _SHARING:
+            if f"_{name}" not in kept:
+                kept[f"_{name}"] = make()
+            return kept[f"_{name}"]
 
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""

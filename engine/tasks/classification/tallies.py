@@ -19,6 +19,7 @@ from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
 from .relabelled import without_repeats
 from .settings import Settings
+from .weightless import weightless_notes
 
 Array = np.ndarray[Any, Any]
 
@@ -80,6 +81,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
+    frames.notes += weightless_notes(units, batch.labels, batch.datums)
     seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
     return Tallies(
         batch.datums,
