@@ -36,6 +36,8 @@ class Tallies(msgspec.Struct, frozen=True):
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
+        details: whether the detailed curve was asked for.
+        confusion_examples: whether examples of the confusion matrix were.
     """
 
     datums: Datums
@@ -45,6 +47,8 @@ class Tallies(msgspec.Struct, frozen=True):
     scored: Scored | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
+    details: bool = False
+    confusion_examples: bool = False
 
     @property
     def weighted(self) -> bool:
@@ -58,7 +62,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     Args:
         frames: checked tables, used up here.
         settings: the run's settings.
-        needs: of ``hard``, ``scores``, ``probabilities``.
+        needs: of ``hard``, ``scores``, ``probabilities``, ``ranks``, ``details``, ``confusion``.
         workers: runs ranges side by side (unused: matching is one cheap pass).
 
     Raises:
@@ -82,6 +86,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
     frames.notes += weightless_notes(units, batch.labels, batch.datums)
+    beside = {
+        "per_datum": batch.sequences,
+        "examples": "confusion" in needs and settings.examples_given,
+    }
     seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
     return Tallies(
         batch.datums,
@@ -90,7 +98,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units,
         scored,
         seconds,
-        ("per_datum",) if batch.sequences else (),
+        tuple(frame for frame, there in beside.items() if there),
+        details="details" in needs,
+        confusion_examples=beside["examples"],
     )
 
 
