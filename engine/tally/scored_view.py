@@ -347,11 +347,9 @@ class ScoredView(View):
     def negatives(self) -> Array:
         """(Weighted) units with a truth of the key that is not the label, [group, label]."""
         found: Array = self.judged[:, self.labels.key] - self.positives
-        if self.unit_weight is None or self.scored is None:
+        if self.unit_weight is None or self.scored is None or self.units.truth_start is not None:
             return found
         truths = self._truths
-        if self.units.truth_start is not None:
-            return found
         keys = self.labels.key[:, None] == np.arange(len(self.labels.key_names))
         others = (truths @ keys)[:, self.labels.key] - truths
         return np.where(others == self._rows(OTHER), self.listed[1], found)

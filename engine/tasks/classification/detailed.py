@@ -75,7 +75,9 @@ class _LaidOut:
 
 
 def _starts(code: Array, n: int) -> Array:
-    return np.r_[0, np.cumsum(np.bincount(code, minlength=n))]
+    out = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(code, minlength=n), out=out[1:])
+    return out
 
 
 def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array, Array, Array]:
