@@ -64,6 +64,9 @@ def frame_of(
     rows = pl.DataFrame(shared[place] | arrays)
 
     def output(key: str, dtype: pl.DataType) -> pl.Expr:
+        if key == "reason" and key in rows.columns:
+            undefined = pl.col("value").is_null() & (pl.col(key) != "")
+            return pl.when(undefined).then(pl.col(key)).alias(key)
         if key in rows.columns:
             return pl.col(key).cast(dtype)
         if key == "reason" and cells.reason is not None and rows["value"].null_count():

@@ -85,7 +85,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, _meta("IoU threshold of the score-threshold curves; 0.5.", "0.5")
     ] = None
     pr_curve_max_examples: Annotated[
-        int | None, _meta("Examples per cell of the detailed curves; 1.", "3")
+        int | None,
+        _meta(
+            "Examples per cell of detailed curves (1), and, if given, of confusion matrices.",
+            "3",
+        ),
     ] = None
     max_detections: Annotated[
         tuple[int, ...] | None,

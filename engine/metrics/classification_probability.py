@@ -51,11 +51,10 @@ def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     assert view.scored is not None
     edges = [view.scored.comparable(edge) for edge in np.linspace(0.0, 1.0, settings.n_bins + 1)]
     at = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, settings.n_bins - 1)
-    sums = []
-    for value in (np.ones(judged.size), confidence, right):
-        out = [view.sum_by_key(judged[at == b], value[at == b]) for b in range(settings.n_bins)]
-        sums.append(np.stack(out, axis=-1))
-    return sums[0], sums[1], sums[2]
+    n, sure, hits = (
+        view.sum_by_bin(judged, value, at, settings.n_bins) for value in (None, confidence, right)
+    )
+    return n, sure, hits
 
 
 def _gaps(view: ScoredView, settings: Settings) -> tuple[Array, Array]:
@@ -87,7 +86,7 @@ def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
             axes=("group", "key", "score_threshold"),
             values={"score_threshold": [float(edge) for edge in edges]},
             shape=n.shape,
-            keep=n > 0,
+            keep=_bins(view.plain, settings)[0] > 0,
             columns={
                 "value": value,
                 "statistic": statistic,

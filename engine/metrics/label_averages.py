@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ..tally.cells import Cells
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
 
 Array = np.ndarray[Any, Any]
+
+NO_WEIGHT = "weights are all zero"
 
 LABEL = ("group", "label")
 KEY = ("group", "key")
@@ -48,7 +51,7 @@ def metric(
         needs=needs,
         definition=definition,
         source=source,
-        compute=if_scored(compute) if "scores" in needs else compute,
+        compute=told_by_weight(if_scored(compute) if "scores" in needs else compute),
         **more,
     )
 
@@ -70,10 +73,31 @@ def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
     return guarded
 
 
+def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+    """A metric whose values say so where weights of 0 alone leave them undefined."""
+
+    def explained(view: ScoredView, settings: Settings) -> list[Cells]:
+        cells = compute(view, settings)
+        if view.plain is view or not any("value" in one.columns for one in cells):
+            return cells
+        others = compute(view.plain, settings)
+        return [_weightless(*pair) for pair in zip(cells, others, strict=True)]
+
+    return explained
+
+
+def _weightless(cells: Cells, plain: Cells) -> Cells:
+    """The cells, with a reason of its own where the value is undefined for its weights alone."""
+    value, other = (np.asarray(one.columns["value"]) for one in (cells, plain))
+    reason = np.where(np.isnan(value) & ~np.isnan(other), NO_WEIGHT, cells.reason or "")
+    return msgspec.structs.replace(cells, columns={**cells.columns, "reason": reason})
+
+
 def scored_rows(view: ScoredView) -> Array:
     """Labels with rows of their own where scores alone count, bool [group, label]."""
     assert view.scored is not None
-    here: Array = (view.positives > 0) | (sum(view.listed) > 0)
+    plain = view.plain
+    here: Array = (plain.positives > 0) | (sum(plain.listed) > 0)
     if view.declared is not None:
         here = here | view.declared
     return here & view.scored.labels
@@ -81,7 +105,8 @@ def scored_rows(view: ScoredView) -> Array:
 
 def in_use(view: ScoredView) -> Array:
     """Labels that are true or predicted somewhere, bool [group, label]."""
-    used: Array = (view.positives > 0) | (view.hard.predicted > 0)
+    plain = view.plain
+    used: Array = (plain.positives > 0) | (plain.hard.predicted > 0)
     return used
 
 
@@ -89,7 +114,7 @@ def present(view: ScoredView, settings: Settings) -> Array:
     """Labels that get rows, bool [group, label]."""
     here = in_use(view)
     if settings.rules.listed_labels and view.scored is not None:
-        here = here | (sum(view.listed) > 0)
+        here = here | (sum(view.plain.listed) > 0)
     if view.declared is not None:
         here = here | view.declared
     return here
@@ -153,7 +178,7 @@ def key_cells(
     return Cells(
         axes=KEY,
         shape=value.shape,
-        keep=view.every > 0,
+        keep=view.plain.every > 0,
         columns={
             "value": value,
             "average": average,

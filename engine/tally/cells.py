@@ -21,7 +21,8 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
             others are output columns, or ``level``, which makes no column.
         values: output column -> its value at each index of the axis of that name.
         columns: output column -> array broadcastable to the axes' shape (NaN for undefined) or
-            a constant.
+            a constant. A ``reason`` among them says why each is undefined, in place of the
+            one below.
         keep: bool of that shape; other cells make no row. None keeps all.
         reason: why ``value`` is undefined where it is NaN.
         codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape,

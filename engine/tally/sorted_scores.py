@@ -7,14 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.label_matching import HIT, OTHER, STRAY
+from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 
 Array = np.ndarray[Any, Any]
 
 __all__ = ["HIT", "N_OUTCOMES", "OTHER", "STRAY", "HardCounts", "Points", "Sorted"]
-
-N_OUTCOMES = 3
 
 
 class HardCounts(msgspec.Struct, frozen=True):

@@ -53,7 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         target_recall: likewise.
         target_fpr: what they stay at or below, in [0, 1).
         thin_curves: leave out points on a straight line between their neighbours.
-        pr_curve_max_examples: examples per cell of the detailed curves.
+        pr_curve_max_examples: examples per cell of the detailed curves and confusion matrices.
+        examples_given: whether the user said so, and so wants examples of confusion matrices.
         relabelled: whether labels are mapped, so that one may be listed twice.
     """
 
@@ -73,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     target_fpr: float
     thin_curves: bool
     pr_curve_max_examples: int
+    examples_given: bool
     relabelled: bool
 
 
@@ -148,6 +150,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         target_fpr=_between("target_fpr", _either(options.target_fpr, rate), 0, 1),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
+        examples_given=options.pr_curve_max_examples is not None,
         relabelled=options.label_map is not None,
     )
 

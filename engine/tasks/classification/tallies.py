@@ -13,11 +13,13 @@ from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
+from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
 from .relabelled import without_repeats
 from .settings import Settings
+from .weightless import weightless_notes
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +36,8 @@ class Tallies(msgspec.Struct, frozen=True):
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
+        details: whether the detailed curve was asked for.
+        confusion_examples: whether examples of the confusion matrix were.
     """
 
     datums: Datums
@@ -43,6 +47,8 @@ class Tallies(msgspec.Struct, frozen=True):
     scored: Scored | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
+    details: bool = False
+    confusion_examples: bool = False
 
     @property
     def weighted(self) -> bool:
@@ -56,7 +62,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     Args:
         frames: checked tables, used up here.
         settings: the run's settings.
-        needs: of ``hard``, ``scores``, ``probabilities``.
+        needs: of ``hard``, ``scores``, ``probabilities``, ``ranks``, ``details``, ``confusion``.
         workers: runs ranges side by side (unused: matching is one cheap pass).
 
     Raises:
@@ -79,6 +85,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
+    frames.notes += weightless_notes(units, batch.labels, batch.datums)
+    beside = {
+        "per_datum": batch.sequences,
+        "examples": "confusion" in needs and settings.examples_given,
+    }
     seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
     return Tallies(
         batch.datums,
@@ -87,7 +98,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units,
         scored,
         seconds,
-        ("per_datum",) if batch.sequences else (),
+        tuple(frame for frame, there in beside.items() if there),
+        details="details" in needs,
+        confusion_examples=beside["examples"],
     )
 
 
@@ -109,8 +122,7 @@ def _binary(
     """One score a unit, of the positive label."""
     hit = batch.truth == rows.only
     hard = batch.hard
-    limit = settings.decision_threshold
-    limit = float(np.float32(limit)) if rows.single else limit
+    limit = comparable(settings.decision_threshold, single=rows.single)
     if hard is None and "hard" in needs:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is no label: nothing is predicted.
