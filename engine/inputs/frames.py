@@ -21,7 +21,7 @@ from .contracts import contract
 from .distinct import distinct
 from .infer import infer_task
 from .known import Known
-from .names import Naming, check_columns, point_out_swap, recognise
+from .names import Naming, check_columns, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
@@ -153,6 +153,8 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
+    for side in sides.values():
+        notes += unread(side.schema, side.naming, side.table, plan.pieces)
     problems: list[Problem] = []
     for role, side in sides.items():
         found, told, frames[role] = _checked(side, frames[role], filtered=role in where)

@@ -122,6 +122,12 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         left = [fit for fit in half if not any(_gives_way(fit, other) for other in half)]
         if len(left) == 1 and TABLE not in tables.contracts(left[0].task):
             return needs_two(left[0].task)
+    if not any(inputs.schemas[role] for role in roles):
+        what = "the table has" if roles == [TABLE] else "both tables have"
+        return (
+            f"task: the columns tell none, for {what} neither columns nor rows. Check what was"
+            f" read, or say which of {listing(tables.task_names())} it is: write task=."
+        )
     there = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
     )

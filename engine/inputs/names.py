@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -144,6 +144,28 @@ def recognise(
         columns_of_wide,
         tuple(label for _, _, label in wide.values()),
     )
+
+
+def unread(
+    schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
+) -> list[Note]:
+    """Columns that one may expect to count in this table and that do not.
+
+    Args:
+        schema: the table's own columns.
+        naming: what was recognised among them.
+        table: the contract.
+        sliced: columns that are read for slices.
+    """
+    used = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
+    notes = []
+    for column, reason in table.unread:
+        known = {name.casefold() for name in (column.name, *column.aliases)}
+        idle = [n for n in schema if n.casefold() in known and n not in used and n not in sliced]
+        if idle:
+            said = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
+            notes.append(Note("unread_column", said, len(idle)))
+    return notes
 
 
 def _none_of(find: Finder, table: Table) -> Problem:

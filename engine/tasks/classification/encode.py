@@ -301,7 +301,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             scored, extra_key, key_of_row = _by_key(scored, key)
         labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
-    if positive_label is not None:
+    if positive_label is not None and len(labels):
         find_label(labels.frame["label_value"], positive_label)  # refused where it is not there
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
@@ -321,6 +321,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         score, single = _matrix(table, width)
         unit = np.repeat(np.arange(n, dtype=np.int32), width)
         rows = Rows(score, label, unit, -1, single)
+    elif not len(labels):  # no rows and nothing declared: there is nothing to score
+        hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
         given, single = _scores(table)
         assert given is not None
