@@ -29,7 +29,10 @@ Array = np.ndarray[Any, Any]
 
 _ONE_CLASS = "only one class: no positive or no negative datum"
 _NO_TRUTH = "no ground truth of the label"
-_NO_LABEL = "no label with both classes"
+_NO_SCORE = "no score of the label on a datum with ground truth"
+_NO_NEGATIVE = "no negative datum of the label"
+_LABELS = {"roc": "both classes", "precision": "ground truth"}
+"""What a label must have to enter the means of ROC areas and of average precisions."""
 _SKLEARN = "scikit-learn metrics"
 
 
@@ -70,19 +73,25 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     """Macro, weighted and, where it was asked for, micro average of values per label."""
     inside = _averaged(view, settings)
     mean = macro(view, value, inside)
+    has = _LABELS[micro]
+    nothing = f"no label with {has}"
+    broken: Array | bool = False
     if settings.rules.auc_mean_needs_all:
-        mean = np.where(by_key(view, inside & np.isnan(value)) > 0, np.nan, mean)
+        broken = by_key(view, inside & np.isnan(value)) > 0
+        mean = np.where(broken, np.nan, mean)
     support = by_key(view, view.positives, inside)
     cells = [
-        key_cells(view, mean, _NO_LABEL, "macro", support),
         key_cells(
-            view, weighted(view, value, inside, view.positives), _NO_LABEL, "weighted", support
+            view, mean, np.where(broken, f"a label without {has}", nothing), "macro", support
+        ),
+        key_cells(
+            view, weighted(view, value, inside, view.positives), nothing, "weighted", support
         ),
     ]
     if settings.average == "micro":
         pooled = view.pooled
         found = pooled.roc_auc if micro == "roc" else average_precision(pooled)
-        cells.append(key_cells(view, found, _NO_LABEL, "micro", support))
+        cells.append(key_cells(view, found, nothing, "micro", support))
     return cells
 
 
@@ -180,7 +189,9 @@ def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
 # -- thresholds --------------------------------------------------------------------------------
 
 
-def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[Cells]:
+def _best(
+    view: ScoredView, settings: Settings, choose: Any, told: Any, lacking: str
+) -> list[Cells]:
     """The threshold that a rule chooses among the points of every label, and what it reaches."""
     found = view.points
     threshold, precision, recall, fpr, f = (np.full(view.shape, np.nan) for _ in range(5))
@@ -196,6 +207,16 @@ def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[
         precision[g, k], recall[g, k] = here.precision[at], here.recall[at]
         fpr[g, k], f[g, k] = here.fpr[at], here.f[at]
     keep = scored_rows(view)
+    missing = {
+        _NO_TRUTH: view.positives <= 0,
+        _NO_NEGATIVE: view.negatives <= 0,
+        _NO_SCORE: (np.diff(found.start) == 0).reshape(view.shape),
+    }
+    why = np.where(missing.get(lacking, False), lacking, "no threshold reaches it")
+    why = np.where(missing[_NO_SCORE], _NO_SCORE, why)
+    chosen = ~np.isnan(threshold)
+    # What is undefined at a threshold that was chosen: a rate over no datum at all.
+    at_chosen = {"recall": _NO_TRUTH, "fpr": _NO_NEGATIVE}
     named = {
         "threshold": threshold,
         "precision": precision,
@@ -208,7 +229,7 @@ def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[
             view,
             value,
             keep,
-            "no threshold reaches it",
+            np.where(chosen, at_chosen.get(statistic, "no weight at the threshold"), why),
             view.positives,
             statistic=statistic,
             parameters=parameters(**told(settings)),
@@ -258,12 +279,24 @@ def _at_fpr(rates: _Rates, settings: Settings) -> int | None:
 _metric = partial(metric, needs=("scores",))
 
 
-def _threshold_metric(name: str, definition: str, choose: Any, told: Any, param: str) -> Metric:
+def _threshold_metric(
+    name: str, definition: str, choose: Any, told: Any, param: str, lacking: str = ""
+) -> Metric:
+    """A metric of a chosen threshold.
+
+    Args:
+        name: what users write.
+        definition: one sentence.
+        choose: from rates and settings to the index of a threshold, or None.
+        told: from settings to what the ``parameters`` column says.
+        param: the option that sets the aim.
+        lacking: without which kind of datum no threshold can reach the aim, as a reason.
+    """
     return _metric(
         name,
         definition,
         "points of scikit-learn's precision_recall_curve and roc_curve",
-        partial(_best, choose=choose, told=told),
+        partial(_best, choose=choose, told=told, lacking=lacking),
         params=tuple(dict.fromkeys((param, "beta"))),
         range=(-np.inf, np.inf),
         better="neither",
@@ -335,6 +368,7 @@ METRICS = (
         _at_recall,
         lambda settings: {"target_recall": settings.target_recall},
         "target_recall",
+        _NO_TRUTH,
     ),
     _threshold_metric(
         "ThresholdAtFPR",
@@ -342,5 +376,6 @@ METRICS = (
         _at_fpr,
         lambda settings: {"target_fpr": settings.target_fpr},
         "target_fpr",
+        _NO_NEGATIVE,
     ),
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+NO_TRUTH = "no ground truth"
 LABEL = ("group", "label")
 KEY = ("group", "key")
 
@@ -128,7 +129,7 @@ def weighted(view: ScoredView, value: Array, where: Array, weight: Array) -> Arr
 
 
 def label_cells(
-    view: ScoredView, value: Array, keep: Array, reason: str, support: Array, **columns: Any
+    view: ScoredView, value: Array, keep: Array, reason: Array | str, support: Array, **columns: Any
 ) -> Cells:
     """One row per label."""
     return Cells(
@@ -143,7 +144,7 @@ def label_cells(
 def key_cells(
     view: ScoredView,
     value: Array,
-    reason: str,
+    reason: Array | str,
     average: str | None = None,
     support: Array | None = None,
     **columns: Any,
@@ -187,6 +188,12 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     if not settings.rules.unused_in_means:
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
+    why: dict[str, Array | str] = {
+        "macro": reason,
+        "micro": reason,
+        "weighted": np.where(sums[2] > 0, "no label with ground truth has a value", NO_TRUTH),
+        "samples": "no datum has a value",
+    }
     averages = {
         "macro": macro(view, value, inside),
         "micro": of(settings, *sums),
@@ -198,10 +205,11 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     if settings.rules.nan_spreads:
         broken = by_key(view, inside & np.isnan(value)) > 0
         averages |= {k: np.where(broken, np.nan, averages[k]) for k in ("macro", "weighted")}
+        why |= {k: np.where(broken, "a label has no value", why[k]) for k in ("macro", "weighted")}
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
     cells += [
-        key_cells(view, mean, reason, average, support=sums[2])
+        key_cells(view, mean, why[average], average, support=sums[2])
         for average, mean in averages.items()
     ]
     return cells
