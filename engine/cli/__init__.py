@@ -287,6 +287,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _report(error: Exception) -> int:
     from ..schemas.errors import EvalengineError
+    from ..schemas.wording import in_shell
 
     if STATE["debug"]:
         import traceback
@@ -294,7 +295,8 @@ def _report(error: Exception) -> int:
         traceback.print_exc()
     ours = isinstance(error, EvalengineError)
     kind = "" if ours else f"{type(error).__name__}: "
-    click.echo(f"evalengine: {kind}{error}", err=True)
+    said = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
+    click.echo(f"evalengine: {kind}{said}", err=True)
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
     return BAD_INPUT if ours else FAILED

@@ -14,6 +14,7 @@ from evalengine.readers.tables import READ_FAILURES
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.wording import option
 
 from . import dtypes, meeting, wide
 from .checks import check_side, finish
@@ -221,7 +222,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
     if TABLE in namings and DATUMS in namings and "datum_id" not in namings[TABLE].exprs:
         raise InputError(
             "datums: the table has no datum_id that they could be found by. Give it one, or say"
-            ' which column it is: columns={"mine": "datum_id"}.'
+            f" which column it is: {option('columns', {'mine': 'datum_id'})}."
         )
     sides = {}
     for role, table in contracts.items():

@@ -10,10 +10,11 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
 from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, Column, Table
+from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
-from .problems import Note, Problem, as_python
+from .problems import Note, Problem
 from .shapes import SHAPES
 from .wide import find_wide
 
@@ -59,10 +60,10 @@ def check_columns(
         if target not in known:
             flipped = ""
             if original in known and target in here:
-                way = as_python({target: original})
-                flipped = f" The own name stands first: columns={way}."
+                way = option("columns", {target: original})
+                flipped = f" The own name stands first: {way}."
             raise OptionError(
-                f"columns=: {unknown('column of the contract', target, known)}{flipped}"
+                f"{option('columns')}: {unknown('column of the contract', target, known)}{flipped}"
             )
         if original not in here:
             there = "; ".join(
@@ -70,7 +71,7 @@ def check_columns(
                 for side, (schema, _) in schemas.items()
             )
             raise InputError(
-                f"columns=: no table has a column {original!r}."
+                f"{option('columns')}: no table has a column {original!r}."
                 f"{did_you_mean(original, here)} Columns there: {there}."
             )
 
@@ -177,13 +178,13 @@ def _none_of(find: Finder, table: Table) -> Problem:
         if name in known
     ]
     if table.wide:
-        ways.append("one column of scores per label, named in score_columns=")
+        ways.append(f"one column of scores per label, named in {option('score_columns')}")
     there = ", ".join(find.schema) or "none"
     return Problem(
         find.side,
         table.any_of[0],
         f"nothing was predicted: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
-        f' them is it, write columns={{"mine": "{table.any_of[0]}"}}.',
+        f" them is it, write {option('columns', {'mine': table.any_of[0]})}.",
     )
 
 

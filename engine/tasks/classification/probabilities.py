@@ -9,6 +9,7 @@ from ...inputs.problems import count_of
 from ...inputs.wide import PREFIX
 from ...schemas.errors import InputError
 from ...schemas.tables import PREDICTIONS, TABLE
+from ...schemas.wording import option
 
 _SHOWN = 3
 
@@ -46,9 +47,10 @@ def check_probabilities(frames: Frames) -> None:
     ]
     columns = ", ".join(map(repr, titles))
     kept = any(note.kind == "where" for note in frames.notes)
+    counted = f"rows that {option('where')} keeps" if kept else "rows"
     raise InputError(
         f"{role}: column{'s' if len(names) > 1 else ''} {columns}: {count_of(n, 'value')} outside"
-        f" [0, 1], first ({'rows that where= keeps' if kept else 'rows'} count from 0):"
+        f" [0, 1], first ({counted} count from 0):"
         f" {'; '.join(found[:_SHOWN])}. Log loss, Brier score and calibration need probabilities:"
         " turn logits into probabilities, or leave these metrics out."
     )

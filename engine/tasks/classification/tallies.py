@@ -195,7 +195,5 @@ def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
     cut = settings.decision_threshold
     beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
     if beyond and batch.hard is None and cut == 0.5:
-        said = (
-            "scores lie outside [0, 1] and are cut at 0.5; for logits write decision_threshold=0."
-        )
+        said = "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits."
         frames.notes.append(Note("cut_logits", said))
