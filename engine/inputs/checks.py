@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.tables import TABLE, Table
+from evalengine.schemas.wording import option
 
 from .distinct import has_repeats
 from .problems import Note, Problem, count_of
@@ -70,7 +71,7 @@ class Check:
     ) -> None:
         self.shape = shape
         self.sound: dict[str, pl.Expr] = {}
-        self.counted = "rows that where= keeps" if filtered else "rows"
+        self.counted = f"rows that {option('where')} keeps" if filtered else "rows"
         self.frame = frame
         self.side = table.side
         self.key = table.key
@@ -133,8 +134,8 @@ class Check:
             self.add(
                 names[0], n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
-                " Fill or remove these rows, e.g. with where="
-                f'"{self.own(names[0])} IS NOT NULL".',
+                " Fill or remove these rows, e.g. with"
+                f" {option('where', f'{self.own(names[0])} IS NOT NULL')}.",
             )  # fmt: skip
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:
@@ -220,7 +221,8 @@ class Check:
             return " Without a datum_id column every row is a datum of its own."
         if self.several is not None and "label_value" not in names:
             return (
-                " If a datum may have several labels, write multilabel=True; if they answer several"
+                " If a datum may have several labels, write"
+                f" {option('multilabel', True)}; if they answer several"
                 " questions, name these in a column label_key."
             )
         return ""

@@ -14,6 +14,7 @@ from evalengine.readers.tables import READ_FAILURES
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.wording import option
 
 from . import dtypes, meeting, wide
 from .checks import check_side, finish
@@ -21,7 +22,7 @@ from .contracts import contract
 from .distinct import distinct
 from .infer import infer_task
 from .known import Known
-from .names import Naming, check_columns, point_out_swap, recognise
+from .names import Naming, check_columns, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
@@ -153,6 +154,8 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
+    for side in sides.values():
+        notes += unread(side.schema, side.naming, side.table, plan.pieces)
     problems: list[Problem] = []
     for role, side in sides.items():
         found, told, frames[role] = _checked(side, frames[role], filtered=role in where)
@@ -219,7 +222,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
     if TABLE in namings and DATUMS in namings and "datum_id" not in namings[TABLE].exprs:
         raise InputError(
             "datums: the table has no datum_id that they could be found by. Give it one, or say"
-            ' which column it is: columns={"mine": "datum_id"}.'
+            f" which column it is: {option('columns', {'mine': 'datum_id'})}."
         )
     sides = {}
     for role, table in contracts.items():

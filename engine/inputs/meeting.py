@@ -17,6 +17,7 @@ from evalengine.schemas.tables import (
     PREDICTIONS,
     TABLE,
 )
+from evalengine.schemas.wording import option
 
 from . import dtypes
 from .distinct import distinct
@@ -145,7 +146,8 @@ def check_meet(ids: Mapping[str, Known]) -> None:
             f"predictions and ground truths have no datum_id in common: predictions hold"
             f" {count_of(len(ours), 'datum', 'datums')} ({_samples(ours.ordered)}), ground truths"
             f" {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
-            ' dataset, and is the right column the id? columns={"mine": "datum_id"} says which.'
+            f" dataset, and is the right column the id?"
+            f" {option('columns', {'mine': 'datum_id'})} says which."
         )
 
 
@@ -323,6 +325,6 @@ def _one_keyed(keyed: Mapping[str, bool], keys: Mapping[str, set[str]], meets: b
     if not meets:
         raise InputError(
             f"label_key: {text}, so that nothing can match. Give the {plain} a label_key column,"
-            f" drop it from the {side.replace('_', ' ')}, or map labels with label_map=."
+            f" drop it from the {side.replace('_', ' ')}, or map labels with {option('label_map')}."
         )
     return Note("label_key_one_side", f"{text}.")

@@ -28,8 +28,10 @@ Array = np.ndarray[Any, Any]
 
 _ONE_CLASS = "only one class: no positive or no negative datum"
 _NO_TRUTH = "no ground truth of the label"
-_NO_LABEL = "no label with both classes"
-_NO_SAMPLE = "no datum with both a true and another label"
+_LABELS = {"roc": "both classes", "precision": "ground truth"}
+"""What a label must have to enter the means of ROC areas and of average precisions."""
+_DATUMS = {"roc": "both a true and another label", "precision": "a true label"}
+"""What a datum must have to enter their means over datums."""
 _SKLEARN = "scikit-learn metrics"
 
 
@@ -70,27 +72,32 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     """Macro, weighted and, where asked for, micro or samples average of values per label."""
     inside = _averaged(view, settings)
     mean = macro(view, value, inside)
+    has = _LABELS[micro]
+    nothing = f"no label with {has}"
+    broken: Array | bool = False
     if settings.rules.auc_mean_needs_all:
-        mean = np.where(by_key(view, inside & np.isnan(value)) > 0, np.nan, mean)
+        broken = by_key(view, inside & np.isnan(value)) > 0
+        mean = np.where(broken, np.nan, mean)
     support = by_key(view, view.positives, inside)
     cells = [
-        key_cells(view, mean, _NO_LABEL, "macro", support),
         key_cells(
-            view, weighted(view, value, inside, view.positives), _NO_LABEL, "weighted", support
+            view, mean, np.where(broken, f"a label without {has}", nothing), "macro", support
+        ),
+        key_cells(
+            view, weighted(view, value, inside, view.positives), nothing, "weighted", support
         ),
     ]
     if settings.average == "micro":
         pooled = view.pooled
         found = pooled.roc_auc if micro == "roc" else average_precision(pooled)
-        cells.append(key_cells(view, found, _NO_LABEL, "micro", support))
+        cells.append(key_cells(view, found, nothing, "micro", support))
     if settings.average == "samples":
-        found = _over_samples(view, settings, micro)
-        cells.append(key_cells(view, found, _NO_SAMPLE, "samples", support))
+        cells.append(_over_samples(view, settings, micro, support))
     return cells
 
 
-def _over_samples(view: ScoredView, settings: Settings, kind: str) -> Array:
-    """Mean over datums of the value of each one's own labels, [group, key].
+def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Array) -> Cells:
+    """Mean over datums of the value of each one's own labels, one row per key.
 
     As scikit-learn's ``average="samples"``, undefined datums filled, left out or spread likewise.
     """
@@ -102,9 +109,13 @@ def _over_samples(view: ScoredView, settings: Settings, kind: str) -> Array:
     defined = judged[~np.isnan(value[judged])]
     n = view.sum_by_key(defined, None)
     mean = ratio(view.sum_by_key(defined, value[defined]), n)
+    has = _DATUMS[kind]
+    why: Array | str = f"no datum with {has}"
     if rules.auc_mean_needs_all:
-        mean = np.where(view.sum_by_key(judged, None) > n, np.nan, mean)
-    return mean
+        broken = view.sum_by_key(judged, None) > n
+        mean = np.where(broken, np.nan, mean)
+        why = np.where(broken, f"a datum without {has}", why)
+    return key_cells(view, mean, why, "samples", support)
 
 
 def _filled_precision(view: ScoredView, settings: Settings) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tally.cells import Cells, parameters
 from ..tally.scored_view import ScoredView
-from .label_averages import label_cells, metric, ratio, scored_rows
+from .label_averages import UNREACHED, label_cells, metric, ratio, scored_rows
 from .registry import Metric
 from .segments import first_of, largest_of, last_of, segment_of
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
 
 Array = np.ndarray[Any, Any]
+
+_NO_TRUTH = "no ground truth of the label"
+_NO_SCORE = "no score of the label on a datum with ground truth"
+_NO_NEGATIVE = "no negative datum of the label"
+_NO_RATE = {"recall": _NO_TRUTH, "fpr": _NO_NEGATIVE}
+"""Why a rate is undefined at a threshold that was chosen: it is one over no datum at all."""
 
 
 class _Rates:
@@ -43,11 +49,26 @@ class _Rates:
         self.f = ratio((1 + square) * tp, square * positives + tp + fp)
 
 
-def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[Cells]:
+def _unchosen(view: ScoredView, rates: _Rates, lacking: str) -> Array:
+    """Why no threshold of a label was chosen, words [group, label]."""
+    missing = {
+        _NO_TRUTH: view.positives <= 0,
+        _NO_NEGATIVE: view.negatives <= 0,
+        _NO_SCORE: (np.diff(rates.start) == 0).reshape(view.shape),
+    }
+    why = np.where(missing.get(lacking, False), lacking, UNREACHED)
+    return np.where(missing[_NO_SCORE], _NO_SCORE, why)
+
+
+def _best(
+    view: ScoredView, settings: Settings, choose: Any, told: Any, lacking: str
+) -> list[Cells]:
     """The threshold that a rule chooses among the points of every label, and what it reaches."""
     rates = _Rates(view, settings.beta)
     at = choose(rates, settings)
     some = at >= 0
+    chosen = some.reshape(view.shape)
+    why = _unchosen(view, rates, lacking)
     keep = scored_rows(view)
     named = {
         "threshold": rates.threshold,
@@ -65,7 +86,7 @@ def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[
                 view,
                 value.reshape(view.shape),
                 keep,
-                "no threshold reaches it",
+                np.where(chosen, _NO_RATE.get(statistic, "no weight at the threshold"), why),
                 view.positives,
                 statistic=statistic,
                 parameters=parameters(**told(settings)),
@@ -96,12 +117,24 @@ def _at_fpr(rates: _Rates, settings: Settings) -> Array:
     return last_of(rates.start, rates.fpr <= settings.target_fpr)
 
 
-def _threshold_metric(name: str, definition: str, choose: Any, told: Any, param: str) -> Metric:
+def _threshold_metric(
+    name: str, definition: str, choose: Any, told: Any, param: str, lacking: str = ""
+) -> Metric:
+    """A metric of a chosen threshold.
+
+    Args:
+        name: what users write.
+        definition: one sentence.
+        choose: from rates and settings to a point of each segment, -1 for none.
+        told: from settings to what the ``parameters`` column says.
+        param: the option that sets the aim.
+        lacking: without which kind of datum no threshold can reach the aim, as a reason.
+    """
     return metric(
         name,
         definition,
         "points of scikit-learn's precision_recall_curve and roc_curve",
-        partial(_best, choose=choose, told=told),
+        partial(_best, choose=choose, told=told, lacking=lacking),
         params=tuple(dict.fromkeys((param, "beta"))),
         range=(-np.inf, np.inf),
         better="neither",
@@ -130,6 +163,7 @@ METRICS = (
         _at_recall,
         lambda settings: {"target_recall": settings.target_recall},
         "target_recall",
+        _NO_TRUTH,
     ),
     _threshold_metric(
         "ThresholdAtFPR",
@@ -137,5 +171,6 @@ METRICS = (
         _at_fpr,
         lambda settings: {"target_fpr": settings.target_fpr},
         "target_fpr",
+        _NO_NEGATIVE,
     ),
 )

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 NO_WEIGHT = "weights are all zero"
-
+NO_TRUTH = "no ground truth"
+UNREACHED = "no threshold reaches it"
 LABEL = ("group", "label")
 KEY = ("group", "key")
 
@@ -87,10 +88,16 @@ def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> An
 
 
 def _weightless(cells: Cells, plain: Cells) -> Cells:
-    """The cells, with a reason of its own where the value is undefined for its weights alone."""
-    value, other = (np.asarray(one.columns["value"]) for one in (cells, plain))
-    reason = np.where(np.isnan(value) & ~np.isnan(other), NO_WEIGHT, cells.reason or "")
-    return msgspec.structs.replace(cells, columns={**cells.columns, "reason": reason})
+    """The cells, with the reason of the rows where the value is undefined without weights too.
+
+    Where it is defined without them, weights of 0 leave it undefined, or scores that have weight
+    but reach no aim.
+    """
+    if cells.reason is None:  # counts, which are always defined
+        return cells
+    other = np.isnan(np.asarray(plain.columns["value"]))
+    alone = np.where(np.asarray(cells.reason) == UNREACHED, UNREACHED, NO_WEIGHT)
+    return msgspec.structs.replace(cells, reason=np.where(other, np.asarray(plain.reason), alone))
 
 
 def scored_rows(view: ScoredView) -> Array:
@@ -153,7 +160,7 @@ def weighted(view: ScoredView, value: Array, where: Array, weight: Array) -> Arr
 
 
 def label_cells(
-    view: ScoredView, value: Array, keep: Array, reason: str, support: Array, **columns: Any
+    view: ScoredView, value: Array, keep: Array, reason: Array | str, support: Array, **columns: Any
 ) -> Cells:
     """One row per label."""
     return Cells(
@@ -168,7 +175,7 @@ def label_cells(
 def key_cells(
     view: ScoredView,
     value: Array,
-    reason: str,
+    reason: Array | str,
     average: str | None = None,
     support: Array | None = None,
     **columns: Any,
@@ -212,6 +219,12 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     if not settings.rules.unused_in_means:
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
+    why: dict[str, Array | str] = {
+        "macro": reason,
+        "micro": reason,
+        "weighted": np.where(sums[2] > 0, "no label with ground truth has a value", NO_TRUTH),
+        "samples": "no datum has a value",
+    }
     averages = {
         "macro": macro(view, value, inside),
         "micro": of(settings, *sums),
@@ -223,10 +236,11 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     if settings.rules.nan_spreads:
         broken = by_key(view, inside & np.isnan(value)) > 0
         averages |= {k: np.where(broken, np.nan, averages[k]) for k in ("macro", "weighted")}
+        why |= {k: np.where(broken, "a label has no value", why[k]) for k in ("macro", "weighted")}
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
     cells += [
-        key_cells(view, mean, reason, average, support=sums[2])
+        key_cells(view, mean, why[average], average, support=sums[2])
         for average, mean in averages.items()
     ]
     return cells

@@ -99,6 +99,30 @@ def test_no_note_without_zeros() -> None:
     assert not [note for note in score((some,), ["F1"], by="part").notes if "weight" in note]
 
 
+def test_an_aim_that_weights_put_out_of_reach() -> None:
+    """Weighted precision is 0.6 at most, plain 2/3: the weight of 0 elsewhere is not why."""
+    rows = pl.DataFrame(
+        {"actual": [1, 0, 1, 0], "score": [0.9, 0.9, 0.8, 0.1], "weight": [0.5, 1.0, 1.0, 0.0]}
+    )
+    name = "ThresholdAtPrecision"
+    plain = score((rows.drop("weight"),), [name], target_precision=0.66)
+    assert plain.metrics.filter(statistic="threshold")["value"].to_list() == [0.8]
+    card = score((rows,), [name], target_precision=0.66)
+    assert card.metrics["value"].null_count() == card.metrics.height > 0
+    assert set(card.metrics["reason"]) == {"no threshold reaches it"}
+
+
+def test_rows_without_a_class_say_so_whatever_they_weigh() -> None:
+    """Only negatives: the weights of 0 of some are not why no recall is defined."""
+    rows = pl.DataFrame({"actual": [0, 0], "score": [0.9, 0.8], "weight": [1.0, 0.0]})
+    card = score((rows,), ["ROCAUC", "AP", "ThresholdAtRecall"])
+    assert set(card.metrics.filter(metric="ROCAUC")["reason"]) == {
+        "only one class: no positive or no negative datum"
+    }
+    others = card.metrics.filter(pl.col("metric") != "ROCAUC")
+    assert set(others["reason"]) == {"no ground truth of the label"}
+
+
 @pytest.mark.parametrize("wrong", [float("nan"), -1.0, None, float("inf")])
 def test_refused(wrong: float | None) -> None:
     rows = ROWS.with_columns(weight=pl.Series([1.0, wrong, 1, 1, 1, 1, 1], strict=False))

@@ -11,12 +11,12 @@ import numpy as np
 from ...inputs.frames import Frames
 from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
-from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
+from .probabilities import check_probabilities
 from .relabelled import without_repeats
 from .settings import Settings
 from .weightless import weightless_notes
@@ -69,6 +69,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         InputError: probabilities outside [0, 1] where a metric needs probabilities.
     """
     begun = time.perf_counter()
+    if "probabilities" in needs:
+        check_probabilities(frames)
     batch = encode_batch(
         frames, positive_label=settings.positive_label, multilabel=settings.multilabel
     )
@@ -77,8 +79,6 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     encoded = time.perf_counter()
     if batch.rows is not None and batch.rows.label is None and "hard" in needs:
         _tell_logits(frames, batch, settings)
-    if "probabilities" in needs and batch.rows is not None:
-        _check_probabilities(batch.rows.score)
     if batch.rows is None:
         units, scored = _unscored(batch), None
     elif batch.rows.label is None:
@@ -207,18 +207,5 @@ def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
     cut = settings.decision_threshold
     beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
     if beyond and batch.hard is None and cut == 0.5:
-        said = (
-            "scores lie outside [0, 1] and are cut at 0.5; for logits write decision_threshold=0."
-        )
+        said = "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits."
         frames.notes.append(Note("cut_logits", said))
-
-
-def _check_probabilities(score: Array) -> None:
-    wrong = np.flatnonzero((score < 0) | (score > 1))
-    if wrong.size:
-        first = ", ".join(f"row {row} ({score[row].item()!r})" for row in wrong[:3].tolist())
-        raise InputError(
-            f"column 'score': {wrong.size:,} values outside [0, 1], first (rows count from 0):"
-            f" {first}. Log loss, Brier score and calibration need probabilities: turn logits into"
-            " probabilities, or leave these metrics out."
-        )
