@@ -8,53 +8,59 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from .marks import FEW, Marks, codes_of, marks_of, span_of
+
 Array = np.ndarray[Any, Any]
 
-FEW = 50_000  # rows up to which a table is hashed by Polars
 _OTHER_SEED = 0x9E3779B97F4A7C15
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
 
-def encode(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
+def encode(
+    columns: Sequence[pl.Series], made: Sequence[Marks | None] = ()
+) -> tuple[pl.Series, list[Array]]:
     """One code for each distinct value over several columns, in ascending order of value.
 
     Args:
         columns: Series of one dtype, integer or String, without nulls. Strings are ordered by
             their UTF-8 bytes.
+        made: flags of the first columns where they were made before; None for others.
 
     Returns:
         the distinct values, ascending; int32 codes of each column.
     """
     if columns[0].dtype.is_integer():
-        arrays = [column.to_numpy() for column in columns]
-        found = _table(arrays)
+        found = _table(columns, [*made, *[None] * (len(columns) - len(made))])
         if found is not None:
-            values, codes = found
-            return pl.Series(columns[0].name, values, dtype=columns[0].dtype), codes
+            return found
     return _by_hash(columns)
 
 
-def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
+def _table(
+    columns: Sequence[pl.Series], made: Sequence[Marks | None]
+) -> tuple[pl.Series, list[Array]] | None:
     """Codes by looking values up in a table as long as their range; None if that is too long."""
-    filled = [array for array in arrays if array.size]
+    filled = [(column, marks) for column, marks in zip(columns, made, strict=True) if len(column)]
     if not filled:
         return None
-    lowest = min(int(array.min()) for array in filled)
-    highest = max(int(array.max()) for array in filled)
-    length = highest - lowest + 1
-    if length > _SPREAD * sum(array.size for array in arrays) + 1024:
+    ends = [span_of(c) if marks is None else (marks.low, marks.end) for c, marks in filled]
+    low, end = min(first for first, _ in ends), max(last for _, last in ends)
+    n_rows = sum(len(column) for column in columns)
+    if end - low > _SPREAD * n_rows + 1024:
         return None
-    shifted = [array if lowest == 0 else array.astype(np.int64) - lowest for array in arrays]
-    present = np.zeros(length, bool)
-    for array in shifted:
-        present[array] = True
-    if present.all():  # the codes are the values themselves, counted from the lowest
-        values = np.arange(lowest, highest + 1, dtype=arrays[0].dtype)
-        return values, [array.astype(np.int32) for array in shifted]
-    code = np.cumsum(present, dtype=np.int32)
-    code -= 1
-    values = np.flatnonzero(present).astype(arrays[0].dtype) + arrays[0].dtype.type(lowest)
-    return values, [code.take(array) for array in shifted]
+    present: Array | None = None
+    for column, marks in filled:
+        marks = marks or marks_of(column, end - low)
+        assert marks is not None
+        flags = marks.within(low, end)
+        present = flags if present is None else present | flags
+    assert present is not None
+    values = Marks(low, present, n_rows).series(columns[0])
+    code: Array | None = None
+    if len(values) < present.size:  # else integers counted from the lowest are their own codes
+        code = np.cumsum(present, dtype=np.int32)
+        code -= 1
+    return values, [codes_of(column, low, code) for column in columns]
 
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:

@@ -22,7 +22,7 @@ from .view import View
 
 Array = np.ndarray[Any, Any]
 
-_SHORT = 512  # scores up to which a range is sorted by our own kernel
+_SHORT = 48  # scores up to which a range is sorted by our own kernel
 
 
 class ScoredView(View):
@@ -296,8 +296,9 @@ class ScoredView(View):
             bounds = start[first : last + 1]
             if of_row is None:
                 sort_short(start, first, last, _SHORT, score)
-                for at in np.flatnonzero(np.diff(bounds) > _SHORT):
-                    score[bounds[at] : bounds[at + 1]].sort()
+                long = np.flatnonzero(np.diff(bounds) > _SHORT)
+                for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
+                    score[a:b].sort()
                 return
             for a, b in pairwise(bounds.tolist()):
                 if b - a > 1:

@@ -143,7 +143,10 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def encode_datums(
-    columns: Sequence[pl.Series], frames: Frames, dataset: pl.DataFrame | None
+    columns: Sequence[pl.Series],
+    frames: Frames,
+    dataset: pl.DataFrame | None,
+    roles: Sequence[str] = (),
 ) -> tuple[Datums, list[Array]]:
     """Datums over all columns of ids and the table of datums, with the codes of every row.
 
@@ -151,11 +154,12 @@ def encode_datums(
         columns: datum ids, of one dtype.
         frames: the tables, for the table of datums and slices.
         dataset: see :func:`dataset_of`, which must look before ids are taken out of the frames.
+        roles: the side that each column is of, whose flags may have been made by the checks.
     """
     every = [*columns]
     if frames.datums is not None:
         every.append(frames.datums["datum_id"].cast(columns[0].dtype))
-    ids, codes = encode(every)
+    ids, codes = encode(every, [frames.marks.get(role) for role in roles])
     codes = codes[: len(columns)]
     ids = ids.alias("datum_id")
     slices = frames.slices
