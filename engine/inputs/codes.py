@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from .marks import FEW, Marks, codes_of, marks_of, span_of
+from .text_order import text_order
 
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +18,7 @@ _SPREAD = 8  # a table of codes is used while the range of integers is at most t
 
 
 def encode(
-    columns: Sequence[pl.Series], made: Sequence[Marks | None] = ()
+    columns: list[pl.Series], made: Sequence[Marks | None] = (), *, used_up: bool = False
 ) -> tuple[pl.Series, list[Array]]:
     """One code for each distinct value over several columns, in ascending order of value.
 
@@ -25,21 +26,26 @@ def encode(
         columns: Series of one dtype, integer or String, without nulls. Strings are ordered by
             their UTF-8 bytes.
         made: flags of the first columns where they were made before; None for others.
+        used_up: whether the list may be emptied, so that long columns go as their codes come.
 
     Returns:
         the distinct values, ascending; int32 codes of each column.
     """
     if columns[0].dtype.is_integer():
-        found = _table(columns, [*made, *[None] * (len(columns) - len(made))])
+        made = [*made, *[None] * (len(columns) - len(made))]
+        found = _table(columns if used_up else [*columns], made)
         if found is not None:
             return found
     return _by_hash(columns)
 
 
 def _table(
-    columns: Sequence[pl.Series], made: Sequence[Marks | None]
+    columns: list[pl.Series], made: Sequence[Marks | None]
 ) -> tuple[pl.Series, list[Array]] | None:
-    """Codes by looking values up in a table as long as their range; None if that is too long."""
+    """Codes by looking values up in a table as long as their range; None if that is too long.
+
+    The list is emptied where codes are found.
+    """
     filled = [(column, marks) for column, marks in zip(columns, made, strict=True) if len(column)]
     if not filled:
         return None
@@ -50,17 +56,22 @@ def _table(
         return None
     present: Array | None = None
     for column, marks in filled:
-        marks = marks or marks_of(column, end - low)
-        assert marks is not None
-        flags = marks.within(low, end)
+        found = marks or marks_of(column, end - low)
+        assert found is not None
+        flags = found.within(low, end)
         present = flags if present is None else present | flags
     assert present is not None
-    values = Marks(low, present, n_rows).series(columns[0])
+    filled.clear()
+    del column  # or the last one would stay
+    like = columns[0].head(0)
     code: Array | None = None
-    if len(values) < present.size:  # else integers counted from the lowest are their own codes
+    if not present.all():  # else integers counted from the lowest are their own codes
         code = np.cumsum(present, dtype=np.int32)
         code -= 1
-    return values, [codes_of(column, low, code) for column in columns]
+    codes = []
+    while columns:
+        codes.append(codes_of(columns.pop(0), low, code))
+    return Marks(low, present, n_rows).series(like), codes
 
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
@@ -75,7 +86,8 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
         return found.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
     codes, rows = by_hash(every)
     values = every.gather(rows)
-    order = values.arg_sort().to_numpy()
+    strings = values.dtype == pl.String
+    order = text_order(values) if strings else np.argsort(values.to_numpy())
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     codes = place.take(codes)

@@ -7,6 +7,7 @@ import polars as pl
 
 from .codes import FEW, by_hash
 from .marks import Marks, marks_of
+from .text_order import text_order
 
 _SPAN = 1 << 22
 
@@ -25,7 +26,8 @@ def distinct(values: pl.Series) -> pl.Series:
             return known.unique().sort()
         if ascending(known, strictly=True):
             return known
-        return known.gather(by_hash(known)[1]).sort()
+        found = known.gather(by_hash(known)[1])
+        return found.gather(text_order(found)) if found.dtype == pl.String else found.sort()
     return marks.series(values)
 
 

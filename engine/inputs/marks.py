@@ -99,17 +99,19 @@ def marks_of(column: pl.Series, room: int) -> Marks | None:
     low, end = span_of(column)
     if end - low > room:
         return None
-    flags = np.zeros(end - low, np.bool_)
     if end - low <= 2:  # the lowest and the highest are there, and nothing else can be
-        flags[:] = True
-    elif len(column) < FEW:
+        return Marks(low, np.ones(end - low, np.bool_), len(column))
+    if len(column) < FEW:
+        flags = np.zeros(end - low, np.bool_)
         for _, block in _blocks(column):
             flags[block - signed(low)] = True
-    else:
-        from ..kernels.marking import mark
+        return Marks(low, flags, len(column))
+    from ..kernels.marking import mark
 
-        for _, block in _blocks(column):
-            mark(block, signed(low), flags.view(np.uint8))
+    bits = np.zeros((end - low + 7) // 8, np.uint8)
+    for _, block in _blocks(column):
+        mark(block, signed(low), bits)
+    flags = np.unpackbits(bits, count=end - low, bitorder="little").view(np.bool_)
     return Marks(low, flags, len(column))
 
 

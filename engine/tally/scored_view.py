@@ -16,7 +16,16 @@ from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
 from .datums import Labels
 from .pairwise import areas_between
-from .sorted_scores import HIT, N_OUTCOMES, OTHER, STRAY, HardCounts, Points, Sorted
+from .sorted_scores import (
+    HIT,
+    N_OUTCOMES,
+    OTHER,
+    STRAY,
+    HardCounts,
+    Points,
+    Sorted,
+    sorted_by_counts,
+)
 from .units import Scored, Units
 from .view import View
 
@@ -279,6 +288,10 @@ class ScoredView(View):
         if scored.unit is not None and self.group is not None:
             datum = self.units.datum_of(scored.unit)
         weight = self.unit_weight
+        if self.group is None and weight is None and scored.label is None:
+            counted = sorted_by_counts(scored)
+            if counted is not None:
+                return counted
         start, score, row = partition(
             scored.parts,
             scored.outcome,
