@@ -63,7 +63,7 @@ def _table(
     assert present is not None
     filled.clear()
     del column  # or the last one would stay
-    like = columns[0].head(0)
+    like = columns[0].clear()  # a slice would keep the whole column
     code: Array | None = None
     if not present.all():  # else integers counted from the lowest are their own codes
         code = np.cumsum(present, dtype=np.int32)

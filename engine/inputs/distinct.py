@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from .codes import FEW, by_hash
-from .marks import Marks, marks_of
+from .codes import by_hash
+from .marks import FEW, Marks, marks_of
 from .text_order import text_order
 
 _SPAN = 1 << 22

@@ -67,7 +67,7 @@ class Known:
     def lacking(self, other: Known) -> Lone:
         """The ids that the other table lacks."""
         if self.marks is not None and other.marks is not None:
-            dtype = self.values.head(0).to_numpy().dtype
+            dtype = self.values.clear().to_numpy().dtype
             return Lone(self, self.marks.lacking(other.marks, dtype))
         ours, theirs = self.keys, other.keys
         if self is other or (ours.size == theirs.size and bool((ours == theirs).all())):

@@ -45,7 +45,13 @@ class Marks(msgspec.Struct, frozen=True, dict=True):
 
     def series(self, like: pl.Series) -> pl.Series:
         """The integers, ascending, with the name and dtype of a Series."""
-        dtype = like.head(0).to_numpy().dtype
+        if self.count == self.flags.size and self.end < 1 << 63:  # without a copy in between
+            return (
+                pl.int_range(self.low, self.end, dtype=pl.Int64, eager=True)
+                .cast(like.dtype)
+                .alias(like.name)
+            )
+        dtype = like.clear().to_numpy().dtype
         found = _shifted(np.flatnonzero(self.flags), self.low, dtype)
         return pl.Series(like.name, found, dtype=like.dtype)
 
