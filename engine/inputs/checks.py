@@ -11,6 +11,7 @@ from evalengine.schemas.tables import TABLE, Table
 from evalengine.schemas.wording import option
 
 from .distinct import has_repeats
+from .marks import Marks
 from .problems import Note, Problem, count_of
 from .repeats import rows_repeat
 
@@ -29,6 +30,7 @@ def check_side(
     recognised: Mapping[str, str] | None = None,
     *,
     filtered: bool = False,
+    made: dict[str, Marks] | None = None,
 ) -> tuple[list[Problem], list[Note]]:
     """Every value of one side held against the contract.
 
@@ -39,11 +41,13 @@ def check_side(
         shape: what its columns make together.
         recognised: own name to canonical name, for messages.
         filtered: whether rows were removed before, so that row numbers are not the source's.
+        made: where flags of single columns go that were made on the way, by name.
 
     Returns:
         What stops the run, and what is only worth telling.
     """
     check = Check(frame, table, shape, recognised or {}, filtered=filtered)
+    check.made = {} if made is None else made
     if frame.height:
         check.run()
     return check.problems, check.notes
@@ -57,6 +61,7 @@ class Check:
         side: its role.
         problems: what was found so far.
         notes: what is only worth telling.
+        made: flags of single columns that were made on the way, by name.
         sound: column to the rows in which its nulls are not told already.
     """
 
@@ -83,6 +88,7 @@ class Check:
                 self.origins.setdefault(name, []).append(mine)
         self.problems: list[Problem] = []
         self.notes: list[Note] = []
+        self.made: dict[str, Marks] = {}
 
     def run(self) -> None:
         """Check everything."""
@@ -201,7 +207,7 @@ class Check:
         key = [name for name in self.key if name in self.frame.columns]
         if self.side == TABLE and "datum_id" not in key:
             return  # every row is a datum of its own
-        if key and rows_repeat(self.frame, key):
+        if key and rows_repeat(self.frame, key, self.made):
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:

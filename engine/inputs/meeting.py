@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
@@ -136,7 +135,7 @@ def check_meet(ids: Mapping[str, Known]) -> None:
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
         return
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    if not (len(ours) and len(theirs)) or ours is theirs or _meet(ours, theirs):
+    if not (len(ours) and len(theirs)) or ours is theirs or ours.meets(theirs):
         return
     if DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs)):
         return
@@ -149,13 +148,6 @@ def check_meet(ids: Mapping[str, Known]) -> None:
             f" dataset, and is the right column the id?"
             f" {option('columns', {'mine': 'datum_id'})} says which."
         )
-
-
-def _meet(ours: Known, theirs: Known) -> bool:
-    """Whether some id of the first few is on both sides, which most often settles it."""
-    few = ours.keys[:100]
-    place = np.minimum(np.searchsorted(theirs.keys, few), len(theirs) - 1)
-    return bool((theirs.keys[place] == few).any())
 
 
 def _transformed(ours: pl.Series, theirs: pl.Series) -> str:

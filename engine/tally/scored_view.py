@@ -17,13 +17,22 @@ from ..kernels.sorting import sort_short
 from .ascending import Ascending
 from .datums import Labels
 from .pairwise import areas_between
-from .sorted_scores import HIT, N_OUTCOMES, OTHER, STRAY, HardCounts, Points, Sorted
+from .sorted_scores import (
+    HIT,
+    N_OUTCOMES,
+    OTHER,
+    STRAY,
+    HardCounts,
+    Points,
+    Sorted,
+    sorted_by_counts,
+)
 from .units import Scored, Units
 from .view import View
 
 Array = np.ndarray[Any, Any]
 
-_SHORT = 512  # scores up to which a range is sorted by our own kernel
+_SHORT = 48  # scores up to which a range is sorted by our own kernel
 
 
 class ScoredView(View):
@@ -309,6 +318,10 @@ class ScoredView(View):
         datum = self.units.datum
         if scored.unit is not None and self.group is not None:
             datum = self.units.datum_of(scored.unit)
+        if self.group is None and scored.label is None:
+            counted = sorted_by_counts(scored)
+            if counted is not None:
+                return counted
         start, score, _ = partition(
             scored.parts,
             scored.outcome,
@@ -321,8 +334,9 @@ class ScoredView(View):
         def sort(first: int, last: int) -> None:
             bounds = start[first : last + 1]
             sort_short(start, first, last, _SHORT, score)
-            for at in np.flatnonzero(np.diff(bounds) > _SHORT):
-                score[bounds[at] : bounds[at + 1]].sort()
+            long = np.flatnonzero(np.diff(bounds) > _SHORT)
+            for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
+                score[a:b].sort()
 
         self.over(start, sort)
         return Sorted(start, score, None)

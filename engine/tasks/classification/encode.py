@@ -12,8 +12,9 @@ import polars as pl
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
 from ...inputs.slices import slice_text
+from ...kernels.marking import place
 from ...schemas.errors import InputError
-from ...schemas.tables import DEFAULT_LABEL_KEY
+from ...schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined
@@ -119,10 +120,11 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     dataset = dataset_of(frames)
     ids = [taken(truths, "datum_id"), taken(predictions, "datum_id")]
     if frames.same_order:  # paired row by row, so one side's codes are the other's
-        datums, (t_datum,) = encode_datums(ids[:1], frames, dataset)
+        datums, (t_datum,) = encode_datums(ids[:1], frames, dataset, [GROUND_TRUTHS])
         p_datum = t_datum
     else:
-        datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset)
+        roles = [GROUND_TRUTHS, PREDICTIONS]
+        datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset, roles)
     score: tuple[Array, ...] | None
     if wide:
         t_label = codes[0]
@@ -245,7 +247,7 @@ def _truths(
     """True labels by unit, one each or as many as there are."""
     if not multilabel:
         truth = np.full(n_units, -1, np.int32)
-        truth[unit] = label
+        place(unit, label, truth)
         return truth, None
     order = np.argsort(unit, kind="stable")
     start = np.zeros(n_units + 1, np.int64)
@@ -382,7 +384,7 @@ def _table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Dat
         if frames.by_row and frames.slices is not None:
             frames.slices = frames.slices.with_columns(table["datum_id"])
         dataset = dataset_of(frames)
-        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
+        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset, [TABLE])
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
