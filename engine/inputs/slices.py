@@ -9,6 +9,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from evalengine.schemas.wording import option
 
 from .distinct import union
 from .known import Known
@@ -73,8 +74,8 @@ def plan_slices(
             if piece in names:
                 raise InputError(
                     f"by: {piece!r} is the {unit} itself; to see each {unit} by itself, read"
-                    " per_datum, or copy the column under another name in datums= and slice by"
-                    " that."
+                    f" per_datum, or copy the column under another name in {option('datums')} and"
+                    " slice by that."
                 )
             plan.homes[piece] = _homes(piece, sides, entry)
             for role in plan.homes[piece]:
@@ -216,7 +217,7 @@ def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataF
             f"by: column {name!r} differs between the two sides for"
             f" {count_of(torn.height, 'datum', 'datums')}, the first is {datum!r} with {one!r} in"
             f" the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give one value per"
-            " datum, e.g. in datums=."
+            f" datum, e.g. in {option('datums')}."
         )
     return slices.with_columns(pl.coalesce(first, second).alias(first))
 
@@ -267,7 +268,7 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str) -> None:
                 f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
                 f" datum: {count_of(several.height, 'datum has', 'datums have')} several values,"
                 f" the first is {datum!r} with {listing(found, most=2)}. A slice is a group of"
-                " datums; give one value per datum, e.g. in datums=."
+                f" datums; give one value per datum, e.g. in {option('datums')}."
             )
 
 

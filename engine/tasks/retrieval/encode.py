@@ -12,7 +12,7 @@ from ...inputs import dtypes
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
 from ...schemas.errors import InputError, OptionError
-from ...schemas.tables import TABLE
+from ...schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, table_datums, taken
 from ..workers import Workers
@@ -66,8 +66,8 @@ def encode_batch(
     dataset = dataset_of(frames)
     ids = [taken(run, "datum_id"), taken(judged, "datum_id")]
     height = run.height, judged.height
-    datums, (query, golds) = encode_datums(ids, frames, dataset)
-    del ids
+    roles = [PREDICTIONS, GROUND_TRUTHS]
+    datums, (query, golds) = encode_datums(ids, frames, dataset, roles)
     relevance = (
         taken(judged, "relevance").to_numpy()
         if "relevance" in judged.columns
