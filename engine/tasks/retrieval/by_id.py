@@ -12,6 +12,7 @@ from ...inputs.codes import encode
 from ...inputs.problems import listing
 from ...kernels.judged_rows import ROW, beside, by_query, meet
 from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ..workers import Workers
 from .lists import Lists, Ties
 from .settings import Settings
@@ -200,7 +201,7 @@ def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         way = (
             "e.g. by pl.col('retrieved').list.unique(maintain_order=True), or read them as texts,"
-            " which may be repeated, by match='exact_chunk'"
+            f" which may be repeated, by {option('match', 'exact_chunk')}"
             if side.listed
             else "e.g. by group_by('query_id', 'doc_id').agg(pl.max('score'))"
         )

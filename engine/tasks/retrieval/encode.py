@@ -13,6 +13,7 @@ from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
 from ...schemas.errors import InputError, OptionError
 from ...schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
+from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, table_datums, taken
 from ..workers import Workers
@@ -121,7 +122,9 @@ def _by_id(
     workers: Workers,
 ) -> tuple[Lists, dict[str, Lists]]:
     if settings.match is not None:
-        _tell(frames, f"match={settings.match!r} is not read: documents meet by their ids.")
+        _tell(
+            frames, f"{option('match', settings.match)} is not read: documents meet by their ids."
+        )
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
     repeats = settings.rules.repeats_allowed
@@ -177,12 +180,12 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
     if settings.judged_only:
         raise OptionError("judged_only: of texts nothing is judged but what matches; leave it out.")
     if settings.ties == "average":
-        raise OptionError("ties='average': texts that match by a rule have no tied scores to"
-                          " average over; leave it out.")  # fmt: skip
+        raise OptionError(f"{option('ties', 'average')}: texts that match by a rule have no tied"
+                          " scores to average over; leave it out.")  # fmt: skip
     ranked = sorted(needs - {"precision_recall_f1", "token_count"})
     if rule in SENTENCES and ranked:
         raise OptionError(
-            f"match={rule!r} compares sentences, which have no rank of their own: only"
+            f"{option('match', rule)} compares sentences, which have no rank of their own: only"
             " PrecisionRecallF1 can be computed by it. Ask for that, or match chunks by"
             f" {rule.replace('sentence', 'chunk')!r}."
         )
@@ -278,11 +281,11 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     if spaced:
         return True, (
             "'retrieved' and 'relevant' hold white space and are read as texts, matched by"
-            f" {settings.default_match!r}; match= names another rule."
+            f" {settings.default_match!r}; {option('match')} names another rule."
         )
     return False, (
         "'retrieved' and 'relevant' hold no white space and are read as ids, which are equal or"
-        " not; match= names a rule for texts."
+        f" not; {option('match')} names a rule for texts."
     )
 
 

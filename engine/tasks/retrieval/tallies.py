@@ -12,6 +12,7 @@ import polars as pl
 from ... import metrics
 from ...inputs.frames import Frames
 from ...schemas.errors import OptionError
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
 from ..workers import Workers
@@ -87,8 +88,9 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
         known = metrics.all_metrics("retrieval").values()
         without = sorted(metric.name for metric in known if left & set(metric.needs))
         raise OptionError(
-            f"ties='average': no formula for the mean over all orders of equal scores for"
-            f" {', '.join(without)}; leave these metrics out, or write ties='trec' or 'input'."
+            f"{option('ties', 'average')}: no formula for the mean over all orders of equal"
+            f" scores for {', '.join(without)}; leave these metrics out, or write"
+            f" {option('ties', 'trec')} or {option('ties', 'input')}."
         )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ....dialects.retrieval import RetrievalRules
 
-
 Array = np.ndarray[Any, Any]
 
 
