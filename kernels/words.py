@@ -41,7 +41,7 @@ def _put(data: Array, begin: int, end: int, n: int, first: Array, second: Array)
 
 
 @inner
-def space_at(data: Array, i: int, end: int) -> int:
+def space_at(data: Array, i: int, end: int) -> Any:
     """Bytes of the whitespace character at ``i``, 0 if there is none: those of Python's split."""
     byte = data[i]
     if byte < 0x80:
@@ -64,7 +64,7 @@ def space_at(data: Array, i: int, end: int) -> int:
 
 
 @inner
-def code_at(data: Array, i: int) -> tuple[int, int]:
+def code_at(data: Array, i: int) -> tuple[Any, Any]:
     """The code point at ``i`` and its bytes, of valid UTF-8."""
     byte = np.int64(data[i])
     if byte < 0x80:

@@ -156,13 +156,14 @@ def _meet(
         start,
         lambda first, last: meet(first, last, start, laid, gold_start, golds, room, out),
     )
-    position, gold, greater, equal, many, twice = out
+    many, twice = out[4:]
+    found: list[Array] = list(out[:4])
     hit_start = np.zeros(n + 1, np.int64)
     np.cumsum(many, out=hit_start[1:])
     if int(hit_start[-1]) < size:
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
-        position, gold, greater, equal = (a[kept] for a in (position, gold, greater, equal))
-    hits = _Hits(hit_start, position, gold, greater, equal)
+        found = [array[kept] for array in found]
+    hits = _Hits(hit_start, *found)
     met = Met(start, laid, gold_start, golds, twice[2], hits, run, judged)
     return met, twice
 

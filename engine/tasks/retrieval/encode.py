@@ -206,9 +206,9 @@ def _one_table(
     row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
     for name in ("retrieved", "relevant"):
-        lists = taken(table, name)
-        query = np.repeat(row, lists.list.len().to_numpy())
-        sides.append((query, lists.explode(empty_as_null=False, keep_nulls=False)))
+        column = taken(table, name)
+        query = np.repeat(row, column.list.len().to_numpy())
+        sides.append((query, column.explode(empty_as_null=False, keep_nulls=False)))
     (query, ours), (golds, theirs) = sides
     if not texts:
         ours, theirs = _of_one_kind(ours, theirs, as_text=settings.rules.ids_as_text)
