@@ -23,7 +23,7 @@ _ONE, _FULL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inner
-def _zeros(rows: Array, at: int, columns: int) -> int:
+def _zeros(rows: Array, at: int, columns: int) -> Any:
     """Zero bits among the first ``columns`` of the row that begins at ``at``."""
     total = np.int64(0)
     words = columns >> 6

@@ -78,7 +78,7 @@ def code_at(data: Array, i: int) -> tuple[Any, Any]:
 
 
 @inner
-def _kind(code: int) -> int:
+def _kind(code: int) -> Any:
     """Whether a character separates words, is part of one, or is one by itself."""
     if code < 0x80:
         return np.int64(_ASCII[code])
