@@ -6,6 +6,7 @@ follows by a rule of thumb (the threshold nearest 0.5, the macro average first).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -128,9 +129,11 @@ def _headline(
     for metric in _others(card, rows, shown) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
         spot, note = _at_one_spot(whole(some, ("area", "max_detections", "parameters")))
+        apart = _apart(spot)
         for row in spot.iter_rows(named=True):
             parts = (_at_k(row["metric"], row["k"]), row["statistic"], row["average"])
-            add(row, " ".join(part for part in parts if part), note)
+            title = " ".join(part for part in parts if part)
+            add(row, _with_more(title, apart[row["parameters"]]), note)
     return lines, undefined
 
 
@@ -206,9 +209,13 @@ def _grid(
         for metric in _others(card, rows, set()):
             some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
             spot, at = _at_one_spot(some)
-            for (statistic, k), part in spot.group_by(["statistic", "k"], maintain_order=True):
+            apart = _apart(spot)
+            for (statistic, k, parameters), part in spot.group_by(
+                ["statistic", "k", "parameters"], maintain_order=True
+            ):
                 words = (_at_k(metric, k), statistic)
-                taken.append((" ".join(str(word) for word in words if word), metric, part))
+                title = " ".join(str(word) for word in words if word)
+                taken.append((_with_more(title, apart[parameters]), metric, part))
             note = note or at
     if not taken:
         return None
@@ -273,6 +280,26 @@ def _title(entry: Entry, row: dict[str, Any]) -> str:
 def _with_more(title: str, more: list[str]) -> str:
     """A title with what tells it from its like."""
     return f"{title} ({', '.join(more)})" if more else title
+
+
+def _apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
+    """What tells variants of a metric apart: its ``parameters`` -> words for those that differ."""
+    every = rows["parameters"].unique(maintain_order=True).to_list()
+    told = {text: json.loads(text) if text else {} for text in every}
+    names = dict.fromkeys(name for values in told.values() for name in values)
+    differ = [
+        name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
+    ]
+    return {
+        text: [
+            f"{name.replace('_', ' ')} {_short(values[name])}" for name in differ if name in values
+        ]
+        for text, values in told.items()
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:

@@ -25,16 +25,18 @@ class Side(msgspec.Struct):
     """Rows of one side.
 
     Attributes:
-        name: its table, for messages.
+        name: its table or column of lists, for messages.
         query: int32 [n], query of each row.
         doc: ids of documents, row by row.
         value: float64 [n], scores (higher first), or relevance.
+        column: where the values stand; None for lists, whose order is all there is.
     """
 
     name: str
     query: Array
     doc: pl.Series
     value: Array
+    column: str | None = "score"
 
 
 class _Hits(msgspec.Struct):
@@ -192,16 +194,29 @@ def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool
             mine = rows[start[q] : start[q + 1]]
             docs = side.doc.gather(mine)
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
-            where = mine[(docs == doc).to_numpy()].tolist()
-            at = " and ".join(map(str, where[:3]))
-            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r} in rows {at}")
+            again = np.sort(mine[(docs == doc).to_numpy()])
+            if side.column is None:  # items of all lists are one column here
+                again -= mine.min()
+            at = " and ".join(map(str, again[:3].tolist()))
+            where = f"at places {at}" if side.column is None else f"in rows {at}"
+            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r} {where}")
         raise InputError(
             f"{side.name}: a document stands more than once in {found.size:,}"
-            f" {'query' if found.size == 1 else 'queries'}, first (rows count from 0):"
-            f" {'; '.join(shown)}. Each may stand once; was a file read twice, or are these"
-            " passages of one document? Keep the best of them, e.g. by"
-            " group_by('query_id', 'doc_id').agg(pl.max('score'))."
+            f" {'query' if found.size == 1 else 'queries'}, first"
+            f" ({'places' if side.column is None else 'rows'} count from 0):"
+            f" {'; '.join(shown)}. Each may stand once; {_way_out(side)}"
         )
+
+
+def _way_out(side: Side) -> str:
+    """What to do about documents that stand twice."""
+    if side.column is None:
+        return f"keep the first, by pl.col({side.name!r}).list.unique(maintain_order=True)."
+    return (
+        "was a file read twice, or are these passages of one document? Keep the best of them, e.g."
+        f" by group_by('query_id', 'doc_id').agg(pl.{'min' if side.column == 'rank' else 'max'}"
+        f"({side.column!r}))."
+    )
 
 
 def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
@@ -255,7 +270,7 @@ def judged_side(met: Met) -> Side:
     """The retrieved rows that are judged, as if nothing else had been retrieved."""
     rows = np.sort(met.rows[met.hits.position[met.judged.value[met.gold_rows][met.hits.gold] >= 0]])
     run = met.run
-    return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows])
+    return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows], run.column)
 
 
 def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
@@ -319,6 +334,6 @@ def check_ranks(run: Side, queries: pl.Series) -> str | None:
         return None
     named = listing([queries[query] for query in gaps.head(5)], len(gaps))
     return (
-        f"ranks of {len(gaps):,} {'query has' if len(gaps) == 1 else 'queries have'} gaps:"
+        f"{len(gaps):,} {'query has' if len(gaps) == 1 else 'queries have'} gaps in the ranks:"
         f" {named}; documents are counted in their order, the lowest rank as the first."
     )
