@@ -23,6 +23,7 @@ from .inputs.opening import Inputs, open_inputs
 from .schemas.errors import OptionError
 from .schemas.options import Options, make_options
 from .schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
+from .schemas.wording import in_python
 from .scorecard import Scorecard
 
 Progress = Callable[[str], None]
@@ -200,7 +201,7 @@ def score(
         frames=frame_makers,
         labels=tallies.labels.frame,
         run=with_digests,
-        notes=(*_recognised(frames), *(note.message for note in frames.notes)),
+        notes=(*_recognised(frames), *(in_python(note.message) for note in frames.notes)),
         exports=makers(plan.task, plan.dialect.name, (whole, plan.settings)),
         directions={metric.name: metric.better for metric in plan.metrics},
     )
@@ -235,7 +236,7 @@ def _report(frames: Frames) -> CheckReport:
         rows=_rows(frames),
         sources=frames.sources,
         recognised=frames.recognised,
-        notes=[note.message for note in frames.notes],
+        notes=[in_python(note.message) for note in frames.notes],
     )
 
 

@@ -59,11 +59,16 @@ def frame_of(
     place = cells.place
     if place not in shared:
         shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
-    arrays = {key: pl.Series(value, nan_to_null=True) for key, value in cells.rows().items()}
+    arrays = {
+        key: pl.Series(value, nan_to_null=value.dtype.kind == "f")
+        for key, value in cells.rows().items()
+    }
     constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
     rows = pl.DataFrame(shared[place] | arrays)
 
     def output(key: str, dtype: pl.DataType) -> pl.Expr:
+        if key == "reason" and key in rows.columns:
+            return pl.when(pl.col("value").is_null()).then(pl.col(key).cast(dtype)).alias(key)
         if key in rows.columns:
             return pl.col(key).cast(dtype)
         if key == "reason" and cells.reason is not None and rows["value"].null_count():

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from .exports import who_has
+from .exports import makers, who_has
 from .schemas.errors import ResultError, unknown
 from .schemas.options import Options
 from .schemas.results import FRAMES, empty_frame
@@ -70,6 +70,23 @@ class Scorecard:
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}
         self._run = run
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything made, for ``pickle`` and ``copy``: frames, run, and names of the exports.
+
+        What makes them holds the run's arrays and threads, which stay behind; a copy exports from
+        its frames, as a loaded result does.
+        """
+        made = {name: self.frame(name) for name in self.frames}
+        return {**self.__dict__, "_made": made, "_providers": None, "_exports": None,
+                "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        exported = state.pop("exported")
+        self.__dict__.update(state)
+        self._providers = {name: frame.clone for name, frame in self._made.items()}
+        known = makers(self.task, self.dialect)
+        self._exports = {name: known[name] for name in exported if name in known}
 
     @property
     def run(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from .exports import makers
 from .schemas.errors import OptionError, ResultError
 from .schemas.options import FIELDS, Options, make_options
 from .schemas.results import FRAMES
+from .schemas.wording import option
 from .scorecard import Scorecard
 
 RUN_FILE = "run.json"
@@ -65,7 +66,7 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     if not overwrite:
         raise ResultError(
             f"{directory} already holds a result; choose another folder, or replace it with"
-            " overwrite=True (--overwrite)."
+            f" {option('overwrite', True)}."
         )
     return target
 

@@ -4,6 +4,9 @@ Numba's own disk cache sits beside the source and does not notice that a functio
 file changed. Here the cache folder's name holds a hash of every file in this package and the
 versions of Numba and NumPy, so a change anywhere means a fresh folder. Where no folder can be
 written, kernels are compiled in each process and nothing is said about it.
+
+Numba takes longer to import than everything else together, so a kernel imports it when it is first
+called: whatever only reads, checks or explains does without.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache, update_wrapper
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
-import numba
 import numpy as np
 
 CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
@@ -24,6 +28,8 @@ CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
 
 def _source_digest() -> str:
     """First 16 hex digits of a hash over kernels/*.py and the compiler's versions."""
+    import numba
+
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode())
@@ -46,6 +52,7 @@ def _candidates() -> list[Path]:
     return [root / "evalengine" for root in roots]
 
 
+@cache
 def cache_folder() -> Path | None:
     """The writable folder for compiled kernels, or None where there is none.
 
@@ -64,40 +71,115 @@ def cache_folder() -> Path | None:
     return None
 
 
-CACHE_FOLDER = cache_folder()
-
-
 def is_compiled() -> bool:
     """Whether some kernel of this very source was compiled and kept before."""
-    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.nbi"))
+    folder = cache_folder()
+    return folder is not None and any(folder.rglob("*.nbi"))
 
 
-def _compiled(function: Callable[..., Any], **flags: bool) -> Any:
-    """Numba's decorator with the options and the cache folder that all kernels share."""
+_LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a global of its own
+
+
+@cache
+def _light_cache() -> Any:
+    """Numba's cache of one function, which loads compiled code without what compiling takes.
+
+    Before it loads anything Numba imports its implementations of all of Python's and NumPy's
+    functions, which costs as much as importing Numba. Compiled code needs the runtime alone, and
+    the compiler asks for those modules itself. None where this version's cache looks different.
+    """
+    from numba.core.caching import FunctionCache
+    from numba.core.runtime import rtsys
+
+    parts = ("load_overload", "_load_overload", "_guard_against_spurious_io_errors")
+    if not all(hasattr(FunctionCache, part) for part in parts):
+        return None
+
+    class LightCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+
+    return LightCache
+
+
+@cache
+def _numba() -> Any:
+    """Numba, told that a kernel named in another one stands for its compiled function."""
+    import numba
+    from numba.extending import typeof_impl
+
+    def type_of_kernel(value: Kernel, context: Any) -> Any:
+        return numba.types.Dispatcher(value.compiled)
+
+    typeof_impl.register(Kernel)(type_of_kernel)
+    return numba
+
+
+def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
+    """Numba's dispatcher of a function, with the options and cache that all kernels share."""
+    numba = _numba()
+    made = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    folder = cache_folder()
+    if folder is None or numba.config.DISABLE_JIT:
+        return made
     previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_FOLDER) if CACHE_FOLDER else ""
+    numba.config.CACHE_DIR = str(folder)
     try:
-        compiled = numba.njit(
-            nogil=True, cache=CACHE_FOLDER is not None, error_model="numpy", **flags
-        )(function)
+        light = _light_cache()
+        if light is None or not hasattr(made, "_cache"):
+            made.enable_caching()
+        else:
+            made._cache = light(function)
     finally:
         numba.config.CACHE_DIR = previous
-    return compiled
+    return made
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+class Kernel:
+    """A function that Numba compiles, or loads from the cache, when it is first called.
+
+    Args:
+        function: what to compile; a function of its module, so that it can be pickled by name.
+        **flags: options of Numba's decorator beyond those that all kernels share.
+    """
+
+    def __init__(self, function: Callable[..., Any], **flags: bool) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._flags = flags
+        self._made: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._made or self.compiled)(*args)
+
+    def __reduce__(self) -> str:
+        name: str = self._function.__qualname__
+        return name
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's dispatcher of the function, made once, whichever thread comes first."""
+        with _LOCK:
+            if self._made is None:
+                self._made = _compiled(self._function, self._flags)
+            return self._made
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
     """Compile a function in nopython mode, releasing the GIL, cached on disk where possible.
 
     Read-only arrays (Arrow buffers, memory maps) are accepted. Numba would compile once more for
     each combination of writable and read-only arguments, so wrappers pass their inputs through
     :func:`frozen`, which makes them all read-only.
     """
-    return _compiled(function)
+    return Kernel(function)
 
 
-def inner(function: Callable[..., Any]) -> Any:
+def inner(function: Callable[..., Any]) -> Kernel:
     """Compile a function that only kernels call: no entry from Python, so it compiles faster."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return Kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def frozen(array: Any, dtype: type[np.generic] | np.dtype[Any]) -> np.ndarray[Any, Any]:

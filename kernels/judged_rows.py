@@ -41,7 +41,7 @@ def _sized(n: int) -> int:
 
 
 @inner
-def _find(table: Array, mask: np.uint64, laid: Array, offset: int, key: np.uint64) -> int:
+def _find(table: Array, mask: np.uint64, laid: Array, offset: int, key: np.uint64) -> Any:
     """Where a key is, or would be: entries are 1 + index from the offset, 0 for none."""
     at = key & mask
     while table[at] != 0 and laid[offset + table[at] - 1, KEY] != key:

@@ -17,6 +17,7 @@ Array = np.ndarray[Any, Any]
 OTHER = 0
 HIT = 1
 STRAY = 2
+N_OUTCOMES = 3
 
 
 @kernel

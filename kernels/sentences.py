@@ -27,7 +27,7 @@ def _known(data: Array, begin: int, end: int, table: Array) -> bool:
         byte = data[i]
         code = (code ^ np.uint64(byte + 32 if 65 <= byte <= 90 else byte)) * _STEP
     at = np.searchsorted(table, code)
-    return at < table.size and table[at] == code
+    return bool(at < table.size and table[at] == code)
 
 
 @inner
@@ -128,15 +128,24 @@ def _split(
             i += width
         begin, token = i, i
         while i < end:
-            width = space_at(data, i, end)
-            if width > 0:
-                i += width
-                token = i
-                continue
-            wide = _wide_stop(data, i, end)
-            if not wide and data[i] != 46 and data[i] != 33 and data[i] != 63:
-                i += 1
-                continue
+            byte = data[i]
+            if byte < 0x80:  # most bytes: calls would cost more than the rest
+                if 9 <= byte <= 13 or 28 <= byte <= 32:
+                    token = i + 1
+                if byte != 46 and byte != 33 and byte != 63:
+                    i += 1
+                    continue
+                wide = False
+            else:
+                width = space_at(data, i, end)
+                if width > 0:
+                    i += width
+                    token = i
+                    continue
+                wide = _wide_stop(data, i, end)
+                if not wide:
+                    i += 1
+                    continue
             stop = i
             if wide:
                 while _wide_stop(data, i, end):
@@ -173,7 +182,7 @@ def _split(
         last = begin  # the rest, without whitespace at its end
         i = begin
         while i < end:
-            width = space_at(data, i, end)
+            width = 0 if 32 < data[i] < 0x80 else space_at(data, i, end)
             if width == 0:
                 i += 1
                 last = i

@@ -22,7 +22,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inner
-def _run_at(data: Array, at: int) -> int:
+def _run_at(data: Array, at: int) -> np.uint64:
     value = np.uint64(0)
     for i in range(at, at + _RUN):
         value = value << np.uint64(8) | np.uint64(data[i])

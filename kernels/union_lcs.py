@@ -23,9 +23,9 @@ _ONE, _FULL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inner
-def _zeros(rows: Array, at: int, columns: int) -> int:
+def _zeros(rows: Array, at: int, columns: int) -> Any:
     """Zero bits among the first ``columns`` of the row that begins at ``at``."""
-    total = 0
+    total = np.int64(0)
     words = columns >> 6
     for w in range(words + 1):
         bits = ~rows[at + w] if w < words or columns & 63 else np.uint64(0)
@@ -36,7 +36,7 @@ def _zeros(rows: Array, at: int, columns: int) -> int:
             (bits >> np.uint64(2)) & np.uint64(0x3333333333333333)
         )
         bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        total += np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        total = total + np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
     return total
 
 

@@ -20,6 +20,9 @@ _MIX, _OTHER_MIX = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 
 _APART, _WORD, _ALONE = 0, 1, 2
+_ASCII = np.zeros(256, np.uint8)
+_ASCII[np.r_[48:58, 65:91, 95, 97:123]] = _WORD
+_ASCII.flags.writeable = False
 
 
 @inner
@@ -38,7 +41,7 @@ def _put(data: Array, begin: int, end: int, n: int, first: Array, second: Array)
 
 
 @inner
-def space_at(data: Array, i: int, end: int) -> int:
+def space_at(data: Array, i: int, end: int) -> Any:
     """Bytes of the whitespace character at ``i``, 0 if there is none: those of Python's split."""
     byte = data[i]
     if byte < 0x80:
@@ -61,7 +64,7 @@ def space_at(data: Array, i: int, end: int) -> int:
 
 
 @inner
-def code_at(data: Array, i: int) -> tuple[int, int]:
+def code_at(data: Array, i: int) -> tuple[Any, Any]:
     """The code point at ``i`` and its bytes, of valid UTF-8."""
     byte = np.int64(data[i])
     if byte < 0x80:
@@ -75,11 +78,10 @@ def code_at(data: Array, i: int) -> tuple[int, int]:
 
 
 @inner
-def _kind(code: int) -> int:
+def _kind(code: int) -> Any:
     """Whether a character separates words, is part of one, or is one by itself."""
     if code < 0x80:
-        letter = 97 <= code <= 122 or 65 <= code <= 90
-        return _WORD if letter or 48 <= code <= 57 or code == 95 else _APART
+        return np.int64(_ASCII[code])
     if code < 0xC0:
         return _WORD if code == 0xAA or code == 0xB5 or code == 0xBA else _APART
     if code == 0xD7 or code == 0xF7:
@@ -121,7 +123,9 @@ def _split_at_stops(data: Array, start: Array, first: Array, second: Array, ends
                     i += width
                     continue
                 begin = i
-                while i < end and data[i] != 46 and space_at(data, i, end) == 0:
+                while i < end and data[i] != 46:
+                    if (data[i] <= 32 or data[i] >= 0x80) and space_at(data, i, end) > 0:
+                        break
                     i += 1
                 _put(data, begin, i, n, first, second)
                 n += 1
@@ -141,13 +145,20 @@ def _split_words(data: Array, start: Array, first: Array, second: Array, ends: A
     for s in range(start.size - 1):
         i, end = start[s], start[s + 1]
         while i < end:
-            code, width = code_at(data, i)
-            kind = _kind(code)
+            code, width = np.int64(data[i]), 1
+            if code < 0x80:
+                kind = np.int64(_ASCII[code])
+            else:
+                code, width = code_at(data, i)
+                kind = _kind(code)
             begin = i
             i += width
             if kind == _APART:
                 continue
             while kind == _WORD and i < end:
+                if _ASCII[data[i]] == _WORD:
+                    i += 1
+                    continue
                 digit = 48 <= data[i - 1] <= 57
                 code, width = code_at(data, i)
                 if _kind(code) == _WORD:

@@ -7,10 +7,33 @@ exits with 2 on those and with 3 on anything else.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+
+from .wording import in_python
 
 
 class EvalengineError(ValueError):
-    """Base of every error that input or options can cause."""
+    """Base of every error that input or options can cause.
+
+    Attributes:
+        said: the message with its options marked, for :mod:`evalengine.schemas.wording`; ``str``
+            of the error writes them as Python does.
+    """
+
+    def __init__(self, said: str = "") -> None:
+        self.said = said
+        super().__init__(in_python(said))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.said, self.__dict__)
+
+
+def _again(kind: type[EvalengineError], said: str, state: dict[str, Any]) -> EvalengineError:
+    """An error from its parts, whatever its class is made from: errors cross processes."""
+    error = kind.__new__(kind)
+    EvalengineError.__init__(error, said)
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(EvalengineError):

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from .errors import OptionError, unknown
+from .wording import option
 
 Where = str | Mapping[str, str]
 
@@ -85,7 +86,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, _meta("IoU threshold of the score-threshold curves; 0.5.", "0.5")
     ] = None
     pr_curve_max_examples: Annotated[
-        int | None, _meta("Examples per cell of the detailed curves; 1.", "3")
+        int | None,
+        _meta(
+            "Examples per cell of detailed curves (1), and, if given, of confusion matrices.",
+            "3",
+        ),
     ] = None
     max_detections: Annotated[
         tuple[int, ...] | None,
@@ -313,7 +318,7 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
     except msgspec.ValidationError as error:
         raise OptionError(f"option {_path(error)}: {error}") from None
     if options.threads is not None and options.threads < 1:
-        raise OptionError(f"threads={options.threads}: write 1 or more.")
+        raise OptionError(f"{option('threads', options.threads)}: write 1 or more.")
     given_as_is = {name: merged[name] for name in _AS_GIVEN if merged.get(name) is not None}
     return msgspec.structs.replace(options, **given_as_is) if given_as_is else options
 

@@ -67,11 +67,18 @@ EXAMPLES: Schema = {
     "count": pl.Int64,
     "datum_id": None,
     "geometry": pl.String,
+    "slice": pl.String,
+    "slice_value": pl.String,
+    "actual": None,
+    "predicted": None,
+    "score": pl.Float64,
 }
 """Cells of the detailed curve: one row per example, one with null datum_id where there is none.
 
 ``outcome`` is tp, fp, fn or tn; ``observation`` is all, misclassifications, hallucinations,
 duplicates or no_predictions; ``count`` is the whole cell's, repeated on each of its examples.
+Rows of a confusion matrix have ``actual`` and ``predicted``, as in its own frame, and the ``score``
+of the prediction; in classification their ``score_threshold`` is null.
 """
 
 CONFUSION: Schema = {

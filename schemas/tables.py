@@ -66,6 +66,8 @@ class Table(msgspec.Struct, frozen=True):
         lack: what to say first where none of ``any_of`` is there.
         either: columns of which both sides are read by the first that both have.
         instead: pairs of columns of which the second is read only where the first is not there.
+        unread: columns that users may expect to count here and that do not, each with the reason;
+            their presence is told.
     """
 
     task: str
@@ -84,6 +86,7 @@ class Table(msgspec.Struct, frozen=True):
     lack: str = "nothing was predicted"
     either: tuple[str, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[Column, str], ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -161,8 +164,14 @@ HEIGHT = Column(
     "height", "number", "Image height, pixels.", ("image_height", "img_height"), nullable=True
 )
 
+WEIGHT = Column(
+    "weight", "number", "How much the datum counts; 1 if absent.", ("sample_weight", "weights"),
+    low=0.0,
+)  # fmt: skip
 _BOX = (XMIN, YMIN, XMAX, YMAX)
 _COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX)
+
+_NO_WEIGHTS = ((WEIGHT, "detection has no sample weights"),)
 
 DETECTION_PREDICTIONS = Table(
     "detection",
@@ -172,6 +181,7 @@ DETECTION_PREDICTIONS = Table(
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco",),
     shape="boxes",
+    unread=_NO_WEIGHTS,
 )
 DETECTION_GROUND_TRUTHS = Table(
     "detection",
@@ -181,6 +191,7 @@ DETECTION_GROUND_TRUTHS = Table(
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco",),
     shape="boxes",
+    unread=_NO_WEIGHTS,
 )
 
 # Classification: what its users call a row, the truth, what was predicted, and how sure it was.
@@ -211,10 +222,6 @@ CLASS_DATUM = _also(DATUM_ID, *_ROW_NAMES)
 CLASS_SCORE = _also(SCORE, *_SCORE_NAMES)
 PREDICTED_VALUE = _also(LABEL_VALUE, *_PREDICTED_NAMES, about="The class predicted.")
 TRUE_VALUE = _also(LABEL_VALUE, *_TRUE_NAMES, about="The true class.")
-WEIGHT = Column(
-    "weight", "number", "How much the datum counts; 1 if absent.", ("sample_weight", "weights"),
-    low=0.0,
-)  # fmt: skip
 ACTUAL = Column(
     "actual",
     "label",
@@ -238,6 +245,7 @@ CLASSIFICATION_PREDICTIONS = Table(
     key=_CLASS_KEY,
     signs=("label_value",),
     wide=("label_value", "score"),
+    unread=((WEIGHT, "sample weights are read from the ground truths; put the column there"),),
 )
 CLASSIFICATION_GROUND_TRUTHS = Table(
     "classification",
@@ -319,7 +327,7 @@ RETRIEVAL_PREDICTIONS = Table(
     (DOC_ID, TEXT, RETRIEVAL_SCORE, RANK, DATASET),
     any_of=("doc_id", "text"),
     signs=("query_id",),
-    formats=("trec",),
+    formats=("trec", "mapping"),
     shape="ranked",
     datum="query_id",
     unit=_QUERY,
@@ -334,7 +342,7 @@ RETRIEVAL_GROUND_TRUTHS = Table(
     (DOC_ID, TEXT, RELEVANCE, DATASET),
     any_of=("doc_id", "text"),
     signs=("query_id",),
-    formats=("trec",),
+    formats=("trec", "mapping"),
     datum="query_id",
     unit=_QUERY,
     lack="nothing was judged",

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 HEAVY = ("polars", "numpy", "numba", "pyarrow", "rich", "msgspec", "shapely", "rasterio")
 
 
-def loaded(code: str) -> set[str]:
-    """Top-level modules that a fresh interpreter holds after running the code."""
+EXAMPLE = Path(__file__).parents[1] / "examples" / "detection"
+TABLES = [str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtruths")]
+
+
+def every_module(code: str) -> set[str]:
+    """Modules that a fresh interpreter holds after running the code."""
     tail = "\nimport sys, json; print('\\n' + json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code + tail], capture_output=True, text=True, check=True
     )
-    return {name.split(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def loaded(code: str) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after running the code."""
+    return {name.split(".")[0] for name in every_module(code)}
 
 
 def test_import_brings_nothing_heavy() -> None:
@@ -35,6 +47,51 @@ def test_help_of_generated_options_brings_no_dataframes() -> None:
     modules = loaded("from evalengine.cli import main; assert main(['score', '--help']) == 0")
     assert "msgspec" in modules
     assert not modules & (set(HEAVY) - {"msgspec"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", *TABLES],
+        ["explain", *TABLES],
+        ["explain", "--task", "detection"],
+        ["metrics"],
+        ["schemas"],
+    ],
+    ids=lambda arguments: f"{arguments[0]}-{len(arguments) - 1}",
+)
+def test_what_computes_nothing_imports_no_compiler(arguments: list[str]) -> None:
+    modules = loaded(f"from evalengine.cli import main; assert main({arguments!r}) == 0")
+    assert "evalengine" in modules
+    assert not modules & {"numba", "llvmlite"}
+
+
+def test_kernel_modules_import_no_compiler() -> None:
+    names = sorted(path.stem for path in (Path(__file__).parents[1] / "kernels").glob("*.py"))
+    imports = "; ".join(f"import evalengine.kernels.{name}" for name in names)
+    assert not loaded(imports) & {"numba", "llvmlite"}
+
+
+def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
+    code = f"from evalengine.cli import main; assert main({['score', *TABLES]!r}) == 0"
+    every_module(code)  # compiles what is not compiled yet
+    modules = every_module(code)
+    assert "numba" in modules
+    assert "numba.np.arraymath" not in modules  # imported to compile anything at all
+
+
+def test_kernels_called_by_kernels_and_pickled_ones_are_the_same() -> None:
+    from evalengine.kernels.boxes import box_iou
+    from evalengine.kernels.order import _positions, group_by_label
+
+    datum, label = np.array([0, 0, 1], np.int32), np.array([1, 0, 1], np.int32)
+    start, position = group_by_label(datum, label, 2, 2)
+    assert start.tolist() == [0, 1, 3]
+    assert position.tolist() == [1, 0, 2]
+    for function in (_positions, box_iou):
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert _positions.compiled is _positions.compiled
+    assert len(_positions.compiled.signatures) == 1
 
 
 def test_every_public_name_is_there() -> None:

@@ -123,7 +123,7 @@ def test_a_bare_list_is_refused_with_what_to_write() -> None:
     message = refusal(bare().with_columns(box=pl.Series(BOXES)))
     assert "column 'box' holds four numbers without saying which" in message
     for known in ("xywh", "xyxy", "cxcywh"):
-        assert f'box_format="{known}"' in message
+        assert f"box_format='{known}'" in message
 
 
 def test_an_unknown_format_is_refused_with_the_nearest() -> None:

@@ -115,7 +115,7 @@ def test_nulls_are_refused(side: str, column: str) -> None:
     both = (holed, ground_truths()) if side == "predictions" else (predictions(), holed)
     message = refusal(*both)
     assert f"column {column!r} has 1 null, first (rows count from 0): row 1 (" in message
-    assert f'where="{column} IS NOT NULL"' in message
+    assert f"where='{column} IS NOT NULL'" in message
     assert message.startswith(side.replace("_", " "))
 
 

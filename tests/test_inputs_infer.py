@@ -85,8 +85,8 @@ def test_boxes_in_the_ground_truths_alone_are_asked_about() -> None:
 
 def test_one_table_of_boxes_needs_a_second() -> None:
     assert refusal({**LONG, **BOX}) == (
-        "detection needs two tables: give the ground truths as the second one, as in"
-        " score(predictions, ground_truths)."
+        "detection needs two tables: give the ground truths as the second one, after the"
+        " predictions."
     )
 
 

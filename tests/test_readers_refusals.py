@@ -153,7 +153,7 @@ def test_record_files_that_differ_are_named_too(tmp_path: Path) -> None:
         (3, "a int is no table"),
         ([1, 2], "must hold rows as dicts, or paths; this one holds int"),
         ({"a": [1, 2], "b": [1]}, "dict: cannot be made a table"),
-        ({"datum_id": [1, "a"]}, "dict: cannot be made a table"),
+        ({"datum_id": [1, "a"]}, "dict cannot be used:\n- column 'datum_id' mixes types: integers"),
     ],
 )
 def test_what_is_no_table_is_refused(thing: Any, words: str) -> None:

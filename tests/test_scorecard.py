@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from pathlib import Path
 from typing import Any
 
 import fabricated
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+import evalengine as ee
 from evalengine.schemas.errors import ResultError
 from evalengine.schemas.options import make_options
 from evalengine.schemas.results import FRAMES, frame_schema
@@ -205,3 +210,48 @@ class TestExports:
         }
         with pytest.raises(ResultError):
             found["precision"]
+
+
+class TestCopies:
+    COPIES = (lambda card: pickle.loads(pickle.dumps(card)), copy.deepcopy, copy.copy)
+
+    @pytest.mark.parametrize("copied", COPIES)
+    @pytest.mark.parametrize("task", ["classification", "detection"])
+    @pytest.mark.parametrize("asked", [False, True])
+    def test_a_copy_is_the_same_card(self, task: str, asked: bool, copied: Any) -> None:
+        folder = Path(__file__).parent.parent / "examples" / task
+        metrics = ["AP", "PrecisionRecallCurve", "ConfusionMatrix"]
+        card = ee.score(
+            folder / "predictions.parquet",
+            folder / "groundtruths.parquet",
+            metrics=metrics,
+            score_thresholds=[0.5],
+        )
+        if asked:
+            _ = card.metrics
+        twin = copied(card)
+        assert twin is not card
+        assert repr(twin) == repr(card)
+        assert (twin.task, twin.dialect, twin.options) == (card.task, card.dialect, card.options)
+        assert (twin.notes, twin.primary, twin.directions) == (
+            card.notes, card.primary, card.directions,
+        )  # fmt: skip
+        assert twin.run == card.run
+        assert twin.frames == card.frames
+        for name in FRAMES:
+            assert_frame_equal(twin.frame(name), card.frame(name))
+        assert_frame_equal(twin.labels, card.labels)
+        assert twin.to_valor() == card.to_valor()
+
+    def test_a_copy_exports_from_its_frames_as_a_loaded_result_does(self, tmp_path: Path) -> None:
+        folder = Path(__file__).parent.parent / "examples" / "detection"
+        card = ee.score(
+            folder / "predictions.parquet", folder / "groundtruths.parquet", dialect="coco"
+        )
+        twin = pickle.loads(pickle.dumps(card))
+        loaded = ee.load(card.save(tmp_path / "run"))
+        assert twin.to_coco()["stats"] == loaded.to_coco()["stats"] == card.to_coco()["stats"]
+        with pytest.raises(ResultError):
+            twin.to_coco()["precision"]
+        with pytest.raises(ResultError, match="to_phoenix"):
+            twin.to_phoenix()

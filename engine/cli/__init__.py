@@ -52,15 +52,13 @@ def cli() -> None:
     "form",
     "--format",
     type=click.Choice(_FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print: a table for people, or the metrics frame.",
+    help="How to print: a table for people (what there is without --frame), or the metrics frame.",
 )
 @click.option(
     "frame",
     "--frame",
     type=click.Choice(_FRAMES),
-    help="Print this frame instead, as csv unless --format says otherwise.",
+    help="Print this frame instead, in any of the formats; csv unless --format is given.",
 )
 @with_tables
 def score(
@@ -68,7 +66,7 @@ def score(
     ground_truths: str | None,
     out: str | None,
     overwrite: bool,
-    form: str,
+    form: str | None,
     frame: str | None,
     datums: str | None,
     labels: str | None,
@@ -86,6 +84,7 @@ def score(
       evalengine score preds.csv gts.csv --metric mAP,AP --iou 0.5,0.75 --format json
     """
     given = arguments(storage, datums, labels, fields)
+    form = form or ("table" if frame is None else "csv")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
     if out is not None:
@@ -108,7 +107,7 @@ def score(
             show(card, form)
             _tell_of_frames(card, form)
         else:
-            show_frame(card.frame(frame), "csv" if form in ("table", "markdown") else form)
+            show_frame(card.frame(frame), form)
     if out is not None:
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
 
@@ -317,11 +316,12 @@ def warmup() -> None:
     import time
 
     from ..api import warmup as run
-    from ..kernels.jit import CACHE_FOLDER
+    from ..kernels.jit import cache_folder
 
     begun = time.perf_counter()
     run()
-    kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no folder can be written"
+    folder = cache_folder()
+    kept = f"kept in {folder}" if folder else "not kept: no folder can be written"
     click.echo(f"kernels compiled in {time.perf_counter() - begun:.1f} s, {kept}")
 
 
@@ -355,6 +355,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _report(error: Exception) -> int:
     from ..schemas.errors import EvalengineError
+    from ..schemas.wording import in_shell
 
     if STATE["debug"]:
         import traceback
@@ -362,7 +363,8 @@ def _report(error: Exception) -> int:
         traceback.print_exc()
     ours = isinstance(error, EvalengineError)
     kind = "" if ours else f"{type(error).__name__}: "
-    click.echo(f"evalengine: {kind}{error}", err=True)
+    said = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
+    click.echo(f"evalengine: {kind}{said}", err=True)
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
     return BAD_INPUT if ours else FAILED

@@ -30,6 +30,20 @@ class Entry(msgspec.Struct, frozen=True):
     cap: str = LARGEST
 
 
+class Spread(msgspec.Struct, frozen=True):
+    """A metric whose rows over one column are a table of its own, not one number.
+
+    Attributes:
+        metric: metric name.
+        by: column of the metrics frame that tells its rows apart, a number.
+        title: header of that column.
+    """
+
+    metric: str
+    by: str
+    title: str
+
+
 class Layout(msgspec.Struct, frozen=True):
     """How the numbers of one task are shown.
 
@@ -37,12 +51,14 @@ class Layout(msgspec.Struct, frozen=True):
         headline: aggregates, in order.
         label_columns: columns of the per-label table; labels are sorted by the first.
         slice_columns: columns of the tables of slices.
+        tables: metrics with a table of their own, one column per statistic.
         exact: show every digit of the headline beside the rounded number, for those who compare.
     """
 
     headline: tuple[Entry, ...]
     label_columns: tuple[Entry, ...]
     slice_columns: tuple[Entry, ...]
+    tables: tuple[Spread, ...] = ()
     exact: bool = False
 
 
@@ -87,9 +103,12 @@ _COCO_BOXES = Layout(
     exact=True,
 )
 
+_CLASSES = Layout((), (), (), tables=(Spread("Reliability", "score_threshold", "bin from"),))
+
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", None): _BOXES,
     ("detection", "coco"): _COCO_BOXES,
+    ("classification", None): _CLASSES,
 }
 """(task, dialect) -> layout; dialect None is the task's own."""
 

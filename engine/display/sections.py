@@ -6,8 +6,6 @@ follows by a rule of thumb (the threshold nearest 0.5, the macro average first).
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,15 +13,27 @@ import polars as pl
 
 from ..lookup import whole
 from ..schemas.errors import ResultError
-from .layouts import EACH, PARTS, Entry, layout_of
+from .grids import (
+    Grid,
+    Number,
+    at_k,
+    at_one_spot,
+    chosen,
+    label_grid,
+    others,
+    slice_grid,
+    spread_grid,
+    spread_metrics,
+    titled,
+    told_apart,
+    with_more,
+)
+from .layouts import Entry, layout_of
 
 if TYPE_CHECKING:
     from ..scorecard import Scorecard
 
-Number = float | None
-
-_SPOT = ("iou_threshold", "score_threshold")
-_COLUMNS_PER_ENTRY = 3
+__all__ = ["Grid", "Line", "Number", "Section", "coco_numbers", "exact_headline", "sections"]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -34,31 +44,12 @@ class Line(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Grid(msgspec.Struct, frozen=True):
-    """A table: names on the left, one number per column, how many rows each rests on.
-
-    Attributes:
-        title: what the rows are.
-        names: headers of the name columns.
-        columns: headers of the numbers.
-        rows: (names, numbers, support) each, in the order they are shown.
-        undefined: row names whose first number is undefined, by reason.
-        note: what the columns were taken at, if it is not in their titles.
-    """
-
-    title: str
-    names: tuple[str, ...]
-    columns: tuple[str, ...]
-    rows: list[tuple[tuple[str, ...], tuple[Number, ...], int | None]]
-    undefined: dict[str, list[str]]
-    note: str = ""
-
-
 class Section(msgspec.Struct, frozen=True):
     """What is shown of one label key."""
 
     label_key: str | None
     headline: list[Line]
+    tables: list[Grid]
     labels: Grid | None
     slices: list[Grid]
     undefined: dict[str, list[str]]
@@ -101,14 +92,15 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Section:
     overall = rows.filter(pl.col("slice").is_null())
     aggregates = overall.filter(pl.col("label_value").is_null())
     headline, undefined = _headline(card, aggregates, layout.headline)
+    tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread))]
     per_label = overall.filter(pl.col("label_value").is_not_null())
     sliced = rows.filter(pl.col("slice").is_not_null() & pl.col("label_value").is_null())
     slices = [
         grid
         for name in sliced["slice"].unique(maintain_order=True).to_list()
-        if (grid := _slice_grid(card, sliced.filter(pl.col("slice") == name), name))
+        if (grid := slice_grid(card, sliced.filter(pl.col("slice") == name), name))
     ]
-    return Section(key, headline, _label_grid(card, per_label, key), slices, undefined)
+    return Section(key, headline, tables, label_grid(card, per_label, key), slices, undefined)
 
 
 def _headline(
@@ -123,214 +115,15 @@ def _headline(
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 
     for entry in entries:
-        for row in _chosen(rows, entry).iter_rows(named=True):
-            add(row, _title(entry, row))
-    shown = {entry.metric for entry in entries}
-    for metric in _others(card, rows, shown) if rest else ():
+        for row in chosen(rows, entry).iter_rows(named=True):
+            add(row, titled(entry, row))
+    shown = {entry.metric for entry in entries} | spread_metrics(card)
+    for metric in others(card, rows, shown) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
-        spot, note = _at_one_spot(whole(some, ("area", "max_detections", "parameters")))
-        apart = _apart(spot)
+        spot, note = at_one_spot(whole(some, ("area", "max_detections", "parameters")))
+        apart = told_apart(spot)
         for row in spot.iter_rows(named=True):
-            parts = (_at_k(row["metric"], row["k"]), row["statistic"], row["average"])
+            parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
             title = " ".join(part for part in parts if part)
-            add(row, _with_more(title, apart[row["parameters"]]), note)
+            add(row, with_more(title, apart[row["parameters"]]), note)
     return lines, undefined
-
-
-def _label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Grid | None:
-    entries = layout_of(card.task, card.dialect).label_columns
-    grid = _grid(card, rows, entries, "label_value")
-    if grid is None:
-        return None
-    columns, cells, note = grid
-    known = card.labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
-    names = {
-        value: name
-        for value, name in known.select("label_value", "label_name").iter_rows()
-        if name is not None and str(value) != name
-    }
-    lower = card.directions.get(columns[0][1]) == "lower"
-    ranked = sorted(
-        cells.items(),
-        # Undefined first; then the best, so that the worst is the last line on the screen.
-        key=lambda item: (
-            item[1][0][0] is not None,
-            0 if item[1][0][0] is None else item[1][0][0] * (1 if lower else -1),
-        ),
-    )
-    return Grid(
-        title="label",
-        names=("label", "name") if names else ("label",),
-        columns=tuple(title for title, _ in columns),
-        rows=[
-            ((str(value), names.get(value, "")) if names else (str(value),), numbers, support)
-            for value, (numbers, support, _) in ranked
-        ],
-        undefined=_reasons(
-            (names.get(value, str(value)), reason) for value, (_, _, reason) in ranked
-        ),
-        note=note,
-    )
-
-
-def _slice_grid(card: Scorecard, rows: pl.DataFrame, name: str) -> Grid | None:
-    entries = layout_of(card.task, card.dialect).slice_columns
-    grid = _grid(card, rows, entries, "slice_value")
-    if grid is None:
-        return None
-    columns, cells, note = grid
-    return Grid(
-        title=name,
-        names=(name,),
-        columns=tuple(title for title, _ in columns),
-        rows=[((str(value),), numbers, support) for value, (numbers, support, _) in cells.items()],
-        undefined=_reasons((str(value), reason) for value, (_, _, reason) in cells.items()),
-        note=note,
-    )
-
-
-Cells = dict[Any, tuple[tuple[Number, ...], int | None, str | None]]
-
-
-def _grid(
-    card: Scorecard, rows: pl.DataFrame, entries: tuple[Entry, ...], by: str
-) -> tuple[list[tuple[str, str]], Cells, str] | None:
-    """Numbers by the values of a column.
-
-    Returns:
-        (title, metric) of each column; value -> (numbers, support, reason); what the columns were
-        taken at. None where there is nothing to show.
-    """
-    taken: list[tuple[str, str, pl.DataFrame]] = []
-    note = ""
-    for entry in entries:
-        taken += _entry_columns(rows, entry, by)
-    if not taken:
-        for metric in _others(card, rows, set()):
-            some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
-            spot, at = _at_one_spot(some)
-            apart = _apart(spot)
-            for (statistic, k, parameters), part in spot.group_by(
-                ["statistic", "k", "parameters"], maintain_order=True
-            ):
-                words = (_at_k(metric, k), statistic)
-                title = " ".join(str(word) for word in words if word)
-                taken.append((_with_more(title, apart[parameters]), metric, part))
-            note = note or at
-    if not taken:
-        return None
-    found: list[dict[Any, tuple[Number, int | None, str | None]]] = [
-        {row[0]: row[1:] for row in part.select(by, "value", "support", "reason").iter_rows()}
-        for _, _, part in taken
-    ]
-    cells: Cells = {}
-    for value in dict.fromkeys(value for column in found for value in column):
-        first = next(column[value] for column in found if value in column)
-        numbers = tuple(column.get(value, (None,))[0] for column in found)
-        cells[value] = (numbers, first[1], first[2] if first[0] is None else None)
-    return [(title, metric) for title, metric, _ in taken], cells, note
-
-
-_SETTLED = ("area", "max_detections", "parameters")
-
-
-def _entry_columns(
-    rows: pl.DataFrame, entry: Entry, by: str
-) -> list[tuple[str, str, pl.DataFrame]]:
-    """The columns that one entry makes: one per IoU threshold, the first few."""
-    chosen = _chosen(rows, entry)
-    columns = []
-    for iou in chosen["iou_threshold"].unique(maintain_order=True).to_list():
-        part = chosen.filter(pl.col("iou_threshold").eq_missing(pl.lit(iou, pl.Float64)))
-        part = part.unique(by, keep="first", maintain_order=True)
-        columns.append((_title(entry, part.row(0, named=True)), entry.metric, part))
-    return columns[:_COLUMNS_PER_ENTRY]
-
-
-def _chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
-    """The rows an entry is about, in the frame's order."""
-    found = rows.filter(pl.col("metric") == entry.metric)
-    if entry.area == PARTS:
-        found = found.filter(pl.col("area").is_not_null() & (pl.col("area") != "all"))
-    else:
-        found = whole(found, ("area",))
-    return found if entry.cap == EACH else whole(found, ("max_detections",))
-
-
-def _title(entry: Entry, row: dict[str, Any]) -> str:
-    iou = row["iou_threshold"]
-    # A range or cap that the title has no place for is added, so that no two lines look alike.
-    more = [
-        str(row[column])
-        for column, place in (("area", "{area}"), ("max_detections", "{cap}"))
-        if place not in entry.title and row[column] not in (None, "all")
-    ]
-    return _with_more(
-        entry.title.format(
-            iou=0.0 if iou is None else round(iou, 6),
-            percent=0.0 if iou is None else round(100 * iou, 4),
-            area=row["area"] or "all",
-            cap="" if row["max_detections"] is None else row["max_detections"],
-            k=row["k"],
-        ).strip(),
-        more if entry.area != PARTS and row["area"] not in (None, "all") else [],
-    )
-
-
-def _with_more(title: str, more: list[str]) -> str:
-    """A title with what tells it from its like."""
-    return f"{title} ({', '.join(more)})" if more else title
-
-
-def _apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
-    """What tells variants of a metric apart: its ``parameters`` -> words for those that differ."""
-    every = rows["parameters"].unique(maintain_order=True).to_list()
-    told = {text: json.loads(text) if text else {} for text in every}
-    names = dict.fromkeys(name for values in told.values() for name in values)
-    differ = [
-        name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
-    ]
-    return {
-        text: [
-            f"{name.replace('_', ' ')} {_short(values[name])}" for name in differ if name in values
-        ]
-        for text, values in told.items()
-    }
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
-    """Metrics that the layout does not place, the scorecard's primary ones first."""
-    there = rows["metric"].unique(maintain_order=True).to_list()
-    ordered = [name for name in card.primary if name in there]
-    ordered += [name for name in there if name not in ordered]
-    return [name for name in ordered if name not in shown]
-
-
-def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Of a metric over a grid of thresholds, those nearest 0.5; and words for where that is."""
-    said = []
-    for column, word in zip(_SPOT, ("IoU", "score"), strict=True):
-        values = rows[column].drop_nulls().unique().sort()
-        if len(values) == 0:
-            continue
-        near = min(values, key=lambda value: abs(value - 0.5))
-        rows = rows.filter(pl.col(column) == near)
-        said.append(f"{word} {near:g}")
-    return rows, "at " + ", ".join(said) if said else ""
-
-
-def _at_k(metric: str, k: int | None) -> str:
-    """A metric with its cut-off, as people write it: nDCG@10."""
-    return metric if k is None else f"{metric}@{k}"
-
-
-def _reasons(pairs: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, reason in pairs:
-        if reason is not None:
-            found.setdefault(reason, []).append(name)
-    return found

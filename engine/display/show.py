@@ -7,6 +7,7 @@ characters that the receiving end could not read.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, Group, RenderableType
@@ -16,9 +17,11 @@ from rich.text import Text
 
 from ..schemas.errors import OptionError, unknown
 from ..schemas.tables import DEFAULT_LABEL_KEY
+from .frames import aligned, markdown_frame
 from .sections import Grid, Section, coco_numbers, exact_headline, sections
 from .summary import (
     BEST,
+    BINS,
     SLICES,
     UNDEFINED,
     WORST,
@@ -42,6 +45,7 @@ PIPED_WIDTH = 80
 _LABEL_WIDTH = 26
 _CODE_WIDTH = 12
 _NUMBER_WIDTH = 6
+_NAMED = 3
 _ASCII = str.maketrans({UNDEFINED: "-", "…": "~", "—": "-", "≥": ">"})
 
 
@@ -66,7 +70,9 @@ def show(card: Scorecard, form: str, out: IO[str] | None = None) -> None:
 
 
 def show_frame(frame: pl.DataFrame, form: str, out: IO[str] | None = None) -> None:
-    """Write a frame as JSON (a list of row objects), CSV or Parquet.
+    """Write a frame as JSON (a list of row objects), CSV, Parquet, Markdown or an aligned table.
+
+    The last two are for people: every row, but without columns that hold nothing.
 
     Raises:
         OptionError: no such format, or bytes for a terminal.
@@ -78,6 +84,10 @@ def show_frame(frame: pl.DataFrame, form: str, out: IO[str] | None = None) -> No
         write_text("[" + ",\n ".join(rows) + "]\n", out)
     elif form == "csv":
         write_text(frame.write_csv(), out)
+    elif form == "markdown":
+        write_text(markdown_frame(frame), out)
+    elif form == "table":
+        write_text(aligned(frame), out)
     elif form == "parquet":
         if out.isatty():
             raise OptionError(
@@ -143,9 +153,7 @@ def render(card: Scorecard) -> RenderableType:
 
 
 def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableType]:
-    parts: list[RenderableType] = [Text("")]
-    if named and section.label_key is not None:
-        parts.append(Text(f"label key {plain(section.label_key)}", style="bold"))
+    blocks: list[list[RenderableType]] = []
     if section.headline:
         table = Table.grid(padding=(0, 2))
         for line in section.headline:
@@ -155,20 +163,30 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
                 Text(number(line.value), style="bold", justify="right"),
                 Text(line.note or digits, style="dim"),
             )
-        parts.append(Padding(table, (0, 0, 0, 2)))
+        blocks.append([Padding(table, (0, 0, 0, 2))])
+    blocks += [[_grid(grid, BINS, 0)] for grid in section.tables]
     if section.labels is not None:
-        parts += [Text(""), _grid(section.labels, BEST, WORST)]
-    for grid in section.slices:
-        parts += [Text(""), _grid(grid, SLICES, 0)]
+        blocks.append([_grid(section.labels, BEST, WORST)])
+    blocks += [[_grid(grid, SLICES, 0)] for grid in section.slices]
     notes = footnotes(section)
     if notes:
-        parts += [Text(""), *(Text(line, style="dim") for line in notes)]
-    return parts
+        blocks.append([Text(line, style="dim") for line in notes])
+    if named and section.label_key is not None:
+        title = Text(f"label key {plain(section.label_key)}", style="bold")
+        blocks[:1] = [[title, *(blocks[0] if blocks else [])]]
+    return [part for block in blocks for part in (Text(""), *block)]
 
 
 def _broken(title: str) -> str:
     """A long title over several lines, a word each."""
     return title.replace(" ", "\n") if len(title) > 2 * _NUMBER_WIDTH else title
+
+
+def _left_out(columns: Sequence[str], n: int) -> str:
+    """How many columns there is no room for, and the first of them."""
+    named = columns[:_NAMED]
+    some = [*named, "..."] if n > len(named) else named
+    return f"and {n} more column{'s' if n > 1 else ''}" + (f": {', '.join(some)}" if named else "")
 
 
 def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
@@ -198,8 +216,8 @@ def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
     if left_out and after >= len(rows):
         table.add_row(*gap)
     said = [grid.note] if grid.note else []
-    hidden = len(titles) - fitting
-    said += [f"and {hidden} more column{'s' if hidden > 1 else ''}"] if hidden else []
+    hidden = len(titles) - fitting + grid.hidden
+    said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
     said += ["--format csv for all"] if left_out or hidden else []
     lines = (Text(line, style="dim") for line in said)
     return Padding(Group(table, *lines), (0, 0, 0, 2))

@@ -19,6 +19,7 @@ UNDEFINED = "–"
 BEST = 5
 WORST = 10
 SLICES = 30
+BINS = 30
 _NAMED = 3
 _NOTEBOOK = (10, 10)
 
@@ -77,7 +78,7 @@ def heading(card: Scorecard) -> str:
 
 
 def _grids(section: Section) -> list[Grid]:
-    return [grid for grid in (section.labels, *section.slices) if grid is not None]
+    return [grid for grid in (*section.tables, section.labels, *section.slices) if grid is not None]
 
 
 def footnotes(section: Section) -> list[str]:
@@ -105,6 +106,7 @@ def as_text(card: Scorecard) -> str:
             + (f"  {line.note}" if line.note else "")
             for line in section.headline
         ]
+        lines += [f"  {grid.title}: {len(grid.rows)} rows" for grid in section.tables]
         if section.labels is not None:
             n = len(section.labels.rows)
             worst = [
@@ -141,7 +143,7 @@ def markdown(card: Scorecard) -> str:
                 for line in section.headline
             ]
             header = ["metric", "value", *(["exact"] if exact else []), "at"]
-            parts.append(_markdown_table(header, rows, 1))
+            parts.append(_numbers_table(header, rows, 1))
         parts += [_markdown_grid(grid) for grid in _grids(section)]
         parts += [f"- {_escaped(line)}" for line in footnotes(section)]
     parts += [f"- {_escaped(note)}" for note in card.notes]
@@ -153,17 +155,45 @@ def _markdown_grid(grid: Grid) -> str:
         [*names, *map(number, numbers), "" if support is None else str(support)]
         for names, numbers, support in grid.rows
     ]
-    return _markdown_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
+    table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
+    said = "; ".join(_beside(grid))
+    return f"{table}\n\n{_escaped(said)}" if said else table
 
 
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
-    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+def _beside(grid: Grid) -> list[str]:
+    """What a table does not show itself: where its columns were taken, and what it leaves out."""
+    said = [grid.note] if grid.note else []
+    if grid.hidden:
+        said.append(f"{grid.hidden} more column{'s' * (grid.hidden > 1)} in the metrics frame")
+    return said
+
+
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool]
+) -> str:
+    """A Markdown table.
+
+    Args:
+        header: names of the columns.
+        rows: cells by row.
+        right: which columns stand to the right.
+    """
     lines = [
-        [header[i] for i in kept],
-        ["---" if i < names or header[i] == "at" else "---:" for i in kept],
-        *([_escaped(row[i]) for i in kept] for row in rows),
+        [_escaped(name) for name in header],
+        ["---:" if to_right else "---" for to_right in right],
+        *([_escaped(cell) for cell in row] for row in rows),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _numbers_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
+    """A Markdown table without its empty columns, the first few of which hold names."""
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    return markdown_table(
+        [header[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
+        right=[i >= names and header[i] != "at" for i in kept],
+    )
 
 
 def _escaped(text: str) -> str:
@@ -203,7 +233,9 @@ def _html_grid(grid: Grid) -> str:
     header = (*grid.names, *grid.columns, "support")
     if left_out:
         rows.insert(after, [f"… {left_out} more", *[""] * (len(header) - 1)])
-    return _html_table(header, rows, len(grid.names))
+    table = _html_table(header, rows, len(grid.names))
+    said = "; ".join(_beside(grid))
+    return f"{table}<div><small>{html.escape(said)}</small></div>" if said else table
 
 
 def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:

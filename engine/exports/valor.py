@@ -58,7 +58,13 @@ def to_valor(card: Scorecard) -> list[Entry]:
         metrics in the order of the metrics frame, then curves, detailed curves and confusion
         matrices. Plain Python values, ready for JSON.
     """
-    return [*_numbers(card), *_curves(card), *_detailed(card), *_confusion(card)]
+    return [
+        *_numbers(card),
+        *_curves(card),
+        *_detailed(card),
+        *_confusion(card),
+        *_confusion_examples(card),
+    ]
 
 
 def _dialect(card: Scorecard) -> registry.Dialect | None:
@@ -253,7 +259,10 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
     by_entry: dict[tuple[Any, Any], Entry] = {}
     cells: dict[tuple[Any, ...], Entry] = {}
     counted: set[tuple[Any, ...]] = set()
-    for row in _folded_last(card.examples).iter_rows(named=True):
+    of_curve = card.examples.filter(
+        pl.col("slice").is_null(), pl.col("actual").is_null(), pl.col("predicted").is_null()
+    )
+    for row in _folded_last(of_curve).iter_rows(named=True):
         place = (row["label_key"], row["iou_threshold"])
         score = _as_key(row["score_threshold"])
         at = (*place, row["label_value"], score)
@@ -329,6 +338,39 @@ def _confusion(card: Scorecard) -> Iterator[Entry]:
                 for name, number in at.items()
                 if number is not None
             },
+        }
+
+
+def _confusion_examples(card: Scorecard) -> Iterator[Entry]:
+    """valor-lite's ConfusionMatrixWithExamples, of runs that were asked for examples."""
+    of_matrix = card.examples.filter(
+        pl.col("slice").is_null(),
+        pl.col("actual").is_not_null() | pl.col("predicted").is_not_null(),
+    )
+    by_key: dict[Any, Entry] = {}
+    for row in of_matrix.iter_rows(named=True):
+        value = by_key.setdefault(
+            row["label_key"],
+            {"confusion_matrix": {}, "unmatched_predictions": {}, "unmatched_ground_truths": {}},
+        )
+        actual, predicted = str(row["actual"]), str(row["predicted"])
+        if row["actual"] is None:
+            cells, name = value["unmatched_predictions"], predicted
+        elif row["predicted"] is None:
+            cells, name = value["unmatched_ground_truths"], actual
+        else:
+            cells, name = value["confusion_matrix"].setdefault(actual, {}), predicted
+        cell = cells.setdefault(name, {"count": row["count"], "examples": []})
+        if row["datum_id"] is not None:
+            shown = {"datum_id": row["datum_id"]}
+            if row["score"] is not None:
+                shown["score"] = row["score"]
+            cell["examples"].append(shown)
+    for key, value in by_key.items():
+        yield {
+            "type": "ConfusionMatrixWithExamples",
+            "value": value,
+            "parameters": {"label_key": key},
         }
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from evalengine.schemas.wording import option
+
 from .boxes import BOX_NAMES, CORNER_NAMES, LENGTH
 from .problems import Note, count_of
 
@@ -60,7 +62,8 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
             f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
             f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
             " corners; if the last two numbers are width and height, name them so:"
-            ' columns={"...": "box_width", "...": "box_height"}, or box_format="xywh" for'
+            f" {option('columns', {'w': 'box_width', 'h': 'box_height'})}, or"
+            f" {option('box_format', 'xywh')} for"
             " lists.",
         )  # fmt: skip
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))

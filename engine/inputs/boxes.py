@@ -15,6 +15,7 @@ import polars as pl
 from evalengine.schemas import tables
 from evalengine.schemas.errors import OptionError, unknown
 from evalengine.schemas.tables import Column
+from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
@@ -155,13 +156,14 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
     pairs = [pair for names in _EXTENTS if (pair := _pair(find, (names,)))]
     if len(pairs) > 1:
         first, second = pairs[0], pairs[1]
+        extent = {first[0]: "box_width", first[1]: "box_height"}
         find.problems.append(
             Problem(
                 find.side,
                 "box_width",
                 f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each"
-                f' be the box\'s extent. Say which: write columns={{"{first[0]}": "box_width",'
-                f' "{first[1]}": "box_height"}} or the same with {second[0]!r}, {second[1]!r}.',
+                f" be the box's extent. Say which: write {option('columns', extent)} or the same"
+                f" with {second[0]!r}, {second[1]!r}.",
             )
         )
     return pairs[0] if pairs else None
@@ -183,7 +185,7 @@ def _nothing(find: Finder) -> None:
     masks = find.candidates((*_MASKS, "counts"))
     more = (
         f" {masks[0]!r} holds masks or polygons, which a later release scores;"
-        " boxes are needed now (iou_type='bbox')."
+        f" boxes are needed now ({option('iou_type', 'bbox')})."
         if masks
         else ""
     )
@@ -192,8 +194,10 @@ def _nothing(find: Finder) -> None:
             find.side,
             "xmin",
             "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Needed are these four,"
-            " or x, y, width, height, or one list column bbox with box_format=. Columns there:"
-            f' {there}. If they have other names, write columns={{"mine": "xmin", ...}}.{more}',
+            " or x, y, width, height, or one list column bbox with"
+            f" {option('box_format')}. Columns there:"
+            f" {there}. If they have other names, write"
+            f" {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
         )
     )
 
@@ -282,9 +286,10 @@ def _numbers(dtype: pl.List | pl.Array) -> bool:
 
 def _ambiguous(bbox: str) -> str:
     return (
-        f'column {bbox!r} holds four numbers without saying which: write box_format="xywh"'
-        ' (left, top, width, height, as in COCO), box_format="xyxy" (left, top, right, bottom)'
-        ' or box_format="cxcywh" (centre and extent, as in YOLO).'
+        f"column {bbox!r} holds four numbers without saying which: write"
+        f" {option('box_format', 'xywh')} (left, top, width, height, as in COCO),"
+        f" {option('box_format', 'xyxy')} (left, top, right, bottom) or"
+        f" {option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
     )
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.tables import TABLE, Table
+from evalengine.schemas.wording import option
 
 from .distinct import has_repeats
+from .marks import Marks
 from .problems import Note, Problem, count_of
 from .repeats import rows_repeat
 
@@ -28,6 +30,7 @@ def check_side(
     recognised: Mapping[str, str] | None = None,
     *,
     filtered: bool = False,
+    made: dict[str, Marks] | None = None,
 ) -> tuple[list[Problem], list[Note]]:
     """Every value of one side held against the contract.
 
@@ -38,11 +41,13 @@ def check_side(
         shape: what its columns make together.
         recognised: own name to canonical name, for messages.
         filtered: whether rows were removed before, so that row numbers are not the source's.
+        made: where flags of single columns go that were made on the way, by name.
 
     Returns:
         What stops the run, and what is only worth telling.
     """
     check = Check(frame, table, shape, recognised or {}, filtered=filtered)
+    check.made = {} if made is None else made
     if frame.height:
         check.run()
     return check.problems, check.notes
@@ -56,6 +61,7 @@ class Check:
         side: its role.
         problems: what was found so far.
         notes: what is only worth telling.
+        made: flags of single columns that were made on the way, by name.
         sound: column to the rows in which its nulls are not told already.
     """
 
@@ -70,7 +76,7 @@ class Check:
     ) -> None:
         self.shape = shape
         self.sound: dict[str, pl.Expr] = {}
-        self.counted = "rows that where= keeps" if filtered else "rows"
+        self.counted = f"rows that {option('where')} keeps" if filtered else "rows"
         self.frame = frame
         self.side = table.side
         self.key = table.key
@@ -83,6 +89,7 @@ class Check:
                 self.origins.setdefault(name, []).append(mine)
         self.problems: list[Problem] = []
         self.notes: list[Note] = []
+        self.made: dict[str, Marks] = {}
 
     def run(self) -> None:
         """Check everything."""
@@ -134,8 +141,8 @@ class Check:
             self.add(
                 names[0], n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
-                " Fill or remove these rows, e.g. with where="
-                f'"{self.own(names[0])} IS NOT NULL".',
+                " Fill or remove these rows, e.g. with"
+                f" {option('where', f'{self.own(names[0])} IS NOT NULL')}.",
             )  # fmt: skip
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:
@@ -201,7 +208,7 @@ class Check:
         key = [name for name in self.key if name in self.frame.columns]
         if self.side == TABLE and self.datum not in key:
             return  # every row is a datum of its own
-        if key and rows_repeat(self.frame, key):
+        if key and rows_repeat(self.frame, key, self.made):
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
@@ -221,7 +228,8 @@ class Check:
             return f" Without a {self.datum} column every row is a {self.unit} of its own."
         if self.several is not None and "label_value" not in names:
             return (
-                " If a datum may have several labels, write multilabel=True; if they answer several"
+                " If a datum may have several labels, write"
+                f" {option('multilabel', True)}; if they answer several"
                 " questions, name these in a column label_key."
             )
         return ""

@@ -8,53 +8,70 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from .marks import FEW, Marks, codes_of, marks_of, span_of
+from .text_order import text_order
+
 Array = np.ndarray[Any, Any]
 
-FEW = 50_000  # rows up to which a table is hashed by Polars
 _OTHER_SEED = 0x9E3779B97F4A7C15
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
 
-def encode(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
+def encode(
+    columns: list[pl.Series], made: Sequence[Marks | None] = (), *, used_up: bool = False
+) -> tuple[pl.Series, list[Array]]:
     """One code for each distinct value over several columns, in ascending order of value.
 
     Args:
         columns: Series of one dtype, integer or String, without nulls. Strings are ordered by
             their UTF-8 bytes.
+        made: flags of the first columns where they were made before; None for others.
+        used_up: whether the list may be emptied, so that long columns go as their codes come.
 
     Returns:
         the distinct values, ascending; int32 codes of each column.
     """
     if columns[0].dtype.is_integer():
-        arrays = [column.to_numpy() for column in columns]
-        found = _table(arrays)
+        made = [*made, *[None] * (len(columns) - len(made))]
+        found = _table(columns if used_up else [*columns], made)
         if found is not None:
-            values, codes = found
-            return pl.Series(columns[0].name, values, dtype=columns[0].dtype), codes
+            return found
     return _by_hash(columns)
 
 
-def _table(arrays: list[Array]) -> tuple[Array, list[Array]] | None:
-    """Codes by looking values up in a table as long as their range; None if that is too long."""
-    filled = [array for array in arrays if array.size]
+def _table(
+    columns: list[pl.Series], made: Sequence[Marks | None]
+) -> tuple[pl.Series, list[Array]] | None:
+    """Codes by looking values up in a table as long as their range; None if that is too long.
+
+    The list is emptied where codes are found.
+    """
+    filled = [(column, marks) for column, marks in zip(columns, made, strict=True) if len(column)]
     if not filled:
         return None
-    lowest = min(int(array.min()) for array in filled)
-    highest = max(int(array.max()) for array in filled)
-    length = highest - lowest + 1
-    if length > _SPREAD * sum(array.size for array in arrays) + 1024:
+    ends = [span_of(c) if marks is None else (marks.low, marks.end) for c, marks in filled]
+    low, end = min(first for first, _ in ends), max(last for _, last in ends)
+    n_rows = sum(len(column) for column in columns)
+    if end - low > _SPREAD * n_rows + 1024:
         return None
-    shifted = [array if lowest == 0 else array.astype(np.int64) - lowest for array in arrays]
-    present = np.zeros(length, bool)
-    for array in shifted:
-        present[array] = True
-    if present.all():  # the codes are the values themselves, counted from the lowest
-        values = np.arange(lowest, highest + 1, dtype=arrays[0].dtype)
-        return values, [array.astype(np.int32) for array in shifted]
-    code = np.cumsum(present, dtype=np.int32)
-    code -= 1
-    values = np.flatnonzero(present).astype(arrays[0].dtype) + arrays[0].dtype.type(lowest)
-    return values, [code.take(array) for array in shifted]
+    present: Array | None = None
+    for column, marks in filled:
+        found = marks or marks_of(column, end - low)
+        assert found is not None
+        flags = found.within(low, end)
+        present = flags if present is None else present | flags
+    assert present is not None
+    filled.clear()
+    del column  # or the last one would stay
+    like = columns[0].clear()  # a slice would keep the whole column
+    code: Array | None = None
+    if not present.all():  # else integers counted from the lowest are their own codes
+        code = np.cumsum(present, dtype=np.int32)
+        code -= 1
+    codes = []
+    while columns:
+        codes.append(codes_of(columns.pop(0), low, code))
+    return Marks(low, present, n_rows).series(like), codes
 
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
@@ -69,7 +86,8 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
         return found.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
     codes, rows = by_hash(every)
     values = every.gather(rows)
-    order = values.arg_sort().to_numpy()
+    strings = values.dtype == pl.String
+    order = text_order(values) if strings else np.argsort(values.to_numpy())
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     codes = place.take(codes)

@@ -41,6 +41,5 @@ def contract(task: str, role: str, options: Options) -> Table:
 def needs_two(task: str) -> str:
     """The sentence about one table where two are needed."""
     return (
-        f"{task} needs two tables: give the ground truths as the second one,"
-        " as in score(predictions, ground_truths)."
+        f"{task} needs two tables: give the ground truths as the second one, after the predictions."
     )

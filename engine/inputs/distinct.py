@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from .codes import FEW, by_hash
+from .codes import by_hash
+from .marks import FEW, Marks, marks_of
+from .text_order import text_order
 
 _SPAN = 1 << 22
 
@@ -25,19 +26,16 @@ def distinct(values: pl.Series) -> pl.Series:
             return known.unique().sort()
         if ascending(known, strictly=True):
             return known
-        return known.gather(by_hash(known)[1]).sort()
-    low, flags = marks
-    found = np.flatnonzero(flags)
-    if low:
-        found = found.astype(np.uint64 if low > 0 else np.int64) + low  # type: ignore[assignment]
-    return pl.Series(values.name, found, dtype=values.dtype)
+        found = known.gather(by_hash(known)[1])
+        return found.gather(text_order(found)) if found.dtype == pl.String else found.sort()
+    return marks.series(values)
 
 
 def has_repeats(values: pl.Series) -> bool:
     """Whether any value but null stands more than once."""
     marks = _marks(values)
     if marks is not None:
-        return int(np.count_nonzero(marks[1])) < len(values)
+        return marks.count < len(values)
     known = values.drop_nulls()
     return not ascending(known, strictly=True) and known.n_unique() < len(known)
 
@@ -58,33 +56,9 @@ def ascending(values: pl.Series, *, strictly: bool = False) -> bool:
     return True
 
 
-def _marks(values: pl.Series) -> tuple[int, NDArray[np.bool_]] | None:
-    """The lowest value and a flag per integer from there on; None where that would not pay."""
-    if not values.dtype.is_integer() or values.null_count() or len(values) == 0:
-        return None
-    chunks = [chunk.to_numpy() for chunk in values.get_chunks()]
-    if chunks[0].itemsize <= 2:  # one flag for every value there can be
-        low, top = (min(int(c.min()) for c in chunks), max(int(c.max()) for c in chunks))
-        if top - low <= 1:  # both are there, and nothing else
-            return low, np.ones(top - low + 1, dtype=np.bool_)
-        low = int(np.iinfo(chunks[0].dtype).min)
-        flags = np.zeros(1 << (8 * chunks[0].itemsize), dtype=np.bool_)
-        for chunk in chunks:
-            flags[chunk.view(f"u{chunk.itemsize}")] = True
-        return low, np.roll(flags, -low)
-    # Read as unsigned, a negative number is a huge one: one pass finds whether all are small.
-    high = max(int(chunk.view(f"u{chunk.itemsize}").max()) for chunk in chunks if chunk.size)
-    low = 0
-    if high >= _SPAN:
-        low = min(int(chunk.min()) for chunk in chunks if chunk.size)
-        high = max(int(chunk.max()) for chunk in chunks if chunk.size)
-    span = high - low + 1
-    if span > max(_SPAN, 2 * len(values)):
-        return None
-    flags = np.zeros(span, dtype=np.bool_)
-    for chunk in chunks:
-        flags[chunk - low if low else chunk] = True
-    return low, flags
+def _marks(values: pl.Series) -> Marks | None:
+    """Flags of integers that lie close together; None where they do not."""
+    return marks_of(values, max(_SPAN, 2 * len(values)))
 
 
 def only_in(first: pl.Series, second: pl.Series) -> pl.Series:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from evalengine.schemas.tables import Column
+from evalengine.schemas.wording import option
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
@@ -131,7 +132,7 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     if column.single and dtype == pl.Boolean:
         advice = "True and false are no scores; predicted labels need none."
     if column.single and dtype.is_nested():
-        advice = "Give each label a column of its own and name these in score_columns=."
+        advice = f"Give each label a column of its own and name these in {option('score_columns')}."
     if column.kind == "id" and dtype.is_float():
         advice = (
             "Ids and labels stay as they are, so that 1.0 never meets 1 by accident: cast it to"

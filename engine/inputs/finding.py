@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from evalengine.schemas.tables import Column
+from evalengine.schemas.wording import option
 
-from .problems import Problem, as_python
+from .problems import Problem
 
 
 class Finder:
@@ -35,7 +36,7 @@ class Finder:
                     Problem(
                         side,
                         target,
-                        f"columns= names both {self.said[target]!r} and {original!r} for"
+                        f"{option('columns')} names both {self.said[target]!r} and {original!r} for"
                         f" {target!r}; keep one of them.",
                     )
                 )
@@ -65,7 +66,7 @@ class Finder:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
         found = self.candidates((column.name, *column.aliases))
         if len(found) > 1:
-            ways = " or ".join(f"columns={as_python({name: column.name})}" for name in found)
+            ways = " or ".join(option("columns", {name: column.name}) for name in found)
             names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
             self.problems.append(
                 Problem(
@@ -96,9 +97,9 @@ class Finder:
         there = ", ".join(self.schema) or "none"
         if len(there) > 400:
             there = there[:400] + ", ..."
-        said = as_python({near[0]: column.name}) if near else as_python({"mine": column.name})
+        said = option("columns", {near[0] if near else "mine": column.name})
         hint = f"If {near[0]!r} is it" if near else "If it has another name"
-        return f"Columns there: {there}. {hint}, write columns={said}."
+        return f"Columns there: {there}. {hint}, write {said}."
 
 
 def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from evalengine.readers.tables import READ_FAILURES
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.wording import option
 
 from . import dtypes, meeting, wide
 from .checks import check_side, finish
@@ -21,7 +22,8 @@ from .contracts import contract
 from .distinct import distinct
 from .infer import infer_task
 from .known import Known
-from .names import Naming, check_columns, one_way, point_out_swap, recognise
+from .marks import Marks
+from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
@@ -49,6 +51,7 @@ class Frames(msgspec.Struct, kw_only=True):
             column per entry of ``by``, a row for each datum. None without ``by``.
         by_row: whether each row of the one table is a datum of its own.
         same_order: whether both sides have the same datum ids row by row.
+        marks: side to flags of its datum ids, where the checks made them of the rows there are.
         label_map: side to label_key, label_value, new_label_key, new_label_value, a row for every
             distinct label; the frames keep the old labels. In one table ``actual`` is the side of
             the ground truths, ``predicted`` and score labels that of the predictions. None
@@ -67,6 +70,7 @@ class Frames(msgspec.Struct, kw_only=True):
     slices: pl.DataFrame | None = None
     by_row: bool = False
     same_order: bool = False
+    marks: dict[str, Marks] = msgspec.field(default_factory=dict)
     label_map: dict[str, pl.DataFrame] | None = None
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
@@ -150,14 +154,19 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     """Read, recognise, filter and check tables that are open; see :func:`load_frames`."""
     sides = _recognised(inputs, task, options)
     sources = {role: side.source.description for role, side in sides.items()}
-    plan = plan_slices(options.by, {role: (s.schema, s.naming) for role, s in sides.items()})
+    speech = _speech(sides)
+    known = {role: (side.schema, side.naming) for role, side in sides.items()}
+    plan = plan_slices(options.by, known, speech.column, speech.one)
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
     where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
+    for side in sides.values():
+        notes += unread(side.schema, side.naming, side.table, plan.pieces)
     problems: list[Problem] = []
+    made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
     for role, side in sides.items():
-        found, told, frames[role] = _checked(side, frames[role], filtered=role in where)
+        found, told, frames[role] = _checked(side, frames[role], made[role], filtered=role in where)
         problems += found
         notes += told
     if problems:  # what looks like swapped tables explains the rest
@@ -172,7 +181,6 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     text = {role: side.source.text for role, side in sides.items()}
     notes += meeting.same_kind(frames, ("datum_id",), text)
-    speech = _speech(sides)
     meeting.check_kinds(frames, ("datum_id",), speech)
     for name in _common(sides):
         notes += meeting.same_kind(frames, (name,), text)
@@ -180,12 +188,14 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     notes += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
     _add_score_labels(sides, frames)
     notes += keep_datums(frames, where, before)
-    by_row, same_order = _by_row(frames), _same_order(frames)
+    by_row, same_order = _by_row(frames, made), _same_order(frames)
+    marks = _valid_marks(made, frames)
     ids: dict[str, Known] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
-        ids = _ids(frames, same_order=same_order)
+        ids = _ids(frames, marks, same_order=same_order)
         meeting.check_meet(ids, speech)
         notes += meeting.datum_notes(ids, speech)
+        marks |= {role: known.marks for role, known in ids.items() if known.marks is not None}
     mapping, told = hold_labels(frames, options.label_map)
     notes += told
     if by_row:
@@ -209,6 +219,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         slices=slices,
         by_row=by_row,
         same_order=same_order,
+        marks=marks,
         label_map=mapping,
         recognised={role: side.naming.recognised for role, side in sides.items()},
         notes=notes + told,
@@ -232,7 +243,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
         if datum not in namings[TABLE].exprs:
             raise InputError(
                 f"datums: the table has no {datum} that they could be found by. Give it one, or"
-                f' say which column it is: columns={{"mine": "{datum}"}}.'
+                f" say which column it is: {option('columns', {'mine': datum})}."
             )
     sides = {}
     for role, table in contracts.items():
@@ -281,13 +292,26 @@ def _add_score_labels(sides: dict[str, _Side], frames: dict[str, pl.DataFrame]) 
             return
 
 
-def _by_row(frames: dict[str, pl.DataFrame]) -> bool:
+def _valid_marks(
+    made: dict[str, dict[str, Marks]], frames: dict[str, pl.DataFrame]
+) -> dict[str, Marks]:
+    """Flags of datum ids that still hold: rows were only ever taken out, and integers cast."""
+    return {
+        role: of_columns["datum_id"]
+        for role, of_columns in made.items()
+        if "datum_id" in of_columns
+        and frames[role].schema["datum_id"].is_integer()
+        and frames[role].height == of_columns["datum_id"].rows
+    }
+
+
+def _by_row(frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]) -> bool:
     """Whether each row of one table is a datum; a key column may make several rows one."""
     if TABLE not in frames:
         return False
     table = frames[TABLE]
     keyed = "label_key" in table.columns and "datum_id" in table.columns
-    return not (keyed and rows_repeat(table, ["datum_id"]))
+    return not (keyed and rows_repeat(table, ["datum_id"], made[TABLE]))
 
 
 def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
@@ -303,10 +327,12 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
     )
 
 
-def _ids(frames: dict[str, pl.DataFrame], *, same_order: bool) -> dict[str, Known]:
+def _ids(
+    frames: dict[str, pl.DataFrame], marks: dict[str, Marks], *, same_order: bool
+) -> dict[str, Known]:
     """Every table's distinct datum ids."""
     ids = {
-        role: Known(frame["datum_id"])
+        role: Known(frame["datum_id"], marks.get(role))
         for role, frame in frames.items()
         if "datum_id" in frame.columns and not (same_order and role == PREDICTIONS)
     }
@@ -342,7 +368,7 @@ def _collect(
 
 
 def _checked(
-    side: _Side, frame: pl.DataFrame, *, filtered: bool
+    side: _Side, frame: pl.DataFrame, made: dict[str, Marks], *, filtered: bool
 ) -> tuple[list[Problem], list[Note], pl.DataFrame]:
     """Problems and notes of one side, and its frame in final dtypes."""
     empty = frame.height == 0 and not _rows(side)
@@ -352,7 +378,9 @@ def _checked(
         if not (empty and _has(side.schema, side.naming, problem.column))
     ]
     shape = SHAPES[side.table.shape]
-    found, notes = check_side(frame, side.table, shape, side.naming.recognised, filtered=filtered)
+    found, notes = check_side(
+        frame, side.table, shape, side.naming.recognised, filtered=filtered, made=made
+    )
     problems += found
     notes = [*side.naming.notes, *notes]
     if problems:

@@ -8,6 +8,7 @@ from evalengine.schemas import tables
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.wording import option
 
 from .contracts import needs_two
 from .finding import Finder
@@ -54,7 +55,9 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         raise InputError(_torn(left[0], torn[0], filled))
     if left:
         names = " or ".join(repr(fit.task) for fit in left)
-        raise InputError(f"task: the columns fit {names}. Say which: write task={left[0].task!r}.")
+        raise InputError(
+            f"task: the columns fit {names}. Say which: write {option('task', left[0].task)}."
+        )
     raise InputError(_none(inputs, filled, options))
 
 
@@ -109,7 +112,7 @@ def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
     first, rest = (role.replace("_", " ") for role in (roles[0], roles[-1]))
     return (
         f"task: the {first} look like {fit.task}, the {rest} like {other.task}. Say which it is:"
-        f" write task={fit.task!r} or task={other.task!r}."
+        f" write {option('task', fit.task)} or {option('task', other.task)}."
     )
 
 
@@ -122,6 +125,12 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         left = [fit for fit in half if not any(_gives_way(fit, other) for other in half)]
         if len(left) == 1 and TABLE not in tables.contracts(left[0].task):
             return needs_two(left[0].task)
+    if not any(inputs.schemas[role] for role in roles):
+        what = "the table has" if roles == [TABLE] else "both tables have"
+        return (
+            f"task: the columns tell none, for {what} neither columns nor rows. Check what was"
+            f" read, or say which of {listing(tables.task_names())} it is: write {option('task')}."
+        )
     there = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
     )
@@ -136,5 +145,6 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     second = " A table of predictions alone needs the ground truths as a second one."
     return (
         f"task: the columns tell none. Columns there: {there}. {'; '.join(ways)}."
-        f"{second if roles == [TABLE] else ''} Name the columns with columns=, or write task=."
+        f"{second if roles == [TABLE] else ''} Name the columns with"
+        f" {option('columns')}, or write {option('task')}."
     )

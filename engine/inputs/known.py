@@ -10,8 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .distinct import distinct
+from .marks import Marks, marks_of
 
 _SEED = 20_000_003
+_SPAN = 1 << 22  # flags that any table may have
+_FLAGS = 8  # flags per id that it may have beyond that
 
 
 class Known:
@@ -22,15 +25,22 @@ class Known:
 
     Args:
         values: the ids, row by row, without nulls.
+        made: their flags, where these were made before.
     """
 
-    def __init__(self, values: pl.Series) -> None:
+    def __init__(self, values: pl.Series, made: Marks | None = None) -> None:
         self.values = values
+        self._made = made
+
+    @cached_property
+    def marks(self) -> Marks | None:
+        """Flags of integers that lie close together; None of other ids."""
+        return self._made or marks_of(self.values, max(_SPAN, _FLAGS * len(self.values)))
 
     @cached_property
     def ordered(self) -> pl.Series:
         """The ids themselves, each once, ascending."""
-        return distinct(self.values)
+        return distinct(self.values) if self.marks is None else self.marks.series(self.values)
 
     @cached_property
     def keys(self) -> NDArray[Any]:
@@ -44,10 +54,21 @@ class Known:
         return hashed if first.all() else hashed[first]
 
     def __len__(self) -> int:
-        return int(self.keys.size)
+        return int(self.keys.size) if self.marks is None else self.marks.count
+
+    def meets(self, other: Known) -> bool:
+        """Whether some id is on both sides; of ids without flags one of the first few."""
+        if self.marks is not None and other.marks is not None:
+            return self.marks.meets(other.marks)
+        few = self.keys[:100]
+        place = np.minimum(np.searchsorted(other.keys, few), len(other) - 1)
+        return bool((other.keys[place] == few).any())
 
     def lacking(self, other: Known) -> Lone:
         """The ids that the other table lacks."""
+        if self.marks is not None and other.marks is not None:
+            dtype = self.values.clear().to_numpy().dtype
+            return Lone(self, self.marks.lacking(other.marks, dtype))
         ours, theirs = self.keys, other.keys
         if self is other or (ours.size == theirs.size and bool((ours == theirs).all())):
             return Lone(self, ours[:0])

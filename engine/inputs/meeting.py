@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
@@ -17,6 +16,7 @@ from evalengine.schemas.tables import (
     PREDICTIONS,
     TABLE,
 )
+from evalengine.schemas.wording import option
 
 from . import dtypes
 from .distinct import distinct
@@ -166,7 +166,7 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> None:
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
         return
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    if not (len(ours) and len(theirs)) or ours is theirs or _meet(ours, theirs):
+    if not (len(ours) and len(theirs)) or ours is theirs or ours.meets(theirs):
         return
     if DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs)):
         return
@@ -175,17 +175,10 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> None:
         raise InputError(
             f"predictions and ground truths have no {speech.column} in common: predictions hold"
             f" {count_of(len(ours), speech.one, speech.many)} ({_samples(ours.ordered)}),"
-            f" ground truths {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the same"
-            ' dataset, and is the right column the id? columns={"mine": "'
-            f'{speech.column}"}} says which.'
+            f" ground truths {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the"
+            f" same dataset, and is the right column the id?"
+            f" {option('columns', {'mine': speech.column})} says which."
         )
-
-
-def _meet(ours: Known, theirs: Known) -> bool:
-    """Whether some id of the first few is on both sides, which most often settles it."""
-    few = ours.keys[:100]
-    place = np.minimum(np.searchsorted(theirs.keys, few), len(theirs) - 1)
-    return bool((theirs.keys[place] == few).any())
 
 
 def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
@@ -358,6 +351,6 @@ def _one_keyed(keyed: Mapping[str, bool], keys: Mapping[str, set[str]], meets: b
     if not meets:
         raise InputError(
             f"label_key: {text}, so that nothing can match. Give the {plain} a label_key column,"
-            f" drop it from the {side.replace('_', ' ')}, or map labels with label_map=."
+            f" drop it from the {side.replace('_', ' ')}, or map labels with {option('label_map')}."
         )
     return Note("label_key_one_side", f"{text}.")

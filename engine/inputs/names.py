@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,10 +10,11 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
 from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, Column, Table
+from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
-from .problems import Note, Problem, as_python
+from .problems import Note, Problem
 from .shapes import SHAPES
 from .wide import find_wide
 
@@ -59,10 +60,10 @@ def check_columns(
         if target not in known:
             flipped = ""
             if original in known and target in here:
-                way = as_python({target: original})
-                flipped = f" The own name stands first: columns={way}."
+                way = option("columns", {target: original})
+                flipped = f" The own name stands first: {way}."
             raise OptionError(
-                f"columns=: {unknown('column of the contract', target, known)}{flipped}"
+                f"{option('columns')}: {unknown('column of the contract', target, known)}{flipped}"
             )
         if original not in here:
             there = "; ".join(
@@ -70,7 +71,7 @@ def check_columns(
                 for side, (schema, _) in schemas.items()
             )
             raise InputError(
-                f"columns=: no table has a column {original!r}."
+                f"{option('columns')}: no table has a column {original!r}."
                 f"{did_you_mean(original, here)} Columns there: {there}."
             )
 
@@ -146,6 +147,28 @@ def recognise(
     )
 
 
+def unread(
+    schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
+) -> list[Note]:
+    """Columns that one may expect to count in this table and that do not.
+
+    Args:
+        schema: the table's own columns.
+        naming: what was recognised among them.
+        table: the contract.
+        sliced: columns that are read for slices.
+    """
+    used = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
+    notes = []
+    for column, reason in table.unread:
+        known = {name.casefold() for name in (column.name, *column.aliases)}
+        idle = [n for n in schema if n.casefold() in known and n not in used and n not in sliced]
+        if idle:
+            said = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
+            notes.append(Note("unread_column", said, len(idle)))
+    return notes
+
+
 def _none_of(find: Finder, table: Table) -> Problem:
     """None of several columns is there of which one must be."""
     known = {column.name: column for column in table.columns}
@@ -155,13 +178,13 @@ def _none_of(find: Finder, table: Table) -> Problem:
         if name in known
     ]
     if table.wide:
-        ways.append("one column of scores per label, named in score_columns=")
+        ways.append(f"one column of scores per label, named in {option('score_columns')}")
     there = ", ".join(find.schema) or "none"
     return Problem(
         find.side,
         table.any_of[0],
         f"{table.lack}: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
-        f' them is it, write columns={{"mine": "{table.any_of[0]}"}}.',
+        f" them is it, write {option('columns', {'mine': table.any_of[0]})}.",
     )
 
 

@@ -82,8 +82,3 @@ def listing(values: Iterable[Any], total: int | None = None, most: int = 5) -> s
     more = (len(found) if total is None else total) - min(len(found), most)
     some = ", ".join(repr(value) for value in found[:most])
     return f"{some} and {more:,} more" if more > 0 else some
-
-
-def as_python(mapping: dict[str, str]) -> str:
-    """A mapping as one would write it: ``{"mine": "datum_id"}``."""
-    return "{" + ", ".join(f'"{key}": "{value}"' for key, value in mapping.items()) + "}"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from evalengine.schemas.wording import option
+
 from .problems import count_of
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "score", None,
             "neither 'score' nor 'rank' is there: documents are ranked by one of them. If a column"
-            ' is it, write columns={"mine": "score"}.',
+            f" is it, write {option('columns', {'mine': 'score'})}.",
         )  # fmt: skip
 
 

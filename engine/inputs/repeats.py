@@ -13,18 +13,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .distinct import ascending
+from .marks import FEW, Marks, marks_of
 
+_BLOCK = 1 << 18  # pairs of neighbours looked at together, at int64 for a moment
 _FLAGS = 8  # flags per row that a table of them may have at most
 _MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
-def rows_repeat(frame: pl.DataFrame, key: Sequence[str]) -> bool:
+def rows_repeat(
+    frame: pl.DataFrame, key: Sequence[str], made: dict[str, Marks] | None = None
+) -> bool:
     """Whether any key stands in more than one row.
 
     Args:
         frame: the rows.
         key: its columns, three at most.
+        made: where flags of single columns go that were made on the way, by name.
     """
+    made = {} if made is None else made
     columns = [frame[name] for name in key]
     if frame.height < 2:
         return False
@@ -34,9 +40,9 @@ def rows_repeat(frame: pl.DataFrame, key: Sequence[str]) -> bool:
             return True
         if any(ascending(column, strictly=True) for column in columns) or _in_order(columns):
             return False
-        if any(_all_marked(column) for column in columns[: len(columns) - 1]):
+        if any(_all_marked(column, made) for column in columns[: len(columns) - 1]):
             return False
-        marked = _marked(columns)
+        marked = _marked(columns, made)
         if marked is not None:
             return marked < frame.height
         if _hashes_differ(columns):
@@ -53,6 +59,8 @@ def _in_order(columns: Sequence[pl.Series]) -> bool:
     if len(columns) == 1:
         return False  # asked already
     for size in (min(1000, len(columns[0])), len(columns[0])):
+        if size >= FEW and len(columns) == 2 and all(map(_ordered_as_int64, columns)):
+            return _pairs_rise(*columns)
         above = [column.slice(0, size - 1) for column in columns]
         below = [column.slice(1, size - 1) for column in columns]
         later = below[-1] > above[-1]
@@ -63,21 +71,42 @@ def _in_order(columns: Sequence[pl.Series]) -> bool:
     return True
 
 
-def _all_marked(column: pl.Series) -> bool:
+def _ordered_as_int64(column: pl.Series) -> bool:
+    return column.dtype.is_integer() and column.dtype != pl.UInt64
+
+
+def _pairs_rise(first: pl.Series, second: pl.Series) -> bool:
+    """The same of two columns of integers in one pass, which expressions need several for."""
+    from ..kernels.marking import rises
+
+    for at in range(0, len(first) - 1, _BLOCK):
+        pair = [column.slice(at, _BLOCK + 1).to_numpy() for column in (first, second)]
+        if not rises(*pair):
+            return False
+    return True
+
+
+def _all_marked(column: pl.Series, made: dict[str, Marks]) -> bool:
     """Whether integers that may all differ, going by their range, do."""
     if not column.dtype.is_integer():
         return False
     low, high = column.min(), column.max()
     assert isinstance(low, int)
     assert isinstance(high, int)
-    return high - low >= len(column) - 1 and _marked([column]) == len(column)
+    return high - low >= len(column) - 1 and _marked([column], made) == len(column)
 
 
-def _marked(columns: Sequence[pl.Series]) -> int | None:
+def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
     """How many distinct rows integers make, by flags; None if these would be too many."""
     if not all(column.dtype.is_integer() for column in columns):
         return None
     room = max(1 << 22, _FLAGS * len(columns[0]))
+    if len(columns) == 1:
+        marks = marks_of(columns[0], room)
+        if marks is None:
+            return None
+        made[columns[0].name] = marks
+        return marks.count
     ranges: list[tuple[int, int]] = []
     for column in columns:
         low, high = column.min(), column.max()

@@ -9,6 +9,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from evalengine.schemas.wording import option
 
 from .distinct import union
 from .known import Known
@@ -48,22 +49,33 @@ def split(entry: str) -> list[str]:
 
 
 def plan_slices(
-    by: tuple[str, ...], sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]]
+    by: tuple[str, ...],
+    sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
+    datum: str = "datum_id",
+    unit: str = "datum",
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions.
+
+    Args:
+        by: the entries as given.
+        sides: table to its own columns and what they were recognised as.
+        datum: the column that names datums.
+        unit: word for one.
 
     Raises:
         InputError: a column no table has, with the nearest.
     """
     plan = SlicePlan(tuple(dict.fromkeys(by)))
+    names = {"datum_id", datum}
     for entry in plan.by:
         for piece in split(entry):
             if piece in plan.homes:
                 continue
-            if piece == "datum_id":
+            if piece in names:
                 raise InputError(
-                    "by: 'datum_id' is the datum itself; to see each datum by itself, copy the"
-                    " column under another name in datums= and slice by that."
+                    f"by: {piece!r} is the {unit} itself; to see each {unit} by itself, read"
+                    f" per_datum, or copy the column under another name in {option('datums')} and"
+                    " slice by that."
                 )
             plan.homes[piece] = _homes(piece, sides, entry)
             for role in plan.homes[piece]:
@@ -205,7 +217,7 @@ def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataF
             f"by: column {name!r} differs between the two sides for"
             f" {count_of(torn.height, 'datum', 'datums')}, the first is {datum!r} with {one!r} in"
             f" the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give one value per"
-            " datum, e.g. in datums=."
+            f" datum, e.g. in {option('datums')}."
         )
     return slices.with_columns(pl.coalesce(first, second).alias(first))
 
@@ -256,7 +268,7 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str) -> None:
                 f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
                 f" datum: {count_of(several.height, 'datum has', 'datums have')} several values,"
                 f" the first is {datum!r} with {listing(found, most=2)}. A slice is a group of"
-                " datums; give one value per datum, e.g. in datums=."
+                f" datums; give one value per datum, e.g. in {option('datums')}."
             )
 
 

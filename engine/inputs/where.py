@@ -9,6 +9,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
 from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
+from evalengine.schemas.wording import option
 
 from .distinct import distinct
 from .names import Naming
@@ -95,11 +96,11 @@ def _parse(text: str) -> Condition:
         names = list(dict.fromkeys(expr.meta.root_names()))
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise InputError(
-            f"where={text!r}: not an SQL condition: {_first_line(error)}. Write one such as"
-            " \"score > 0.1 AND weather = 'rain'\" (strings in single quotes)."
+            f"{option('where', text)}: not an SQL condition: {_first_line(error)}. Write one"
+            " such as \"score > 0.1 AND weather = 'rain'\" (strings in single quotes)."
         ) from None
     if not names:
-        raise InputError(f"where={text!r}: names no column.")
+        raise InputError(f"{option('where', text)}: names no column.")
     return Condition(text, expr, names)
 
 
@@ -145,9 +146,9 @@ def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Table
         for name in condition.names:
             if name in tables[side].naming.recognised and name in tables[DATUMS].naming.exprs:
                 raise InputError(
-                    f"where={condition.text!r}: {name!r} is a column of the {side} and, with"
-                    f' another meaning, of the datums. Say which: where={{"{side}": ...}} or'
-                    f' where={{"datums": ...}}.'
+                    f"{option('where', condition.text)}: {name!r} is a column of the {side} and,"
+                    " with another meaning, of the datums. Say which:"
+                    f" {option('where', {side: '...'})} or {option('where', {'datums': '...'})}."
                 )
 
 
@@ -161,14 +162,17 @@ def _no_column(condition: Condition, tables: Mapping[str, Table]) -> str:
         if not hint:
             quotes = " (Strings stand in single quotes.)" if '"' in condition.text else ""
             hint = f" Columns there: {', '.join(sorted(everything))}.{quotes}"
-        return f"where={condition.text!r}: no column {lost[0]!r} in {_names(tables)}.{hint}"
+        return (
+            f"{option('where', condition.text)}: no column {lost[0]!r} in {_names(tables)}.{hint}"
+        )
     places = [
         f"{name!r} in {_names([side for side, table in tables.items() if table.has([name])])}"
         for name in condition.names
     ]
     return (
-        f"where={condition.text!r}: no single table has all its columns: {'; '.join(places)}."
-        ' Write one condition per table: where={"predictions": "...", "datums": "..."}.'
+        f"{option('where', condition.text)}: no single table has all its columns:"
+        f" {'; '.join(places)}. Write one condition per table:"
+        f" {option('where', {'predictions': '...', 'datums': '...'})}."
     )
 
 
@@ -184,13 +188,13 @@ def _try(condition: Condition, table: Table, side: str) -> None:
     except pl.exceptions.PolarsError as error:
         kinds = ", ".join(f"{name} is {_dtype(table, name)}" for name in condition.names)
         raise InputError(
-            f"where={condition.text!r}: cannot be applied to the {side.replace('_', ' ')}:"
+            f"{option('where', condition.text)}: cannot be applied to the {side.replace('_', ' ')}:"
             f" {_first_line(error)}; {kinds}."
         ) from None
     if dtype != pl.Boolean:
         raise InputError(
-            f"where={condition.text!r}: not a condition but a value of type {dtype}. Compare it:"
-            f' "{condition.text} > 0", "{condition.text} = \'a\'".'
+            f"{option('where', condition.text)}: not a condition but a value of type {dtype}."
+            f' Compare it: "{condition.text} > 0", "{condition.text} = \'a\'".'
         )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean
 from evalengine.schemas.tables import Column
+from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
@@ -138,12 +139,11 @@ def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]
                 return [_BOOLEANS[name.casefold()] for name in candidate]
         elif all(_WHOLE.fullmatch(name) for name in candidate):
             return [int(name) for name in candidate]
-    shown = zip(known.head(2).to_list(), names, strict=False)
-    example = ", ".join(f"{label!r}: {name!r}" for label, name in shown)
+    example = dict(zip(map(str, known.head(2).to_list()), names, strict=False))
     raise InputError(
         f"score_columns: the true labels are {dtypes.kind_of(dtype)}"
         f" ({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Say"
-        f" which column is whose: score_columns={{{example}, ...}}."
+        f" which column is whose: {option('score_columns', {**example, '...': '...'})}."
     )
 
 

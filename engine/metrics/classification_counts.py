@@ -11,6 +11,7 @@ import numpy as np
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
 from .label_averages import (
+    NO_TRUTH,
     averaged_ratio,
     by_key,
     in_use,
@@ -31,8 +32,7 @@ Array = np.ndarray[Any, Any]
 
 _VALOR = "Valor metrics document, Classification"
 _SKLEARN = "scikit-learn metrics"
-_NO_TRUTH = "no ground truth"
-_ONE_CLASS = "only one class among truths or predictions"
+_ONE_CLASS = "truths or predictions are all of one class, or there are none"
 
 
 def _precision(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
@@ -62,19 +62,21 @@ def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:
         hit, predicted, actual = view.samples
         judged = view.judged_units
         exact = judged[((hit == predicted) & (hit == actual))[judged]]
-        return [key_cells(view, ratio(view.sum_by_key(exact, None), view.judged), _NO_TRUTH)]
+        return [key_cells(view, ratio(view.sum_by_key(exact, None), view.judged), NO_TRUTH)]
     value = ratio(by_key(view, view.hard.right), view.judged)
-    return [key_cells(view, value, _NO_TRUTH)]
+    return [key_cells(view, value, NO_TRUTH)]
 
 
 def _balanced(view: ScoredView, settings: Settings, *, adjusted: bool = False) -> list[Cells]:
     recall = ratio(view.hard.right, view.hard.actual)
     inside = members(view, settings)
     value = macro(view, recall, inside)
+    reason = NO_TRUTH
     if adjusted:
+        reason = "fewer than two labels with ground truth"
         chance = ratio(np.ones_like(value), by_key(view, inside & ~np.isnan(recall)))
         value = ratio(value - chance, 1 - chance)
-    return [key_cells(view, value, _NO_TRUTH)]
+    return [key_cells(view, value, reason)]
 
 
 def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -160,11 +162,11 @@ def _places(view: ScoredView) -> Array:
 def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
     if not settings.multilabel:
         value = 1 - ratio(by_key(view, view.hard.right), view.judged)
-        return [key_cells(view, value, _NO_TRUTH)]
+        return [key_cells(view, value, NO_TRUTH)]
     hit, predicted, actual = view.samples
     wrong = view.sum_by_key(np.arange(hit.size), predicted + actual - 2 * hit)
     n_labels = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
-    return [key_cells(view, ratio(wrong, view.judged * n_labels), _NO_TRUTH)]
+    return [key_cells(view, ratio(wrong, view.judged * n_labels), NO_TRUTH)]
 
 
 def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -186,7 +188,7 @@ def _top_k(view: ScoredView, settings: Settings) -> list[Cells]:
     cells = []
     for k in settings.k:
         right = view.sum_by_key(np.flatnonzero(found & (facts.rank < k)), None)
-        cells.append(key_cells(view, ratio(right, view.judged), _NO_TRUTH, k=k))
+        cells.append(key_cells(view, ratio(right, view.judged), NO_TRUTH, k=k))
     return cells
 
 
@@ -244,7 +246,7 @@ METRICS = (
         "Recall",
         "tp / (tp + fn) of the hard predictions.",
         _recall,
-        _NO_TRUTH,
+        NO_TRUTH,
         f"{_VALOR}; {_SKLEARN}.recall_score",
     ),
     _f_metric(1.0),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
 from .label_averages import metric, ratio, scored_rows
+from .segments import first_of, last_of, segment_of
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
@@ -60,28 +61,13 @@ def _at_thresholds(view: ScoredView, settings: Settings) -> list[Cells]:
 
 def _at_scores(view: ScoredView, settings: Settings, choose: Any = None) -> list[Cells]:
     """Every distinct score, highest first; the point above all scores has no threshold."""
-    found = view.points
-    n_labels = view.shape[1]
-    parts = []
-    for s in np.flatnonzero(np.diff(found.start) > 0):
-        g, k = divmod(int(s), n_labels)
-        at = slice(found.start[s], found.start[s + 1])
-        tp = np.r_[0.0, found.tp[at]]
-        fp = np.r_[0.0, found.fp[at]]
-        threshold = np.r_[np.nan, found.threshold[at]]
-        positives, negatives = view.positives[g, k], view.negatives[g, k]
-        if tp[-1] < positives or fp[-1] < negatives:  # datums that do not list the label
-            tp, fp = np.r_[tp, positives], np.r_[fp, negatives]
-            threshold = np.r_[threshold, np.nan]
-        if choose is not None:
-            kept = choose(tp, fp, settings)
-            tp, fp, threshold = tp[kept], fp[kept], threshold[kept]
-        parts.append((g, k, tp, fp, threshold))
-    if not parts:
+    curves = _complete(view)
+    if not curves.segment.size:
         return []
-    sizes = [part[2].size for part in parts]
-    group, label = (np.repeat([part[i] for part in parts], sizes) for i in (0, 1))
-    tp, fp, threshold = (np.concatenate([part[i] for part in parts]) for i in (2, 3, 4))
+    keep = slice(None) if choose is None else choose(curves, settings)
+    segment = curves.place[keep]
+    tp, fp, threshold = curves.tp[keep], curves.fp[keep], curves.threshold[keep]
+    group, label = np.divmod(segment, view.shape[1])
     positives = view.positives[group, label]
     every = positives + view.negatives[group, label]
     columns = _columns(tp, fp, positives, every, np.nan)
@@ -95,19 +81,68 @@ def _at_scores(view: ScoredView, settings: Settings, choose: Any = None) -> list
     ]
 
 
-def _corners(tp: Array, fp: Array, settings: Settings) -> Array:
+class _Curves(NamedTuple):
+    """Points of all curves, from the one above all scores to the one that has everything.
+
+    Attributes:
+        start: int64 [c + 1], CSR offsets.
+        segment: int64 [c], group * labels + label of each curve.
+        place: int64 [m], the same of each point.
+        threshold: float64 [m], NaN where no score stands for the point.
+        tp: float64 [m], ascending within a curve.
+        fp: float64 [m], likewise.
+    """
+
+    start: Array
+    segment: Array
+    place: Array
+    threshold: Array
+    tp: Array
+    fp: Array
+
+
+def _complete(view: ScoredView) -> _Curves:
+    """Points at every distinct score, and those at both ends that no score stands for."""
+    found = view.points
+    size = np.diff(found.start)
+    segment = np.flatnonzero(size)
+    last = found.start[segment + 1] - 1
+    positives, negatives = view.positives.ravel()[segment], view.negatives.ravel()[segment]
+    # Datums that do not list the label come last, all at once.
+    short = (found.tp[last] < positives) | (found.fp[last] < negatives)
+    start = np.r_[0, np.cumsum(size[segment] + 1 + short)]
+    first, end = start[:-1], start[1:][short] - 1
+    scored = np.ones(start[-1], bool)
+    scored[first] = scored[end] = False
+    columns = []
+    for points, above, below in (
+        (found.threshold, np.nan, np.full(end.size, np.nan)),
+        (found.tp, 0.0, positives[short]),
+        (found.fp, 0.0, negatives[short]),
+    ):
+        column = np.empty(start[-1])
+        column[first], column[end], column[scored] = above, below, points
+        columns.append(column)
+    return _Curves(start, segment, np.repeat(segment, np.diff(start)), *columns)
+
+
+def _corners(curves: _Curves, settings: Settings) -> Array:
     """Points that are not on a straight line between their neighbours, and the highest score."""
-    keep = np.ones(tp.size, bool)
+    keep = np.ones(curves.tp.size, bool)
     if settings.thin_curves:
-        keep[2:-1] = (np.diff(tp[1:], 2) != 0) | (np.diff(fp[1:], 2) != 0)
-    return np.flatnonzero(keep)
+        keep[1:-1] = (np.diff(curves.tp, 2) != 0) | (np.diff(curves.fp, 2) != 0)
+        keep[curves.start[:-1]] = keep[curves.start[:-1] + 1] = keep[curves.start[1:] - 1] = True
+    return keep
 
 
-def _tradeoff(tp: Array, fp: Array, settings: Settings) -> Array:
+def _tradeoff(curves: _Curves, settings: Settings) -> Array:
     """From the last point without a false positive to the first with every true one."""
-    first = int(np.searchsorted(fp, 0.0, side="right")) - 1
-    last = int(np.searchsorted(tp, tp[-1]))
-    return np.arange(first, last + 1)
+    start = curves.start
+    of = segment_of(start)
+    first = last_of(start, curves.fp <= 0)
+    last = first_of(start, curves.tp >= curves.tp[start[1:] - 1][of])
+    place = np.arange(curves.tp.size)
+    return (place >= first[of]) & (place <= last[of])
 
 
 _curve = partial(metric, frame="curves", needs=("scores",), better="neither")

@@ -9,14 +9,13 @@ import numpy as np
 
 from ..tally.cells import Cells, parameters
 from ..tally.scored_view import ScoredView
-from .label_averages import key_cells, metric, ratio
+from .label_averages import NO_TRUTH, key_cells, metric, ratio
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-_NO_TRUTH = "no ground truth"
 _SKLEARN = "scikit-learn metrics"
 
 
@@ -28,7 +27,7 @@ def _log_loss(view: ScoredView, settings: Settings) -> list[Cells]:
     smallest = float(np.finfo(np.float32 if scored.single else np.float64).eps)
     true = np.nan_to_num(facts.true_score[judged], nan=0.0)
     loss = -np.log(np.clip(true, smallest, 1 - smallest))
-    return [key_cells(view, ratio(view.sum_by_key(judged, loss), view.judged), _NO_TRUTH)]
+    return [key_cells(view, ratio(view.sum_by_key(judged, loss), view.judged), NO_TRUTH)]
 
 
 def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -40,7 +39,7 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
     value = ratio(view.sum_by_key(judged, squared), view.judged)
     if scored.label is not None:  # of two classes both squares are there, alike
         value = np.where(np.bincount(view.labels.key)[None, :] == 2, value / 2, value)
-    return [key_cells(view, value, _NO_TRUTH)]
+    return [key_cells(view, value, NO_TRUTH)]
 
 
 def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
@@ -51,11 +50,10 @@ def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     assert view.scored is not None
     edges = [view.scored.comparable(edge) for edge in np.linspace(0.0, 1.0, settings.n_bins + 1)]
     at = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, settings.n_bins - 1)
-    sums = []
-    for value in (np.ones(judged.size), confidence, right):
-        out = [view.sum_by_key(judged[at == b], value[at == b]) for b in range(settings.n_bins)]
-        sums.append(np.stack(out, axis=-1))
-    return sums[0], sums[1], sums[2]
+    n, sure, hits = (
+        view.sum_by_bin(judged, value, at, settings.n_bins) for value in (None, confidence, right)
+    )
+    return n, sure, hits
 
 
 def _gaps(view: ScoredView, settings: Settings) -> tuple[Array, Array]:
@@ -76,7 +74,7 @@ def _largest_error(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _with_bins(view: ScoredView, settings: Settings, value: Array) -> Cells:
-    return key_cells(view, value, _NO_TRUTH, parameters=parameters(n_bins=settings.n_bins))
+    return key_cells(view, value, NO_TRUTH, parameters=parameters(n_bins=settings.n_bins))
 
 
 def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -87,13 +85,13 @@ def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
             axes=("group", "key", "score_threshold"),
             values={"score_threshold": [float(edge) for edge in edges]},
             shape=n.shape,
-            keep=n > 0,
+            keep=_bins(view.plain, settings)[0] > 0,
             columns={
                 "value": value,
                 "statistic": statistic,
                 "support": n,
             },
-            reason=_NO_TRUTH,
+            reason=NO_TRUTH,
         )
         for statistic, value in (
             ("confidence", ratio(confidence, n)),

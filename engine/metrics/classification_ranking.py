@@ -1,4 +1,4 @@
-"""Classification by the order of scores: ROC areas, average precision, best thresholds."""
+"""Classification by the order of scores: ROC areas and average precision."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tally.cells import Cells, parameters
+from ..tally.curve_areas import average_precision, partial_area, sample_areas
 from ..tally.scored_view import ScoredView
-from ..tally.sorted_scores import Points
 from .label_averages import (
     by_key,
     key_cells,
@@ -20,7 +20,6 @@ from .label_averages import (
     scored_rows,
     weighted,
 )
-from .registry import Metric
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
@@ -29,7 +28,10 @@ Array = np.ndarray[Any, Any]
 
 _ONE_CLASS = "only one class: no positive or no negative datum"
 _NO_TRUTH = "no ground truth of the label"
-_NO_LABEL = "no label with both classes"
+_LABELS = {"roc": "both classes", "precision": "ground truth"}
+"""What a label must have to enter the means of ROC areas and of average precisions."""
+_DATUMS = {"roc": "both a true and another label", "precision": "a true label"}
+"""What a datum must have to enter their means over datums."""
 _SKLEARN = "scikit-learn metrics"
 
 
@@ -67,42 +69,53 @@ def _mean_auc(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> list[Cells]:
-    """Macro, weighted and, where it was asked for, micro average of values per label."""
+    """Macro, weighted and, where asked for, micro or samples average of values per label."""
     inside = _averaged(view, settings)
     mean = macro(view, value, inside)
+    has = _LABELS[micro]
+    nothing = f"no label with {has}"
+    broken: Array | bool = False
     if settings.rules.auc_mean_needs_all:
-        mean = np.where(by_key(view, inside & np.isnan(value)) > 0, np.nan, mean)
+        broken = by_key(view, inside & np.isnan(value)) > 0
+        mean = np.where(broken, np.nan, mean)
     support = by_key(view, view.positives, inside)
     cells = [
-        key_cells(view, mean, _NO_LABEL, "macro", support),
         key_cells(
-            view, weighted(view, value, inside, view.positives), _NO_LABEL, "weighted", support
+            view, mean, np.where(broken, f"a label without {has}", nothing), "macro", support
+        ),
+        key_cells(
+            view, weighted(view, value, inside, view.positives), nothing, "weighted", support
         ),
     ]
     if settings.average == "micro":
         pooled = view.pooled
         found = pooled.roc_auc if micro == "roc" else average_precision(pooled)
-        cells.append(key_cells(view, found, _NO_LABEL, "micro", support))
+        cells.append(key_cells(view, found, nothing, "micro", support))
+    if settings.average == "samples":
+        cells.append(_over_samples(view, settings, micro, support))
     return cells
 
 
-def average_precision(view: ScoredView) -> Array:
-    """Sum over distinct scores of precision times the gain in recall, [group, label]."""
-    found = view.points
-    starts = found.start[:-1]
-    gained = np.diff(found.tp, prepend=0.0)
-    some = np.diff(found.start) > 0
-    gained[starts[some]] = found.tp[starts[some]]
-    terms = gained * ratio(found.tp, found.tp + found.fp, 0.0)
-    total = np.zeros(starts.size)
-    if terms.size:
-        total[some] = np.add.reduceat(terms, starts[some])
-    total = total.reshape(view.shape)
-    # Datums that do not list the label come last, all at once, as in the ROC curve.
-    missing = view.positives - view.listed[0]
-    every = view.positives + view.negatives
-    total = total + missing * ratio(view.positives, every, 0.0)
-    return ratio(total, view.positives)
+def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Array) -> Cells:
+    """Mean over datums of the value of each one's own labels, one row per key.
+
+    As scikit-learn's ``average="samples"``, undefined datums filled, left out or spread likewise.
+    """
+    rules = settings.rules
+    roc, precision = sample_areas(view)
+    value, judged = (roc if kind == "roc" else precision), view.judged_units
+    if kind == "precision" and rules.precision_without_positives is not None:
+        value = np.where(np.isnan(value), rules.precision_without_positives, value)
+    defined = judged[~np.isnan(value[judged])]
+    n = view.sum_by_key(defined, None)
+    mean = ratio(view.sum_by_key(defined, value[defined]), n)
+    has = _DATUMS[kind]
+    why: Array | str = f"no datum with {has}"
+    if rules.auc_mean_needs_all:
+        broken = view.sum_by_key(judged, None) > n
+        mean = np.where(broken, np.nan, mean)
+        why = np.where(broken, f"a datum without {has}", why)
+    return key_cells(view, mean, why, "samples", support)
 
 
 def _filled_precision(view: ScoredView, settings: Settings) -> Array:
@@ -124,150 +137,33 @@ def _mean_ap(view: ScoredView, settings: Settings) -> list[Cells]:
 def _partial_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     """McClish's standardised partial area, up to ``max_fpr``."""
     limit = settings.max_fpr
-    value = np.full(view.shape, np.nan)
-    for (g, k), (fpr, tpr) in each_roc(view):
-        stop = np.searchsorted(fpr, limit, side="right")
-        if stop < fpr.size:
-            edge = np.interp(limit, fpr[stop - 1 : stop + 1], tpr[stop - 1 : stop + 1])
-            fpr, tpr = np.r_[fpr[:stop], limit], np.r_[tpr[:stop], edge]
-        area = float(np.trapezoid(tpr, fpr))
-        lowest = 0.5 * limit * limit
-        value[g, k] = 0.5 * (1 + (area - lowest) / (limit - lowest))
+    area = partial_area(view, limit)
     keep = scored_rows(view)
+    lowest = 0.5 * limit * limit
+    value = 0.5 * (1 + (area - lowest) / (limit - lowest))
     told = parameters(max_fpr=limit)
     return [label_cells(view, value, keep, _ONE_CLASS, view.positives, parameters=told)]
-
-
-def each_roc(view: ScoredView) -> Any:
-    """(group, label) and the false and true positive rates of its ROC curve, both classes there.
-
-    Curves run from (0, 0) to (1, 1); datums that do not list the label rank last.
-    """
-    found = view.points
-    n_labels = view.shape[1]
-    complete = (view.positives > 0) & (view.negatives > 0) & view.scored.labels  # type: ignore[union-attr]
-    for s in np.flatnonzero(complete.ravel()):
-        at = slice(found.start[s], found.start[s + 1])
-        g, k = divmod(int(s), n_labels)
-        tpr = np.r_[0.0, found.tp[at] / view.positives[g, k]]
-        fpr = np.r_[0.0, found.fp[at] / view.negatives[g, k]]
-        if tpr[-1] < 1 or fpr[-1] < 1:
-            tpr, fpr = np.r_[tpr, 1.0], np.r_[fpr, 1.0]
-        yield (g, k), (fpr, tpr)
 
 
 def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
     """Hand and Till's mean over pairs of labels."""
     area, prevalence = view.pairwise_auc
-    rows = []
-    for average in ("macro", "weighted"):
-        out = np.full((view.n_groups, len(view.labels.key_names)), np.nan)
-        for g, k in np.ndindex(*out.shape):
-            codes = np.flatnonzero((view.labels.key == k) & (view.positives[g] > 0))
-            if codes.size < 2:
-                continue
-            first, second = np.triu_indices(codes.size, 1)
-            a, b = codes[first], codes[second]
-            pair = (area[g, a, b] + area[g, b, a]) / 2
-            weight = np.ones(pair.size)
-            if average == "weighted":
-                weight = prevalence[g, a] + prevalence[g, b]
-            out[g, k] = np.average(pair, weights=weight)
-        rows.append(key_cells(view, out, "fewer than two labels with ground truth", average))
-    return rows
-
-
-# -- thresholds --------------------------------------------------------------------------------
-
-
-def _best(view: ScoredView, settings: Settings, choose: Any, told: Any) -> list[Cells]:
-    """The threshold that a rule chooses among the points of every label, and what it reaches."""
-    found = view.points
-    threshold, precision, recall, fpr, f = (np.full(view.shape, np.nan) for _ in range(5))
-    n_labels = view.shape[1]
-    square = settings.beta**2
-    for s in np.flatnonzero(np.diff(found.start) > 0):
-        g, k = divmod(int(s), n_labels)
-        here = _Rates(found, int(s), view.positives[g, k], view.negatives[g, k], square)
-        at = choose(here, settings)
-        if at is None:
-            continue
-        threshold[g, k] = here.threshold[at]
-        precision[g, k], recall[g, k] = here.precision[at], here.recall[at]
-        fpr[g, k], f[g, k] = here.fpr[at], here.f[at]
-    keep = scored_rows(view)
-    named = {
-        "threshold": threshold,
-        "precision": precision,
-        "recall": recall,
-        "fpr": fpr,
-        f"f{settings.beta:g}": f,
-    }
-    return [
-        label_cells(
-            view,
-            value,
-            keep,
-            "no threshold reaches it",
-            view.positives,
-            statistic=statistic,
-            parameters=parameters(**told(settings)),
-        )
-        for statistic, value in named.items()
-    ]
-
-
-class _Rates:
-    """Precision, recall, false-positive rate and F at every distinct score of one label."""
-
-    def __init__(
-        self, found: Points, s: int, positives: float, negatives: float, square: float
-    ) -> None:
-        at = slice(found.start[s], found.start[s + 1])
-        tp, fp = found.tp[at], found.fp[at]
-        self.threshold = found.threshold[at]
-        self.precision = ratio(tp, tp + fp)
-        self.recall = ratio(tp, np.full(tp.shape, positives))
-        self.fpr = ratio(fp, np.full(fp.shape, negatives))
-        self.f = ratio((1 + square) * tp, square * positives + tp + fp)
-
-
-def _max_f(rates: _Rates, settings: Settings) -> int | None:
-    """The highest threshold of those with the largest F."""
-    return None if np.isnan(rates.f).all() else int(np.nanargmax(rates.f))
-
-
-def _at_precision(rates: _Rates, settings: Settings) -> int | None:
-    """The lowest threshold that keeps the precision: the most recall."""
-    fits = np.flatnonzero(rates.precision >= settings.target_precision)
-    return int(fits[-1]) if fits.size else None
-
-
-def _at_recall(rates: _Rates, settings: Settings) -> int | None:
-    """The highest threshold that reaches the recall: the best precision for it."""
-    fits = np.flatnonzero(rates.recall >= settings.target_recall)
-    return int(fits[0]) if fits.size else None
-
-
-def _at_fpr(rates: _Rates, settings: Settings) -> int | None:
-    """The lowest threshold whose false-positive rate stays at or below the target."""
-    fits = np.flatnonzero(rates.fpr <= settings.target_fpr)
-    return int(fits[-1]) if fits.size else None
+    n_keys = len(view.labels.key_names)
+    means = {name: np.full((view.n_groups, n_keys), np.nan) for name in ("macro", "weighted")}
+    for k in range(n_keys):
+        codes = np.flatnonzero(view.labels.key == k)
+        first, second = np.triu_indices(codes.size, 1)
+        a, b = codes[first], codes[second]
+        there = (view.positives[:, a] > 0) & (view.positives[:, b] > 0)
+        pair = np.where(there, (area[:, a, b] + area[:, b, a]) / 2, 0.0)
+        weight = np.where(there, prevalence[:, a] + prevalence[:, b], 0.0)
+        means["macro"][:, k] = ratio(pair.sum(axis=1), there.sum(axis=1))
+        means["weighted"][:, k] = ratio((pair * weight).sum(axis=1), weight.sum(axis=1))
+    reason = "fewer than two labels with ground truth"
+    return [key_cells(view, mean, reason, average) for average, mean in means.items()]
 
 
 _metric = partial(metric, needs=("scores",))
-
-
-def _threshold_metric(name: str, definition: str, choose: Any, told: Any, param: str) -> Metric:
-    return _metric(
-        name,
-        definition,
-        "points of scikit-learn's precision_recall_curve and roc_curve",
-        partial(_best, choose=choose, told=told),
-        params=tuple(dict.fromkeys((param, "beta"))),
-        range=(-np.inf, np.inf),
-        better="neither",
-    )
 
 
 METRICS = (
@@ -281,10 +177,11 @@ METRICS = (
     _metric(
         "mROCAUC",
         "Mean of ROCAUC over the labels of a key (macro), by their ground truths (weighted), or"
-        " over all datum-label pairs at once (micro, with average='micro').",
+        " over all datum-label pairs at once (micro, with average='micro'), or over datums, each by"
+        " its own labels (samples, with average='samples').",
         f"Valor metrics document, mROCAUC; {_SKLEARN}.roc_auc_score(multi_class='ovr')",
         _mean_auc,
-        averages=("macro", "micro", "weighted"),
+        averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
     ),
     _metric(
@@ -309,38 +206,11 @@ METRICS = (
     ),
     _metric(
         "mAP",
-        "Mean of AP over the labels of a key.",
+        "Mean of AP over the labels of a key (macro, weighted), of all pairs at once (micro), or"
+        " over datums (samples).",
         f"{_SKLEARN}.average_precision_score",
         _mean_ap,
-        averages=("macro", "micro", "weighted"),
+        averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
-    ),
-    _threshold_metric(
-        "ThresholdAtMaxF",
-        "The score threshold with the largest F-beta, and what it reaches.",
-        _max_f,
-        lambda settings: {"beta": settings.beta},
-        "beta",
-    ),
-    _threshold_metric(
-        "ThresholdAtPrecision",
-        "The lowest score threshold with precision at or above target_precision.",
-        _at_precision,
-        lambda settings: {"target_precision": settings.target_precision},
-        "target_precision",
-    ),
-    _threshold_metric(
-        "ThresholdAtRecall",
-        "The highest score threshold with recall at or above target_recall.",
-        _at_recall,
-        lambda settings: {"target_recall": settings.target_recall},
-        "target_recall",
-    ),
-    _threshold_metric(
-        "ThresholdAtFPR",
-        "The lowest score threshold with a false-positive rate at or below target_fpr.",
-        _at_fpr,
-        lambda settings: {"target_fpr": settings.target_fpr},
-        "target_fpr",
     ),
 )

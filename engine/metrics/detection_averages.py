@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-NO_TRUTH = "no ground truth"
-NO_LABEL = "no label with ground truth"
+NO_TRUTH = "no ground truth that counts"
+NO_LABEL = "no label with ground truth that counts"
 _COCO = "pycocotools COCOeval.accumulate and summarize"
 _VALOR = "Valor metrics document, Average Precision / Average Recall"
 

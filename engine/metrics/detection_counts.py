@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.view import RankedView
-from .detection_averages import axis_values, present, present_keys, sum_by_key
+from .detection_averages import NO_TRUTH, axis_values, present, present_keys, sum_by_key
 from .registry import Metric
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def _accuracy(tp: Array, fp: Array, fn: Array) -> tuple[Array, Array]:
 
 
 _WHY: dict[Any, str] = {
-    _precision: "no prediction at this threshold",
-    _recall: "no ground truth",
-    _f1: "neither ground truth nor prediction at this threshold",
-    _accuracy: "neither ground truth nor prediction at this threshold",
+    _precision: "no prediction that counts at this threshold",
+    _recall: NO_TRUTH,
+    _f1: "neither ground truth nor prediction that counts at this threshold",
+    _accuracy: "neither ground truth nor prediction that counts at this threshold",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ..tally.cells import Cells
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+NO_WEIGHT = "weights are all zero"
+NO_TRUTH = "no ground truth"
+UNREACHED = "no threshold reaches it"
 LABEL = ("group", "label")
 KEY = ("group", "key")
 
@@ -48,7 +52,7 @@ def metric(
         needs=needs,
         definition=definition,
         source=source,
-        compute=if_scored(compute) if "scores" in needs else compute,
+        compute=told_by_weight(if_scored(compute) if "scores" in needs else compute),
         **more,
     )
 
@@ -70,10 +74,37 @@ def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
     return guarded
 
 
+def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+    """A metric whose values say so where weights of 0 alone leave them undefined."""
+
+    def explained(view: ScoredView, settings: Settings) -> list[Cells]:
+        cells = compute(view, settings)
+        if view.plain is view or not any("value" in one.columns for one in cells):
+            return cells
+        others = compute(view.plain, settings)
+        return [_weightless(*pair) for pair in zip(cells, others, strict=True)]
+
+    return explained
+
+
+def _weightless(cells: Cells, plain: Cells) -> Cells:
+    """The cells, with the reason of the rows where the value is undefined without weights too.
+
+    Where it is defined without them, weights of 0 leave it undefined, or scores that have weight
+    but reach no aim.
+    """
+    if cells.reason is None:  # counts, which are always defined
+        return cells
+    other = np.isnan(np.asarray(plain.columns["value"]))
+    alone = np.where(np.asarray(cells.reason) == UNREACHED, UNREACHED, NO_WEIGHT)
+    return msgspec.structs.replace(cells, reason=np.where(other, np.asarray(plain.reason), alone))
+
+
 def scored_rows(view: ScoredView) -> Array:
     """Labels with rows of their own where scores alone count, bool [group, label]."""
     assert view.scored is not None
-    here: Array = (view.positives > 0) | (sum(view.listed) > 0)
+    plain = view.plain
+    here: Array = (plain.positives > 0) | (sum(plain.listed) > 0)
     if view.declared is not None:
         here = here | view.declared
     return here & view.scored.labels
@@ -81,7 +112,8 @@ def scored_rows(view: ScoredView) -> Array:
 
 def in_use(view: ScoredView) -> Array:
     """Labels that are true or predicted somewhere, bool [group, label]."""
-    used: Array = (view.positives > 0) | (view.hard.predicted > 0)
+    plain = view.plain
+    used: Array = (plain.positives > 0) | (plain.hard.predicted > 0)
     return used
 
 
@@ -89,7 +121,7 @@ def present(view: ScoredView, settings: Settings) -> Array:
     """Labels that get rows, bool [group, label]."""
     here = in_use(view)
     if settings.rules.listed_labels and view.scored is not None:
-        here = here | (sum(view.listed) > 0)
+        here = here | (sum(view.plain.listed) > 0)
     if view.declared is not None:
         here = here | view.declared
     return here
@@ -128,7 +160,7 @@ def weighted(view: ScoredView, value: Array, where: Array, weight: Array) -> Arr
 
 
 def label_cells(
-    view: ScoredView, value: Array, keep: Array, reason: str, support: Array, **columns: Any
+    view: ScoredView, value: Array, keep: Array, reason: Array | str, support: Array, **columns: Any
 ) -> Cells:
     """One row per label."""
     return Cells(
@@ -143,7 +175,7 @@ def label_cells(
 def key_cells(
     view: ScoredView,
     value: Array,
-    reason: str,
+    reason: Array | str,
     average: str | None = None,
     support: Array | None = None,
     **columns: Any,
@@ -153,7 +185,7 @@ def key_cells(
     return Cells(
         axes=KEY,
         shape=value.shape,
-        keep=view.every > 0,
+        keep=view.plain.every > 0,
         columns={
             "value": value,
             "average": average,
@@ -187,6 +219,12 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     if not settings.rules.unused_in_means:
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
+    why: dict[str, Array | str] = {
+        "macro": reason,
+        "micro": reason,
+        "weighted": np.where(sums[2] > 0, "no label with ground truth has a value", NO_TRUTH),
+        "samples": "no datum has a value",
+    }
     averages = {
         "macro": macro(view, value, inside),
         "micro": of(settings, *sums),
@@ -198,10 +236,11 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
     if settings.rules.nan_spreads:
         broken = by_key(view, inside & np.isnan(value)) > 0
         averages |= {k: np.where(broken, np.nan, averages[k]) for k in ("macro", "weighted")}
+        why |= {k: np.where(broken, "a label has no value", why[k]) for k in ("macro", "weighted")}
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
     cells += [
-        key_cells(view, mean, reason, average, support=sums[2])
+        key_cells(view, mean, why[average], average, support=sums[2])
         for average, mean in averages.items()
     ]
     return cells

@@ -19,6 +19,7 @@ _MODULES = {
     "classification": (
         "classification_counts",
         "classification_ranking",
+        "classification_thresholds",
         "classification_probability",
         "classification_curves",
         "classification_frames",

@@ -35,7 +35,7 @@ METRICS = (
         params=CUT,
         bare="whole",
         aliases=("recip_rank", "RR", "mrr"),
-        compute=mean_of("reciprocal_rank", "reciprocal_rank_cut"),
+        compute=mean_of("reciprocal_rank_cut", "reciprocal_rank"),
     ),
     metric(
         "P",

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
+from evalengine.schemas.wording import option
 
 from .coco_tables import read_categories, read_images, there
 from .json_rows import decode_rows, malformed, misfit
@@ -267,8 +268,8 @@ def _no_boxes(buffer: Any, name: str, what: str) -> InputError:
                 masks += row.segmentation is not None
         total += len(rows)
     rest = (
-        f" {masks:,} of them have a segmentation: boxes are needed (iou_type='bbox' needs a bbox);"
-        " masks come with a later release."
+        f" {masks:,} of them have a segmentation: boxes are needed"
+        f" ({option('iou_type', 'bbox')} needs a bbox); masks come with a later release."
         if masks
         else " Boxes are needed."
     )

@@ -11,6 +11,7 @@ import polars as pl
 from evalengine.schemas.errors import InputError, ReadError
 
 from .mappings import source_of
+from .mixed import mixed_columns
 from .source import Source
 
 
@@ -34,6 +35,9 @@ def open_object(thing: Any) -> Source:
     except (ReadError, MemoryError):
         raise
     except Exception as error:
+        mixed = mixed_columns(_object_columns(thing))
+        if mixed:
+            raise InputError(f"{name} cannot be used:\n" + "\n".join(mixed)) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         raise InputError(
             f"{name}: cannot be made a table: {type(error).__name__}: {reason}"
@@ -48,6 +52,26 @@ def _nested(thing: Any) -> bool:
         and len(thing) > 0
         and any(isinstance(value, Mapping) for value in thing.values())
     )
+
+
+def _object_columns(thing: Any) -> dict[str, list[Any]]:
+    """Columns of plain Python values, by name: what may hold values of several types."""
+    if _is(thing, "pandas", "DataFrame"):
+        return {
+            str(name): list(thing.iloc[:, i])
+            for i, name in enumerate(thing.columns)
+            if thing.dtypes.iloc[i].kind == "O"
+        }
+    if isinstance(thing, Mapping):
+        return {
+            str(name): list(values)
+            for name, values in thing.items()
+            if isinstance(values, (list, tuple))
+        }
+    if isinstance(thing, Sequence) and all(isinstance(row, Mapping) for row in thing):
+        names = dict.fromkeys(name for row in thing for name in row)
+        return {str(name): [row.get(name) for row in thing] for name in names}
+    return {}
 
 
 def _name(thing: Any) -> str:

@@ -23,7 +23,8 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         columns: output column -> array broadcastable to the axes' shape (NaN for undefined) or
             a constant.
         keep: bool of that shape; other cells make no row. None keeps all.
-        reason: why ``value`` is undefined where it is NaN.
+        reason: why ``value`` is undefined where it is NaN; an array of words, broadcastable to the
+            shape, where that differs from cell to cell.
         codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape,
             where points of several curves stand in one row of cells, all of them kept.
     """
@@ -33,7 +34,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     columns: dict[str, Array | str | float | None]
     shape: tuple[int, ...]
     keep: Array | None = None
-    reason: str | None = None
+    reason: Array | str | None = None
     codes: dict[str, Array] = {}
 
     @property
@@ -74,7 +75,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         whole = bool(kept.all())
         full = {
             name: np.broadcast_to(column, self.shape)
-            for name, column in self.columns.items()
+            for name, column in {**self.columns, "reason": self.reason}.items()
             if isinstance(column, np.ndarray)
         }
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,26 +35,21 @@ def areas_between(view: ScoredView) -> Array:
             f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
             f" {_MOST:,} labels can be held against one another."
         )
-    unit = np.arange(len(units)) if scored.unit is None else scored.unit
-    kept = np.flatnonzero(scored.outcome != STRAY)
-    unit = unit[kept]
-    pair = scored.label[kept].astype(np.int64) * n + units.truth[unit]
-    start, score, row = partition(
-        [scored.score[kept]],
+    rows = scored.ascending(view.over)
+    assert rows.label is not None
+    kept = np.flatnonzero(rows.outcome != STRAY)
+    unit = rows.unit[kept]
+    pair = rows.label[kept].astype(np.int64) * n + units.truth[unit]
+    start, score, row = partition(  # of one pair all rows have one outcome, so they stay in order
+        [rows.score[kept]],
         np.zeros(kept.size, np.uint8),
         pair.astype(np.int32),
         None if view.group is None else units.datum_of(unit),
         view.group,
         (view.n_groups, n * n, 1),
-        want_rows=True,
+        want_rows=view.unit_weight is not None,
     )
     weight = None if view.unit_weight is None else view.unit_weight[unit[row]]
-    for a, b in pairwise(start.tolist()):
-        if b - a > 1:
-            order = np.argsort(score[a:b], kind="stable")
-            score[a:b] = score[a:b][order]
-            if weight is not None:
-                weight[a:b] = weight[a:b][order]
     segment = np.arange(view.n_groups * n * n).reshape(view.n_groups, n, n)
     own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
     other = segment.ravel()

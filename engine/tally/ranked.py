@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from .precision import comparable
+
 Array = np.ndarray[Any, Any]
 
 BITS = 64
@@ -114,7 +116,7 @@ class Ranked(msgspec.Struct, frozen=True):
 
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
-        return float(np.float32(threshold)) if self.single else threshold
+        return comparable(threshold, single=self.single)
 
     @property
     def n_labels(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..kernels.hard_counts import count_hard
@@ -14,15 +14,25 @@ from ..kernels.reached import first_reaching, weights_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
+from .ascending import Ascending
 from .datums import Labels
 from .pairwise import areas_between
-from .sorted_scores import HIT, N_OUTCOMES, OTHER, STRAY, HardCounts, Points, Sorted
+from .sorted_scores import (
+    HIT,
+    N_OUTCOMES,
+    OTHER,
+    STRAY,
+    HardCounts,
+    Points,
+    Sorted,
+    sorted_by_counts,
+)
 from .units import Scored, Units
 from .view import View
 
 Array = np.ndarray[Any, Any]
 
-_SHORT = 512  # scores up to which a range is sorted by our own kernel
+_SHORT = 48  # scores up to which a range is sorted by our own kernel
 
 
 class ScoredView(View):
@@ -57,6 +67,29 @@ class ScoredView(View):
         self.decision = decision
         self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
 
+    @cached_property
+    def plain(self) -> ScoredView:
+        """The same without sample weights, where some of them are 0; else the view itself.
+
+        It tells what is there from what weighs something: a datum of weight 0 still has labels.
+        Draws stay: a datum that was not drawn is not there.
+        """
+        own = self.units.weight
+        if own is None or not (own == 0).any():
+            return self
+        return ScoredView(
+            msgspec.structs.replace(self.units, weight=None),
+            self.scored,
+            self.labels,
+            declared=self.declared,
+            order=self.order,
+            decision=self.decision,
+            over=self.over,
+            group=self.group,
+            n_groups=self.n_groups,
+            weights=self.weights,
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """Groups and labels."""
@@ -83,16 +116,20 @@ class ScoredView(View):
             return self.group
         return self.group[self.units.datum]
 
-    def by_group(self, unit: Array, column: Array, width: int) -> Array:
-        """(Weighted) number of units by group and one more code, float64 [group, width].
+    def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
+        """(Weighted) number or sum of units by group and one more code, float64 [group, width].
 
         Args:
             unit: int64 [m], units.
             column: int [m], code of each below ``width``.
             width: number of codes.
+            value: float64 [m], what is summed, or None for 1 each.
         """
         code = column.astype(np.int64)
-        weight = None if self.unit_weight is None else self.unit_weight[unit]
+        weight = value
+        if self.unit_weight is not None:
+            own = self.unit_weight[unit]
+            weight = own if value is None else value * own
         if self.unit_group is not None:
             group = self.unit_group[unit]
             code = code + group.astype(np.int64) * width
@@ -110,19 +147,24 @@ class ScoredView(View):
             unit: int64 [m], ascending.
             value: float64 [m], or None for 1 each.
         """
-        if value is None:
-            return self._units_by_key(unit)
-        key = self.units.key
-        code = np.zeros(unit.size, np.int64) if key is None else key[unit].astype(np.int64)
+        return self.by_group(unit, self._key_of(unit), len(self.labels.key_names), value)
+
+    def sum_by_bin(self, unit: Array, value: Array | None, at: Array, n_bins: int) -> Array:
+        """(Weighted) sum of a value over units by key and bin, float64 [group, key, bin].
+
+        Args:
+            unit: int64 [m], ascending.
+            value: float64 [m], or None for 1 each.
+            at: int64 [m], bin of each, below ``n_bins``.
+            n_bins: number of bins.
+        """
         n_keys = len(self.labels.key_names)
-        if self.unit_weight is not None:
-            value = value * self.unit_weight[unit]
-        if self.unit_group is not None:
-            inside = self.unit_group[unit] >= 0
-            code, value = code[inside], value[inside]
-            code = code + self.unit_group[unit[inside]].astype(np.int64) * n_keys
-        found = np.bincount(code, value, minlength=self.n_groups * n_keys)
-        return found.astype(np.float64).reshape(self.n_groups, n_keys)
+        found = self.by_group(unit, self._key_of(unit) * n_bins + at, n_keys * n_bins, value)
+        return found.reshape(self.n_groups, n_keys, n_bins)
+
+    def _key_of(self, unit: Array) -> Array:
+        key = self.units.key
+        return np.zeros(unit.size, np.int64) if key is None else key[unit].astype(np.int64)
 
     @cached_property
     def samples(self) -> tuple[Array, Array, Array]:
@@ -170,11 +212,6 @@ class ScoredView(View):
         unit, label = self.units.truth_rows()
         return self.by_group(unit, label, len(self.labels))
 
-    def _units_by_key(self, unit: Array) -> Array:
-        key = self.units.key
-        code = np.zeros(unit.size, np.int64) if key is None else key[unit]
-        return self.by_group(unit, code, len(self.labels.key_names))
-
     @cached_property
     def judged_units(self) -> Array:
         """Units that have a truth, int64 [m].
@@ -189,7 +226,7 @@ class ScoredView(View):
     def judged(self) -> Array:
         """(Weighted) units of ``judged_units``, float64 [group, key]."""
         if self.units.truth_start is not None:
-            return self._units_by_key(self.judged_units)
+            return self.sum_by_key(self.judged_units, None)
         out = np.zeros((self.n_groups, len(self.labels.key_names)))
         for k in range(out.shape[1]):
             out[:, k] = self.positives[:, self.labels.key == k].sum(axis=1)
@@ -225,7 +262,7 @@ class ScoredView(View):
         known = self.known_units
         if known.size == self.judged_units.size:
             return self.judged
-        return self._units_by_key(known)
+        return self.sum_by_key(known, None)
 
     @cached_property
     def hard(self) -> HardCounts:
@@ -275,38 +312,44 @@ class ScoredView(View):
         """Scores by (group, slot, outcome), ascending."""
         scored = self.scored
         assert scored is not None
+        shape = (self.n_groups, self.slots.size, N_OUTCOMES)
+        if self.unit_weight is not None:
+            return self._weighted(scored.ascending(self.over), self.unit_weight, shape)
         datum = self.units.datum
         if scored.unit is not None and self.group is not None:
             datum = self.units.datum_of(scored.unit)
-        weight = self.unit_weight
-        start, score, row = partition(
+        if self.group is None and scored.label is None:
+            counted = sorted_by_counts(scored)
+            if counted is not None:
+                return counted
+        start, score, _ = partition(
             scored.parts,
             scored.outcome,
             scored.label,
             datum if self.group is not None else None,
             self.group,
-            (self.n_groups, self.slots.size, N_OUTCOMES),
-            want_rows=weight is not None,
+            shape,
         )
-        of_row = None
-        if weight is not None:
-            of_row = weight[row] if scored.unit is None else weight[scored.unit[row]]
 
         def sort(first: int, last: int) -> None:
             bounds = start[first : last + 1]
-            if of_row is None:
-                sort_short(start, first, last, _SHORT, score)
-                for at in np.flatnonzero(np.diff(bounds) > _SHORT):
-                    score[bounds[at] : bounds[at + 1]].sort()
-                return
-            for a, b in pairwise(bounds.tolist()):
-                if b - a > 1:
-                    order = np.argsort(score[a:b], kind="stable")
-                    score[a:b] = score[a:b][order]
-                    of_row[a:b] = of_row[a:b][order]
+            sort_short(start, first, last, _SHORT, score)
+            long = np.flatnonzero(np.diff(bounds) > _SHORT)
+            for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
+                score[a:b].sort()
 
         self.over(start, sort)
-        return Sorted(start, score, of_row)
+        return Sorted(start, score, None)
+
+    def _weighted(self, rows: Ascending, weight: Array, shape: tuple[int, int, int]) -> Sorted:
+        """Weights beside scores; taking rows of groups out of an order leaves them in order."""
+        if self.group is None:
+            return Sorted(rows.start, rows.score, weight[rows.unit])
+        datum = self.units.datum_of(rows.unit)
+        start, score, row = partition(
+            [rows.score], rows.outcome, rows.label, datum, self.group, shape, want_rows=True
+        )
+        return Sorted(start, score, weight[rows.unit[row]])
 
     @cached_property
     def listed(self) -> tuple[Array, Array, Array]:
@@ -318,11 +361,9 @@ class ScoredView(View):
     def negatives(self) -> Array:
         """(Weighted) units with a truth of the key that is not the label, [group, label]."""
         found: Array = self.judged[:, self.labels.key] - self.positives
-        if self.unit_weight is None or self.scored is None:
+        if self.unit_weight is None or self.scored is None or self.units.truth_start is not None:
             return found
         truths = self._truths
-        if self.units.truth_start is not None:
-            return found
         keys = self.labels.key[:, None] == np.arange(len(self.labels.key_names))
         others = (truths @ keys)[:, self.labels.key] - truths
         return np.where(others == self._rows(OTHER), self.listed[1], found)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from ..kernels.label_matching import HIT, OTHER, STRAY
+from ..kernels.few_scores import MOST, count_few
+from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
+from .units import Scored
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["HIT", "N_OUTCOMES", "OTHER", "STRAY", "HardCounts", "Points", "Sorted"]
+__all__ = [
+    "HIT",
+    "N_OUTCOMES",
+    "OTHER",
+    "STRAY",
+    "HardCounts",
+    "Points",
+    "Sorted",
+    "sorted_by_counts",
+]
 
-N_OUTCOMES = 3
+_MANY = 100_000  # rows from which a look at a sample pays
+_SAMPLE = 8192  # rows of it: with as few distinct scores as MOST, many of them come up twice
 
 
 class HardCounts(msgspec.Struct, frozen=True):
@@ -72,3 +85,28 @@ class Sorted(msgspec.Struct, frozen=True):
         if self.weight is None:
             return (last - first).astype(np.float64)
         return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
+
+
+def sorted_by_counts(scored: Scored) -> Sorted | None:
+    """Scores of one label in one group, laid out and sorted by counting; None where many differ.
+
+    Args:
+        scored: scored labels, all of one label.
+    """
+    n = scored.outcome.size
+    if n < _MANY:
+        return None
+    step = max(1, n // _SAMPLE)
+    some = np.concatenate([part[::step] for part in scored.parts])
+    if np.unique(some).size > min(MOST, some.size // 2):
+        return None
+    found = count_few(scored.parts, scored.outcome, N_OUTCOMES)
+    if found is None:
+        return None
+    score, count = found
+    start = np.zeros(N_OUTCOMES + 1, np.int64)
+    np.cumsum(count.sum(axis=1), out=start[1:])
+    laid = np.empty(n)
+    for outcome, (first, last) in enumerate(pairwise(start.tolist())):
+        laid[first:last] = np.repeat(score, count[outcome])
+    return Sorted(start, laid, None)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from .ascending import Ascending, ascending
+from .precision import comparable
+from .view import Over
+
 Array = np.ndarray[Any, Any]
+
+
+_SHARING = Lock()  # views side by side wait for the one that sorts
 
 
 def joined(parts: tuple[Array, ...]) -> Array:
@@ -108,6 +117,32 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         """All scores in one array, float64 [n]."""
         return joined(self.parts)
 
+    def ascending(self, over: Over) -> Ascending:
+        """The rows in ascending order, sorted when first asked for.
+
+        Args:
+            over: calls a function on ranges of segments, perhaps side by side.
+        """
+        n_labels = 1 if self.label is None else self.labels.size
+        found: Ascending = self.shared(
+            "ascending",
+            lambda: ascending(self.parts, self.outcome, self.label, self.unit, n_labels, over),
+        )
+        return found
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """What does not depend on groups or weights, made by the first view that asks for it.
+
+        Args:
+            name: what it is kept under.
+            make: makes it.
+        """
+        kept: dict[str, Any] = self.__dict__
+        with _SHARING:
+            if f"_{name}" not in kept:
+                kept[f"_{name}"] = make()
+            return kept[f"_{name}"]
+
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
-        return float(np.float32(threshold)) if self.single else threshold
+        return comparable(threshold, single=self.single)

@@ -144,20 +144,26 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def encode_datums(
-    columns: Sequence[pl.Series], frames: Frames, dataset: pl.DataFrame | None
+    columns: list[pl.Series],
+    frames: Frames,
+    dataset: pl.DataFrame | None,
+    roles: Sequence[str] = (),
 ) -> tuple[Datums, list[Array]]:
     """Datums over all columns of ids and the table of datums, with the codes of every row.
 
     Args:
-        columns: datum ids, of one dtype.
+        columns: datum ids, of one dtype; the list is emptied, so that they need not all be held
+            until the last one is coded.
         frames: the tables, for the table of datums and slices.
         dataset: see :func:`dataset_of`, which must look before ids are taken out of the frames.
+        roles: the side that each column is of, whose flags may have been made by the checks.
     """
-    every = [*columns]
+    n_columns = len(columns)
     if frames.datums is not None:
-        every.append(frames.datums["datum_id"].cast(columns[0].dtype))
-    ids, codes = encode(every)
-    codes = codes[: len(columns)]
+        columns.append(frames.datums["datum_id"].cast(columns[0].dtype))
+    ids, codes = encode(columns, [frames.marks.get(role) for role in roles], used_up=True)
+    codes = codes[:n_columns]
+    columns.clear()
     ids = ids.alias("datum_id")
     slices = frames.slices
     if slices is None:
@@ -205,7 +211,7 @@ def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datu
         if frames.by_row and frames.slices is not None:
             frames.slices = frames.slices.with_columns(table["datum_id"])
         dataset = dataset_of(frames)
-        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset)
+        datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset, [TABLE])
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices

@@ -207,3 +207,37 @@ def test_confusion() -> None:
             assert ours == {cell: n for cell, n in theirs.items() if n}, case.id
             compared += 1
     assert compared >= 15
+
+
+def test_confusion_examples() -> None:
+    """valor-lite lists every datum of a cell, and so do we where as many are asked for."""
+    compared = 0
+    for case in cases("compute_confusion_matrix_with_examples"):
+        thresholds = case.parameters["score_thresholds"]
+        if not case.parameters["hardmax"] or thresholds != sorted(thresholds):
+            continue
+        for row in case.expected:
+            sides = positive(case.sides, row["parameters"]["score_threshold"])
+            card = score(
+                sides, ["ConfusionMatrix"], dialect="valor-lite", pr_curve_max_examples=100
+            )
+            found = [e for e in card.to_valor() if e["type"] == "ConfusionMatrixWithExamples"]
+            ours = found[0]["value"]
+            assert not ours["unmatched_predictions"], case.id
+            theirs = row["value"]
+            for truth, cells in theirs["confusion_matrix"].items():
+                mine = ours["confusion_matrix"].get(truth, {})
+                assert filled(mine) == filled(cells), case.id
+            missed = ours["unmatched_ground_truths"]
+            assert filled(missed) == filled(theirs["unmatched_ground_truths"]), case.id
+            compared += 1
+    assert compared >= 5
+
+
+def filled(cells: dict[str, Any]) -> dict[str, Any]:
+    """Cells that count something, examples in any order."""
+    return {
+        name: (cell["count"], sorted((e["datum_id"], e.get("score")) for e in cell["examples"]))
+        for name, cell in cells.items()
+        if cell["count"]
+    }

@@ -83,8 +83,8 @@ class TestEnds:
         assert run("--version")[1].strip().endswith(ee.__version__)
 
     def test_every_command_has_an_example(self, run: Run) -> None:
-        commands = [[name] for name in cli.commands] + [["convert", "coco"]]
-        assert len(commands) == 8
+        commands = [[name] for name in cli.commands] + [["convert", "coco"], ["convert", "trec"]]
+        assert len(commands) == 10
         for words in commands:
             status, out, _ = run(*words, "--help")
             assert status == 0

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fabricated
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import evalengine as ee
+from evalengine.cli import main
 from evalengine.cli.options import SHORT, generated
 from evalengine.schemas.options import FIELDS, make_options
 
@@ -134,6 +139,36 @@ class TestScore:
         assert json.loads(run("score", "p", "g", "--format", "json")[1])[0]["value"] == 0.5
         assert run("score", "p", "g", "--format", "csv")[1].startswith("metric,statistic,")
         assert "| mAR | 0.6000 |" in run("score", "p", "g", "--format", "markdown")[1]
+
+    @pytest.mark.parametrize(
+        ("form", "start"),
+        [
+            ([], "metric,statistic,"),
+            (["--format", "csv"], "metric,statistic,"),
+            (["--format", "json"], '[{"metric":'),
+            (["--format", "markdown"], "| metric | label_key | label_value |"),
+            (["--format", "table"], "metric               label_key  label_value  "),
+        ],
+    )
+    def test_a_frame_in_any_format(
+        self, run: Run, seen: dict[str, Any], form: list[str], start: str
+    ) -> None:
+        status, out, err = run("score", "p", "g", "--frame", "metrics", *form)
+        assert (status, err) == (0, "")
+        assert out.startswith(start)
+        assert out.count("mAR") == 1
+        status, out, _ = run("score", "p", "g", "--frame", "confusion", *form)
+        assert status == 0
+        assert len(out) > 0
+
+    def test_a_frame_as_parquet(
+        self, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        raw = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw))
+        assert main(["score", "p", "g", "--frame", "metrics", "--format", "parquet"]) == 0
+        raw.seek(0)
+        assert_frame_equal(pl.read_parquet(raw), fabricated.card().metrics)
 
     def test_out(self, run: Run, seen: dict[str, Any], tmp_path: Path) -> None:
         folder = str(tmp_path / "run")

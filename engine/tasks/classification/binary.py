@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ...tally.datums import Labels
 
 Array = np.ndarray[Any, Any]
@@ -39,22 +40,23 @@ def positive_code(
             return None
         raise InputError(
             f"table: {len(labels)} labels ({_some(values)}) and one score column: of which label"
-            " is it? Add a column 'predicted' if it is the predicted label's, give score_columns="
-            " with one column a label, or positive_label= to score one label against the rest."
+            " is it? Add a column 'predicted' if it is the predicted label's, give"
+            f" {option('score_columns')} with one column a label, or"
+            f" {option('positive_label')} to score one label against the rest."
         )
     if values.dtype == pl.String:
         if len(labels) == 2 or hard is None:
             raise InputError(
                 f"table: the labels are {_some(values)}: which of them is the score the score of?"
-                " Write positive_label=, for instance"
-                f" positive_label={values[-1] if len(values) else 'yes'!r}."
+                f" Write {option('positive_label')}, for instance"
+                f" {option('positive_label', values[-1] if len(values) else 'yes')}."
             )
         return None
     found = values.index_of(True if values.dtype == pl.Boolean else 1)
     if found is None:
         raise InputError(
             f"table: no label is 1 (labels: {_some(values)}), so nothing says which one the score"
-            " is of. Write positive_label=."
+            f" is of. Write {option('positive_label')}."
         )
     return int(found)
 
@@ -85,7 +87,9 @@ def find_label(values: pl.Series, wanted: Any) -> int:
     by_text = {str(value).lower(): code for code, value in enumerate(listed)}
     found = by_text.get(str(wanted).lower())
     if found is None:
-        raise InputError(f"positive_label={wanted!r}: no such label; there are {_some(values)}.")
+        raise InputError(
+            f"{option('positive_label', wanted)}: no such label; there are {_some(values)}."
+        )
     return found
 
 

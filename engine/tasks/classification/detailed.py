@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ...schemas.results import empty_frame, frame_schema
+from ...kernels.detailed_cells import detailed_cells
+from ...schemas.results import frame_schema
+from ...tally.scored_view import ScoredView
 from .settings import Settings
 from .tallies import Tallies
 from .views import EachView
@@ -23,136 +25,143 @@ CELLS = (
     ("fn", "no_predictions"),
     ("tn", "all"),
 )
-"""Outcome and observation, in the order of rows."""
+"""Outcome and observation, in the order of rows and of the kernel's kinds."""
 
 
-def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
-    """The ``examples`` frame of the whole set.
+def detailed_frames(
+    tallies: Tallies, settings: Settings, each_view: EachView
+) -> list[pl.DataFrame]:
+    """Rows of the ``examples`` frame for the detailed curve, of the whole set and every slice.
 
-    A false positive on a datum with a truth of the key is a misclassification, on one without a
-    hallucination; a false negative is a misclassification where some value of the key reaches the
-    threshold, else there is no prediction (Valor metrics document).
+    Counts are of datums, whatever they weigh.
     """
-    labels, datums = tallies.labels, tallies.datums
-    schema = frame_schema("examples", label=labels.dtype, datum=datums.id_dtype)
-    parts: list[tuple[int, float, int, int, Array]] = []
-    for label, facts in _labels(tallies, every_datum=settings.rules.curve_every_datum):
-        for threshold in settings.score_thresholds:
-            for cell, (count, first) in enumerate(
-                facts.cells(threshold, settings.pr_curve_max_examples)
-            ):
-                parts.append((label, threshold, cell, count, first))
-    if not parts:
-        return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
-    sizes = [max(1, part[4].size) for part in parts]
-    of_label, at, cells, counts = (
-        np.repeat(np.array([part[i] for part in parts]), sizes) for i in range(4)
-    )
-    none = np.array([-1])
-    datum = np.concatenate([part[4] if part[4].size else none for part in parts])
-    index = pl.Series(np.maximum(datum, 0)).set(pl.Series(datum < 0), None)
-    outcome, observation = (np.array(names)[cells] for names in zip(*CELLS, strict=True))
-    dataset = datums.dataset
-    made = {
-        "dataset": None if dataset is None else dataset.gather(index),
-        "label_key": labels.frame["label_key"].gather(of_label),
-        "label_value": labels.frame["label_value"].gather(of_label),
-        "iou_threshold": None,
-        "score_threshold": at,
-        "outcome": outcome,
-        "observation": observation,
-        "count": counts,
-        "datum_id": datums.id.gather(index),
-        "geometry": None,
-    }
-    return pl.DataFrame(made, schema_overrides={"geometry": pl.String}).cast(schema)  # type: ignore[arg-type]
+    if tallies.scored is None or not len(tallies.labels):
+        return []
+    laid = _LaidOut(tallies, settings)
+    return each_view(partial(_of_view, tallies, settings, laid))
 
 
-class _Facts:
-    """All datums that count for one label, ascending.
+class _LaidOut:
+    """What the kernel reads, the same for all slices.
 
     Attributes:
-        datum: int32 [u], datums that have something under the label's key, or all.
-        score: float64 [u], the label's score, -inf where it is not listed.
-        best: float64 [u], the best score of any label of the key, -inf without any.
-        true: bool [u], the label is true.
-        judged: bool [u], some label is.
+        places: see :func:`detailed_cells`, as are the others.
+        rows: scored labels by label, of labels that are scored at all.
+        truths: true labels by label, likewise.
+        judged: bool [u].
     """
 
-    def __init__(
-        self, datum: Array, score: Array, best: Array, true: Array, judged: Array, single: bool
-    ) -> None:
-        self.datum = datum
-        self.score = score
-        self.best = best
-        self.true = true
-        self.judged = judged
-        self.single = single
-
-    def cells(self, threshold: float, n_examples: int) -> Iterator[tuple[int, Array]]:
-        """Count and first datums of every cell, in the order of ``CELLS``."""
-        limit = float(np.float32(threshold)) if self.single else threshold
-        positive = self.score >= limit
-        some = self.best >= limit
-        wrong = positive & ~self.true
-        lost = self.true & ~positive
-        for mask in (
-            positive & self.true,
-            wrong & self.judged,
-            wrong & ~self.judged,
-            lost & some,
-            lost & ~some,
-            ~positive & ~self.true,
-        ):
-            rows = np.flatnonzero(mask)
-            yield rows.size, self.datum[rows[:n_examples]]
+    def __init__(self, tallies: Tallies, settings: Settings) -> None:
+        units, scored, labels = tallies.units, tallies.scored, tallies.labels
+        assert scored is not None
+        n, n_labels = len(units), len(labels)
+        grid = np.array([scored.comparable(t) for t in settings.score_thresholds])
+        unit = np.arange(n) if scored.unit is None else scored.unit
+        label = scored.label
+        if label is None:
+            label = np.full(unit.size, scored.only, np.int32)
+        by_label = np.argsort(label, kind="stable")
+        level = np.searchsorted(grid, scored.score[by_label], side="right")
+        self.rows = _starts(label, n_labels), unit[by_label], level
+        truth_unit, truth_label = units.truth_rows()
+        shown = scored.labels[truth_label]
+        truth_unit, truth_label = truth_unit[shown], truth_label[shown]
+        order = np.argsort(truth_label, kind="stable")
+        self.truths = _starts(truth_label, n_labels), truth_unit[order]
+        self.judged = units.n_truths > 0
+        known = self.judged.copy()
+        known[unit] = True
+        self.places = _places(tallies, known, every_datum=settings.rules.curve_every_datum)
 
 
-def _labels(tallies: Tallies, *, every_datum: bool) -> Iterator[tuple[int, _Facts]]:
-    """Labels that are true or scored somewhere, with the facts of their key's units.
+def _starts(code: Array, n: int) -> Array:
+    out = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(code, minlength=n), out=out[1:])
+    return out
+
+
+def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array, Array, Array]:
+    """Datums that have something under each key, and their units; or all that have something."""
+    units, n_keys = tallies.units, len(tallies.labels.key_names)
+    order = np.argsort(units.datum_of(), kind="stable")
+    order = order[known[order]]
+    datum = units.datum_of(order)
+    if units.key is None:
+        return np.array([0, order.size]), datum, order
+    every = np.unique(datum)
+    datums, codes = [], []
+    for k in range(n_keys):
+        inside = units.key[order] == k
+        if not every_datum:
+            datums.append(datum[inside])
+            codes.append(order[inside])
+            continue
+        code = np.full(every.size, -1, np.int64)
+        code[np.searchsorted(every, datum[inside])] = order[inside]
+        datums.append(every)
+        codes.append(code)
+    start = np.r_[0, np.cumsum([part.size for part in codes])]
+    return start, np.concatenate(datums), np.concatenate(codes)
+
+
+def _of_view(
+    tallies: Tallies,
+    settings: Settings,
+    laid: _LaidOut,
+    column: str | None,
+    names: list[str],
+    view: ScoredView,
+) -> pl.DataFrame:
+    """Rows of one view: by group, label, threshold and kind, one per example or one without."""
+    labels, datums = tallies.labels, tallies.datums
+    thresholds = np.array(settings.score_thresholds)
+    present, counts, shown = detailed_cells(
+        laid.places,
+        labels.key,
+        view.group,
+        laid.rows,
+        laid.truths,
+        laid.judged,
+        thresholds.size,
+        view.n_groups,
+        settings.pr_curve_max_examples,
+    )
+    group, label = np.nonzero(present)
+    counts = counts[group, label].swapaxes(1, 2)  # [curve, threshold, kind]
+    shown = shown[group, label].swapaxes(1, 2)
+    n_shown = np.minimum(counts, shown.shape[-1])
+    curve, at, cell = (
+        np.repeat(index.ravel(), np.maximum(n_shown, 1).ravel())
+        for index in np.indices(counts.shape)
+    )
+    datum = np.full(curve.size, -1, np.int64)
+    some = np.repeat(n_shown.ravel() > 0, np.maximum(n_shown, 1).ravel())
+    datum[some] = shown[shown >= 0]
+    index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
+    outcome, observation = (np.array(words)[cell] for words in zip(*CELLS, strict=True))
+    made = {
+        "dataset": None if datums.dataset is None else datums.dataset.gather(index),
+        "label_key": labels.frame["label_key"].gather(label[curve]),
+        "label_value": labels.frame["label_value"].gather(label[curve]),
+        "score_threshold": thresholds[at],
+        "outcome": outcome,
+        "observation": observation,
+        "count": counts[curve, at, cell],
+        "datum_id": datums.id.gather(index),
+        "slice": pl.Series([column], dtype=pl.String).new_from_index(0, curve.size),
+        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group[curve]),
+    }
+    return as_examples(tallies, made)
+
+
+def as_examples(tallies: Tallies, columns: dict[str, Any]) -> pl.DataFrame:
+    """Columns as the ``examples`` frame has them, those not given null.
 
     Args:
-        tallies: the tallies.
-        every_datum: whether datums without anything under the key are there as well.
+        tallies: for the dtypes of labels and ids.
+        columns: arrays and series by name.
     """
-    units, scored = tallies.units, tallies.scored
-    if scored is None:
-        return
-    n = len(units)
-    order = np.argsort(units.datum_of(), kind="stable")
-    row_unit = np.arange(n) if scored.unit is None else scored.unit
-    row_label = (
-        np.full(scored.score.size, scored.only, np.int32) if scored.label is None else scored.label
-    )
-    best = np.full(n, -np.inf)
-    np.maximum.at(best, row_unit, scored.score)
-    judged = units.n_truths > 0
-    listed = np.zeros(n, bool)
-    listed[row_unit] = True
-    known = judged | listed
-    datums = np.unique(units.datum_of(np.flatnonzero(known)))
-    truth_unit, truth_label = units.truth_rows()
-    by_label = np.argsort(row_label, kind="stable")
-    starts = np.searchsorted(row_label[by_label], np.arange(len(tallies.labels) + 1))
-    truths = np.argsort(truth_label, kind="stable")
-    truth_starts = np.searchsorted(truth_label[truths], np.arange(len(tallies.labels) + 1))
-    for label in np.flatnonzero(scored.labels):
-        rows = by_label[starts[label] : starts[label + 1]]
-        of_truth = truths[truth_starts[label] : truth_starts[label + 1]]
-        if not rows.size and not of_truth.size:
-            continue
-        score = np.full(n, -np.inf)
-        score[row_unit[rows]] = scored.score[rows]
-        true = np.zeros(n, bool)
-        true[truth_unit[of_truth]] = True
-        of_key = known if units.key is None else known & (units.key == tallies.labels.key[label])
-        inside = order[of_key[order]]
-        datum = units.datum_of(inside)
-        parts = [score[inside], best[inside], true[inside], judged[inside]]
-        if every_datum and units.key is not None:
-            place = np.searchsorted(datums, datum)
-            for i, (part, fill) in enumerate(zip(parts, (-np.inf, -np.inf, 0, 0), strict=True)):
-                parts[i] = np.full(datums.size, fill, part.dtype)
-                parts[i][place] = part
-            datum = datums
-        yield int(label), _Facts(datum, parts[0], parts[1], parts[2], parts[3], scored.single)
+    schema = frame_schema("examples", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+    frame = pl.DataFrame({name: column for name, column in columns.items() if column is not None})
+    missing = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
+    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]

@@ -11,8 +11,10 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...kernels.marking import place
 from ...schemas.errors import InputError
-from ...schemas.tables import DEFAULT_LABEL_KEY
+from ...schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined
 from ..encoding import (
@@ -101,8 +103,8 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
         return _from_sides(frames, multilabel=multilabel)
     if multilabel:
         raise InputError(
-            "table: with multilabel=True, give two tables, predictions and ground truths, with a"
-            " row for each label of a datum."
+            f"table: with {option('multilabel', True)}, give two tables, predictions and ground"
+            " truths, with a row for each label of a datum."
         )
     return _from_table(frames, frames.table, positive_label)
 
@@ -124,10 +126,11 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     dataset = dataset_of(frames)
     ids = [taken(truths, "datum_id"), taken(predictions, "datum_id")]
     if frames.same_order:  # paired row by row, so one side's codes are the other's
-        datums, (t_datum,) = encode_datums(ids[:1], frames, dataset)
+        datums, (t_datum,) = encode_datums(ids[:1], frames, dataset, [GROUND_TRUTHS])
         p_datum = t_datum
     else:
-        datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset)
+        roles = [GROUND_TRUTHS, PREDICTIONS]
+        datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset, roles)
     score: tuple[Array, ...] | None
     if wide:
         t_label = codes[0]
@@ -227,11 +230,11 @@ def _units(
 
 _PREDICTED = (
     "predictions: {} with several labels and no column 'score', first datum_id {}. Which of them is"
-    " predicted? Add their scores; or, if all of them are, write multilabel=True."
+    f" predicted? Add their scores; or, if all of them are, write {option('multilabel', True)}."
 )
 _TRUE = (
     "ground truths: {} with several labels of one key after the label map, first datum_id {}. If a"
-    " datum may have several labels, write multilabel=True."
+    f" datum may have several labels, write {option('multilabel', True)}."
 )
 
 
@@ -250,7 +253,7 @@ def _truths(
     """True labels by unit, one each or as many as there are."""
     if not multilabel:
         truth = np.full(n_units, -1, np.int32)
-        truth[unit] = label
+        place(unit, label, truth)
         return truth, None
     order = np.argsort(unit, kind="stable")
     start = np.zeros(n_units + 1, np.int64)
@@ -307,7 +310,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             scored, extra_key, key_of_row = _by_key(scored, key)
         labels, codes = encode_labels(values, [key] * len(values), frames, scored, extra_key)
     declared = _declared(frames, labels)
-    if positive_label is not None:
+    if positive_label is not None and len(labels):
         find_label(labels.frame["label_value"], positive_label)  # refused where it is not there
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
@@ -327,6 +330,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         score, single = _matrix(table, width)
         unit = np.repeat(np.arange(n, dtype=np.int32), width)
         rows = Rows(score, label, unit, -1, single)
+    elif not len(labels):  # no rows and nothing declared: there is nothing to score
+        hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
         given, single = _scores(table)
         assert given is not None
@@ -334,8 +339,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         if only is not None and len(labels.key_names) > 1:
             raise InputError(
                 f"table: {len(labels.key_names)} label keys and one score column of the positive"
-                " label: score each key by itself (where=), or give two tables with a score for"
-                " each label."
+                f" label: score each key by itself ({option('where')}), or give two"
+                " tables with a score for each label."
             )
         if only is None:  # several classes: the score is the predicted label's
             assert hard is not None

@@ -6,6 +6,7 @@ from ...inputs.frames import Frames
 from ...inputs.problems import Note, listing
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
+from ...schemas.wording import option
 from .settings import Settings
 
 
@@ -33,8 +34,8 @@ def fit(
     if asked_for:
         raise InputError(
             f"{names}: no column 'score', which {'it needs' if len(needy) == 1 else 'they need'}."
-            ' A column with another name is given by columns={"mine": "score"}, one column a label'
-            " by score_columns=; or leave these metrics out."
+            f" A column with another name is given by {option('columns', {'mine': 'score'})}, one"
+            f" column a label by {option('score_columns')}; or leave these metrics out."
         )
     note = Note("no_scores", f"no column 'score': {names} are left out.", len(needy))
     return tuple(metric for metric in metrics if metric.name not in needy), [note]

@@ -1,17 +1,16 @@
-"""Confusion and outcomes of hard predictions, as frames."""
+"""Frames that are not made of cells: which they are, and outcomes of hard predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.scored_view import ScoredView
-from .detailed import examples_frame
+from .confusion import confusion_examples, confusion_frame
+from .detailed import detailed_frames
 from .sequences import per_datum_frame
 from .settings import Settings
 from .tallies import Tallies
@@ -20,63 +19,16 @@ from .views import EachView
 Array = np.ndarray[Any, Any]
 
 
-def _with_blank(values: pl.Series) -> pl.Series:
-    """The values and one null, which code ``len(values)`` stands for."""
-    return values.extend_constant(None, 1)
-
-
-def confusion_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
-    """Units by true and predicted label, null where either is missing, per slice."""
-    labels = tallies.labels
-    units = tallies.units
-    if units.hard is None or len(labels) == 0:
-        return empty_frame("confusion", label=labels.dtype)
-    of_view = partial(_confusion_of, tallies)
-    return pl.concat(each_view(of_view))
-
-
-def _confusion_of(
-    tallies: Tallies, column: str | None, names: list[str], view: ScoredView
-) -> pl.DataFrame:
-    """The confusion cells of one view."""
-    labels, units = tallies.labels, tallies.units
-    schema = frame_schema("confusion", label=labels.dtype, weighted=tallies.weighted)
-    assert units.hard is not None
-    n = len(labels) + 1
-    actual = np.where(units.truth < 0, n - 1, units.truth).astype(np.int64)
-    predicted = np.where(units.hard < 0, n - 1, units.hard).astype(np.int64)
-    cell = actual * n + predicted
-    rows = np.flatnonzero(cell != n * n - 1)
-    if view.unit_group is not None:
-        rows = rows[view.unit_group[rows] >= 0]
-        cell = cell + view.unit_group.astype(np.int64) * (n * n)
-    weight = view.unit_weight
-    counted = (
-        pl.DataFrame(
-            {
-                "cell": cell[rows],
-                "count": np.ones(rows.size) if weight is None else weight[rows],
-            }
-        )
-        .group_by("cell")
-        .agg(pl.col("count").sum())
-        .sort("cell")
-    )
-    cell = counted["cell"].to_numpy()
-    g, a, p = cell // (n * n), cell // n % n, cell % n
-    values = _with_blank(labels.frame["label_value"])
-    nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, cell.size)
-    made = {
-        "label_key": labels.frame["label_key"].gather(np.where(a == n - 1, p, a)),
-        "actual": values.gather(a),
-        "predicted": values.gather(p),
-        "iou_threshold": nothing,
-        "score_threshold": nothing,
-        "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
-        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(g),
-        "count": counted["count"],
-    }
-    return pl.DataFrame(made, schema_overrides=schema).cast(schema)  # type: ignore[arg-type]
+def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
+    """Examples of the detailed curve, then of the confusion matrix; of whichever was asked for."""
+    parts = []
+    if tallies.details:
+        parts += detailed_frames(tallies, settings, each_view)
+    if tallies.confusion_examples:
+        parts += confusion_examples(tallies, settings, each_view)
+    if not parts:
+        return empty_frame("examples", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+    return pl.concat(parts)
 
 
 def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:

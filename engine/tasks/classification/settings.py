@@ -11,6 +11,7 @@ from ...dialects import Dialect
 from ...dialects.classification import ClassificationDefaults, ClassificationRules
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
+from ...schemas.wording import option
 
 ONE_LABEL_ONLY = (
     "BalancedAccuracy",
@@ -53,7 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         target_recall: likewise.
         target_fpr: what they stay at or below, in [0, 1).
         thin_curves: leave out points on a straight line between their neighbours.
-        pr_curve_max_examples: examples per cell of the detailed curves.
+        pr_curve_max_examples: examples per cell of the detailed curves and confusion matrices.
+        examples_given: whether the user said so, and so wants examples of confusion matrices.
         relabelled: whether labels are mapped, so that one may be listed twice.
     """
 
@@ -73,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     target_fpr: float
     thin_curves: bool
     pr_curve_max_examples: int
+    examples_given: bool
     relabelled: bool
 
 
@@ -82,7 +85,7 @@ def _either(given: Any, default: Any) -> Any:
 
 def _between(name: str, value: float, low: float, high: float) -> float:
     if not low <= value <= high:
-        raise OptionError(f"{name}={value}: write a number from {low:g} to {high:g}.")
+        raise OptionError(f"{option(name, value)}: write a number from {low:g} to {high:g}.")
     return float(value)
 
 
@@ -100,23 +103,25 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if average not in AVERAGES:
         raise OptionError(f"average: {unknown('average', average, AVERAGES)}")
     if average == "samples" and not options.multilabel:
-        raise OptionError("average='samples' is a mean over datums of several labels each: give"
-                          " multilabel=True, or another average.")  # fmt: skip
+        raise OptionError(
+            f"{option('average', 'samples')} is a mean over datums of several labels each: give"
+            f" {option('multilabel', True)}, or another average."
+        )  # fmt: skip
     scores = tuple(sorted(set(_either(options.score_thresholds, defaults.score_thresholds))))
     if not scores or not all(math.isfinite(score) for score in scores):
         raise OptionError("score_thresholds is empty or holds NaN or infinity.")
     cuts = tuple(sorted(set(_either(options.k, defaults.k))))
     if not cuts or cuts[0] < 1:
-        raise OptionError(f"k={list(cuts)}: a cut-off is 1 or more.")
+        raise OptionError(f"{option('k', list(cuts))}: a cut-off is 1 or more.")
     bins = int(_either(options.n_bins, defaults.n_bins))
     if bins < 1:
-        raise OptionError(f"n_bins={bins}: write 1 or more.")
+        raise OptionError(f"{option('n_bins', bins)}: write 1 or more.")
     examples = int(_either(options.pr_curve_max_examples, defaults.pr_curve_max_examples))
     if examples < 0:
-        raise OptionError(f"pr_curve_max_examples={examples}: write 0 or more.")
+        raise OptionError(f"{option('pr_curve_max_examples', examples)}: write 0 or more.")
     fpr = _between("max_fpr", _either(options.max_fpr, defaults.max_fpr), 0, 1)
     if fpr == 0:
-        raise OptionError("max_fpr=0: a partial area needs a range above 0.")
+        raise OptionError(f"{option('max_fpr', 0)}: a partial area needs a range above 0.")
     fill = _either(options.zero_division, dialect.rules.zero_division)
     decision = float(_either(options.decision_threshold, defaults.decision_threshold))
     if not math.isfinite(decision):
@@ -126,7 +131,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         if wrong:
             raise OptionError(
                 f"{', '.join(wrong)}: not defined where a datum may have several labels; leave out"
-                " multilabel=True, or these metrics."
+                f" {option('multilabel', True)}, or these metrics."
             )
     precision, recall, rate = defaults.targets
     return Settings(
@@ -148,6 +153,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         target_fpr=_between("target_fpr", _either(options.target_fpr, rate), 0, 1),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
+        examples_given=options.pr_curve_max_examples is not None,
         relabelled=options.label_map is not None,
     )
 

@@ -11,13 +11,15 @@ import numpy as np
 from ...inputs.frames import Frames
 from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
-from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
+from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
+from .probabilities import check_probabilities
 from .relabelled import without_repeats
 from .settings import Settings
+from .weightless import weightless_notes
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +36,8 @@ class Tallies(msgspec.Struct, frozen=True):
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
+        details: whether the detailed curve was asked for.
+        confusion_examples: whether examples of the confusion matrix were.
     """
 
     datums: Datums
@@ -43,6 +47,8 @@ class Tallies(msgspec.Struct, frozen=True):
     scored: Scored | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
+    details: bool = False
+    confusion_examples: bool = False
 
     @property
     def weighted(self) -> bool:
@@ -56,13 +62,15 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     Args:
         frames: checked tables, used up here.
         settings: the run's settings.
-        needs: of ``hard``, ``scores``, ``probabilities``.
+        needs: of ``hard``, ``scores``, ``probabilities``, ``ranks``, ``details``, ``confusion``.
         workers: runs ranges side by side (unused: matching is one cheap pass).
 
     Raises:
         InputError: probabilities outside [0, 1] where a metric needs probabilities.
     """
     begun = time.perf_counter()
+    if "probabilities" in needs:
+        check_probabilities(frames)
     batch = encode_batch(
         frames, positive_label=settings.positive_label, multilabel=settings.multilabel
     )
@@ -71,14 +79,17 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     encoded = time.perf_counter()
     if batch.rows is not None and batch.rows.label is None and "hard" in needs:
         _tell_logits(frames, batch, settings)
-    if "probabilities" in needs and batch.rows is not None:
-        _check_probabilities(batch.rows.score)
     if batch.rows is None:
         units, scored = _unscored(batch), None
     elif batch.rows.label is None:
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
+    frames.notes += weightless_notes(units, batch.labels, batch.datums)
+    beside = {
+        "per_datum": batch.sequences,
+        "examples": "confusion" in needs and settings.examples_given,
+    }
     seconds = {"encode": encoded - begun, "match": time.perf_counter() - encoded}
     return Tallies(
         batch.datums,
@@ -87,7 +98,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units,
         scored,
         seconds,
-        ("per_datum",) if batch.sequences else (),
+        tuple(frame for frame, there in beside.items() if there),
+        details="details" in needs,
+        confusion_examples=beside["examples"],
     )
 
 
@@ -109,8 +122,7 @@ def _binary(
     """One score a unit, of the positive label."""
     hit = batch.truth == rows.only
     hard = batch.hard
-    limit = settings.decision_threshold
-    limit = float(np.float32(limit)) if rows.single else limit
+    limit = comparable(settings.decision_threshold, single=rows.single)
     if hard is None and "hard" in needs:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is no label: nothing is predicted.
@@ -195,18 +207,5 @@ def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
     cut = settings.decision_threshold
     beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
     if beyond and batch.hard is None and cut == 0.5:
-        said = (
-            "scores lie outside [0, 1] and are cut at 0.5; for logits write decision_threshold=0."
-        )
+        said = "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits."
         frames.notes.append(Note("cut_logits", said))
-
-
-def _check_probabilities(score: Array) -> None:
-    wrong = np.flatnonzero((score < 0) | (score > 1))
-    if wrong.size:
-        first = ", ".join(f"row {row} ({score[row].item()!r})" for row in wrong[:3].tolist())
-        raise InputError(
-            f"column 'score': {wrong.size:,} values outside [0, 1], first (rows count from 0):"
-            f" {first}. Log loss, Brier score and calibration need probabilities: turn logits into"
-            " probabilities, or leave these metrics out."
-        )

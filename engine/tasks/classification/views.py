@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...kernels.detailed_cells import N_CELLS
 from ...schemas.results import empty_frame
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
@@ -53,7 +54,10 @@ def view(
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
     """Curve cells of one group of datums, which bound how many are held at once."""
-    return len(tallies.labels) * len(settings.score_thresholds)
+    of_curve = len(tallies.labels) * len(settings.score_thresholds)
+    if not tallies.details:
+        return of_curve
+    return of_curve * N_CELLS * (1 + settings.pr_curve_max_examples)
 
 
 def own_frames(

@@ -217,6 +217,6 @@ def _frame(
         }
     )
     schema = frame_schema("examples", label=batch.labels.dtype, datum=batch.datums.id_dtype)
-    return frame.cast(schema).sort(  # type: ignore[arg-type]
-        "label_key", "label_value", "score_threshold", maintain_order=True
-    )
+    missing = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
+    whole = frame.with_columns(missing).cast(schema)  # type: ignore[arg-type]
+    return whole.sort("label_key", "label_value", "score_threshold", maintain_order=True)

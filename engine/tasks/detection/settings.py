@@ -10,6 +10,7 @@ from ...dialects import Dialect
 from ...dialects.detection import DetectionDefaults, DetectionRules
 from ...schemas.errors import OptionError
 from ...schemas.options import Options
+from ...schemas.wording import option
 
 Range = tuple[str | None, float, float]
 
@@ -84,7 +85,7 @@ def _to_return(
     missing = [t for t in given if not any(math.isclose(t, c, abs_tol=1e-9) for c in thresholds)]
     if missing:
         raise OptionError(
-            f"iou_thresholds_to_return={missing[0]} is not among iou_thresholds"
+            f"{option('iou_thresholds_to_return', missing[0])} is not among iou_thresholds"
             f" {[round(t, 10) for t in thresholds]}: add it there."
         )
     return _snapped(_distinct("iou_thresholds_to_return", given), thresholds)
@@ -109,7 +110,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     defaults: DetectionDefaults = dialect.defaults
     if options.iou_type not in (None, *IOU_TYPES):
         raise OptionError(
-            f"iou_type={options.iou_type!r}: this release compares boxes; write iou_type='bbox' or"
+            f"{option('iou_type', options.iou_type)}: this release compares boxes; write"
+            f" {option('iou_type', 'bbox')} or"
             " leave it out."
         )
     thresholds = _distinct(
@@ -132,10 +134,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if options.pr_curve_max_examples is not None:
         examples = options.pr_curve_max_examples
     if examples < 0:
-        raise OptionError(f"pr_curve_max_examples={examples}: write 0 or more.")
+        raise OptionError(f"{option('pr_curve_max_examples', examples)}: write 0 or more.")
     caps = defaults.max_detections if options.max_detections is None else options.max_detections
     if any(cap < 1 for cap in caps):
-        raise OptionError(f"max_detections={list(caps)}: a cap is 1 or more.")
+        raise OptionError(f"{option('max_detections', list(caps))}: a cap is 1 or more.")
     ranges = defaults.area_ranges if options.area_ranges is None else options.area_ranges
     for name, (low, high) in ranges.items():
         if not low <= high:

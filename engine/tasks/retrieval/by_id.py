@@ -12,6 +12,7 @@ from ...inputs.codes import encode
 from ...inputs.problems import listing
 from ...kernels.judged_rows import ROW, beside, by_query, meet
 from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ..workers import Workers
 from .lists import Lists, Ties
 from .settings import Settings
@@ -25,11 +26,11 @@ class Side(msgspec.Struct):
     """Rows of one side.
 
     Attributes:
-        name: its table or column of lists, for messages.
+        name: its table, for messages.
         query: int32 [n], query of each row.
         doc: ids of documents, row by row.
         value: float64 [n], scores (higher first), or relevance.
-        column: where the values stand; None for lists, whose order is all there is.
+        column: where the values stand; None for elements of lists, whose row numbers say nothing.
     """
 
     name: str
@@ -155,13 +156,14 @@ def _meet(
         start,
         lambda first, last: meet(first, last, start, laid, gold_start, golds, room, out),
     )
-    position, gold, greater, equal, many, twice = out
+    many, twice = out[4:]
+    found: list[Array] = list(out[:4])
     hit_start = np.zeros(n + 1, np.int64)
     np.cumsum(many, out=hit_start[1:])
     if int(hit_start[-1]) < size:
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
-        position, gold, greater, equal = (a[kept] for a in (position, gold, greater, equal))
-    hits = _Hits(hit_start, position, gold, greater, equal)
+        found = [array[kept] for array in found]
+    hits = _Hits(hit_start, *found)
     met = Met(start, laid, gold_start, golds, twice[2], hits, run, judged)
     return met, twice
 
@@ -194,29 +196,28 @@ def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool
             mine = rows[start[q] : start[q + 1]]
             docs = side.doc.gather(mine)
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
-            again = np.sort(mine[(docs == doc).to_numpy()])
-            if side.column is None:  # items of all lists are one column here
-                again -= mine.min()
-            at = " and ".join(map(str, again[:3].tolist()))
-            where = f"at places {at}" if side.column is None else f"in rows {at}"
-            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r} {where}")
+            where = mine[(docs == doc).to_numpy()].tolist()
+            at = " and ".join(map(str, where[:3]))
+            place = "" if side.column is None else f" in rows {at}"
+            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
+        rows_from = "" if side.column is None else " (rows count from 0)"
         raise InputError(
             f"{side.name}: a document stands more than once in {found.size:,}"
-            f" {'query' if found.size == 1 else 'queries'}, first"
-            f" ({'places' if side.column is None else 'rows'} count from 0):"
-            f" {'; '.join(shown)}. Each may stand once; {_way_out(side)}"
+            f" {'query' if found.size == 1 else 'queries'}, first{rows_from}: {'; '.join(shown)}."
+            " Each may stand once; was a file read twice, or are these passages of one document?"
+            f" Keep the best of them, e.g. by {_best_of(side)}."
         )
 
 
-def _way_out(side: Side) -> str:
-    """What to do about documents that stand twice."""
+def _best_of(side: Side) -> str:
+    """What leaves one of the documents that stand twice."""
     if side.column is None:
-        return f"keep the first, by pl.col({side.name!r}).list.unique(maintain_order=True)."
-    return (
-        "was a file read twice, or are these passages of one document? Keep the best of them, e.g."
-        f" by group_by('query_id', 'doc_id').agg(pl.{'min' if side.column == 'rank' else 'max'}"
-        f"({side.column!r}))."
-    )
+        return (
+            f"pl.col({side.name!r}).list.unique(maintain_order=True), or read them as texts, which"
+            f" may be repeated, by {option('match', 'exact_chunk')}"
+        )
+    best = "min" if side.column == "rank" else "max"
+    return f"group_by('query_id', 'doc_id').agg(pl.{best}({side.column!r}))"
 
 
 def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
@@ -334,6 +335,6 @@ def check_ranks(run: Side, queries: pl.Series) -> str | None:
         return None
     named = listing([queries[query] for query in gaps.head(5)], len(gaps))
     return (
-        f"{len(gaps):,} {'query has' if len(gaps) == 1 else 'queries have'} gaps in the ranks:"
+        f"the ranks of {len(gaps):,} {'query' if len(gaps) == 1 else 'queries'} have gaps:"
         f" {named}; documents are counted in their order, the lowest rank as the first."
     )

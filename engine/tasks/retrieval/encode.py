@@ -12,7 +12,8 @@ from ...inputs import dtypes
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
 from ...schemas.errors import InputError, OptionError
-from ...schemas.tables import TABLE
+from ...schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
+from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, table_datums, taken
 from ..workers import Workers
@@ -66,14 +67,16 @@ def encode_batch(
     dataset = dataset_of(frames)
     ids = [taken(run, "datum_id"), taken(judged, "datum_id")]
     height = run.height, judged.height
-    datums, (query, golds) = encode_datums(ids, frames, dataset)
-    del ids
+    roles = [PREDICTIONS, GROUND_TRUTHS]
+    datums, (query, golds) = encode_datums(ids, frames, dataset, roles)
     relevance = (
         taken(judged, "relevance").to_numpy()
         if "relevance" in judged.columns
         else np.ones(height[1])
     )
     ranked = "rank" in run.columns
+    if not ranked and "score" not in run.columns:
+        _tell(frames, "neither score nor rank: texts are ranked in the order of their rows.")
     value = _order(run, height[0])
     answered = np.bincount(query, minlength=len(datums)) > 0
     known = np.bincount(golds, minlength=len(datums)) > 0
@@ -119,9 +122,15 @@ def _by_id(
     workers: Workers,
 ) -> tuple[Lists, dict[str, Lists]]:
     if settings.match is not None:
-        _tell(frames, f"match={settings.match!r} is not read: documents meet by their ids.")
+        _tell(
+            frames, f"{option('match', settings.match)} is not read: documents meet by their ids."
+        )
     if settings.match_threshold is not None:
-        _tell(frames, "match_threshold is not read: documents meet by their ids.")
+        _tell(
+            frames,
+            f"{option('match_threshold', settings.match_threshold)} is not read: documents meet by"
+            " their ids.",
+        )
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
     repeats = settings.rules.repeats_allowed
@@ -184,18 +193,18 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
     if settings.judged_only:
         raise OptionError("judged_only: of texts nothing is judged but what matches; leave it out.")
     if settings.ties == "average":
-        raise OptionError("ties='average': texts that match by a rule have no tied scores to"
-                          " average over; leave it out.")  # fmt: skip
+        raise OptionError(f"{option('ties', 'average')}: texts that match by a rule have no tied"
+                          " scores to average over; leave it out.")  # fmt: skip
     if settings.match_threshold is not None and MATCHES[rule] is None:
         those = ", ".join(name for name, threshold in MATCHES.items() if threshold is not None)
         raise OptionError(
-            f"match_threshold={settings.match_threshold}: match={rule!r} compares nothing with a"
-            f" threshold. Leave it out, or match by {those}."
+            f"{option('match_threshold', settings.match_threshold)}: {option('match', rule)}"
+            f" compares nothing with a threshold. Leave it out, or match by {those}."
         )
     ranked = sorted(needs - {"precision_recall_f1", "token_count"})
     if rule in SENTENCES and ranked:
         raise OptionError(
-            f"match={rule!r} compares sentences, which have no rank of their own: only"
+            f"{option('match', rule)} compares sentences, which have no rank of their own: only"
             " PrecisionRecallF1 can be computed by it. Ask for that, or match chunks by"
             f" {rule.replace('sentence', 'chunk')!r}."
         )
@@ -216,9 +225,9 @@ def _one_table(
     row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
     for name in ("retrieved", "relevant"):
-        lists = taken(table, name)
-        query = np.repeat(row, lists.list.len().to_numpy())
-        sides.append((query, lists.explode(empty_as_null=False, keep_nulls=False)))
+        column = taken(table, name)
+        query = np.repeat(row, column.list.len().to_numpy())
+        sides.append((query, column.explode(empty_as_null=False, keep_nulls=False)))
     (query, ours), (golds, theirs) = sides
     if not texts:
         ours, theirs = _of_one_kind(ours, theirs, as_text=settings.rules.ids_as_text)
@@ -291,11 +300,11 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     if spaced:
         return True, (
             "'retrieved' and 'relevant' hold white space and are read as texts, matched by"
-            f" {settings.default_match!r}; match= names another rule."
+            f" {settings.default_match!r}; {option('match')} names another rule."
         )
     return False, (
         "'retrieved' and 'relevant' hold no white space and are read as ids, which are equal or"
-        " not; match= names a rule for texts."
+        f" not; {option('match')} names a rule for texts."
     )
 
 

@@ -9,8 +9,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ... import metrics
 from ...inputs.frames import Frames
 from ...schemas.errors import OptionError
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
 from ..workers import Workers
@@ -101,11 +103,14 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
     Raises:
         OptionError: naming them.
     """
-    without = sorted(need for need in needs if not averageable(need))
-    if without:
+    left = {need for need in needs if not averageable(need)}
+    if left:
+        known = metrics.all_metrics("retrieval").values()
+        without = sorted(metric.name for metric in known if left & set(metric.needs))
         raise OptionError(
-            f"ties='average': no formula for the mean over all orders of equal scores for"
-            f" {', '.join(without)}; leave these metrics out, or write ties='trec' or 'input'."
+            f"{option('ties', 'average')}: no formula for the mean over all orders of equal"
+            f" scores for {', '.join(without)}; leave these metrics out, or write"
+            f" {option('ties', 'trec')} or {option('ties', 'input')}."
         )
 
 

@@ -82,7 +82,8 @@ def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
 def _ragged(start: Array, length: Array) -> Array:
     """The integers of ranges, one after the other."""
     before = np.cumsum(length) - length
-    return np.arange(int(length.sum())) + np.repeat(start - before, length)
+    places: Array = np.arange(int(length.sum())) + np.repeat(start - before, length)
+    return places
 
 
 def _offsets(length: Array) -> Array:

@@ -9,8 +9,9 @@ import numpy as np
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
+from ....kernels.approximate_search import characters_of, least_distances
 from ...workers import Workers
-from .components import Components
+from .components import Components, packed
 from .wanted import Wanted
 
 Array = np.ndarray[Any, Any]
@@ -19,46 +20,15 @@ _PAIRS = 1 << 16  # handed over at once, so that lists of pairs stay small
 _SLACK = 1e-4  # rapidfuzz loses scores up to 1e-8 above its cut-off, which here only saves time
 
 
-def _match(
-    found: Components,
-    wanted: Wanted,
-    workers: Workers,
-    out: Array,
-    scorer: Callable[..., float],
-    scale: float,
-    empty: bool,
-) -> None:
-    """Set ``out`` where the similarity, ``scale`` for equal texts, passes.
-
-    Args:
-        found: what is compared.
-        wanted: threshold and rules.
-        workers: where the work runs.
-        out: uint8 [pairs], filled.
-        scorer: similarity of two strings, one of rapidfuzz.
-        scale: what equal strings score.
-        empty: whether empty texts are compared at all; otherwise they match nothing.
-    """
-    texts = found.texts.to_list()
-    filled = np.array([empty or text != "" for text in texts], bool)
-    cutoff = max(wanted.threshold - _SLACK, 0.0) * scale
-
-    def match(first: int, last: int) -> None:
-        begin = int(found.pair_start[first])
-        retrieved, gold = found.pairs(first, last)
-        asked = np.flatnonzero(filled[retrieved] & filled[gold])
-        for at in range(0, asked.size, _PAIRS):
-            some = asked[at : at + _PAIRS]
-            scores = process.cpdist(
-                [texts[i] for i in retrieved[some].tolist()],
-                [texts[i] for i in gold[some].tolist()],
-                scorer=scorer,
-                score_cutoff=cutoff,
-                dtype=np.float64,
-            )
-            out[begin + some] = wanted.passes(scores / scale)
-
-    workers.over(found.pair_start, match)
+def _scores(
+    texts: list[str], pairs: tuple[Array, Array], scorer: Callable[..., float], cutoff: float
+) -> Array:
+    """Similarities of pairs, float64 [p]; 0 where one is below the cut-off."""
+    left, right = ([texts[i] for i in side.tolist()] for side in pairs)
+    found: Array = process.cpdist(
+        left, right, scorer=scorer, score_cutoff=max(cutoff, 0.0), dtype=np.float64
+    )
+    return found
 
 
 def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
@@ -67,8 +37,33 @@ def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Arra
     That is the best normalised indel similarity of the shorter text with a stretch of the longer
     one, so a chunk cut from a gold scores 1, and a gold within a chunk too. An empty text matches
     nothing.
+
+    The ratio of a text of m characters is at most 1 - d / 2m, d being its least distance to a
+    stretch of the other, since the stretch is no longer than m and indel distance is no less than
+    Levenshtein's. Only pairs for which that is enough are handed to rapidfuzz.
     """
-    _match(found, wanted, workers, out, fuzz.partial_ratio, 100.0, False)
+    texts = found.texts.to_list()
+    characters = characters_of(*packed(found.texts))
+    lengths = np.diff(characters[1])
+    lowest = wanted.threshold - _SLACK
+
+    def match(first: int, last: int) -> None:
+        begin = int(found.pair_start[first])
+        retrieved, gold = found.pairs(first, last)
+        shorter = np.minimum(lengths[retrieved], lengths[gold])
+        for at in range(0, retrieved.size, _PAIRS):
+            some = at + np.flatnonzero(shorter[at : at + _PAIRS])
+            sides = retrieved[some], gold[some]
+            distance = least_distances(characters, *sides)
+            ratio = 1 - distance / (2 * shorter[some])
+            asked = np.flatnonzero((distance > 0) & (ratio >= lowest))
+            ratio[asked] = _scores(
+                texts, (sides[0][asked], sides[1][asked]), fuzz.partial_ratio, 100 * lowest
+            )
+            ratio[asked] /= 100
+            out[begin + some] = wanted.passes(ratio)
+
+    workers.over(found.pair_start, match)
 
 
 def match_by_levenshtein(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
@@ -77,4 +72,16 @@ def match_by_levenshtein(found: Components, wanted: Wanted, workers: Workers, ou
     The distance of Levenshtein counts insertions, deletions and replacements of characters (the
     similarity of ragas' NonLLMStringSimilarity). Two empty texts are alike.
     """
-    _match(found, wanted, workers, out, Levenshtein.normalized_similarity, 1.0, True)
+    texts = found.texts.to_list()
+
+    def match(first: int, last: int) -> None:
+        part = out[found.pair_start[first] : found.pair_start[last]]
+        retrieved, gold = found.pairs(first, last)
+        for at in range(0, part.size, _PAIRS):
+            sides = retrieved[at : at + _PAIRS], gold[at : at + _PAIRS]
+            scores = _scores(
+                texts, sides, Levenshtein.normalized_similarity, wanted.threshold - _SLACK
+            )
+            part[at : at + _PAIRS] = wanted.passes(scores)
+
+    workers.over(found.pair_start, match)

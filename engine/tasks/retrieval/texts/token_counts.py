@@ -28,4 +28,5 @@ def token_counts(texts: pl.Series, start: Array) -> Array:
     lengths = texts.str.len_chars().to_numpy().astype(np.int64)
     total = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     joints = np.maximum(np.diff(start) - 1, 0)
-    return np.floor((np.diff(total[start]) + joints) / CHARACTERS_PER_TOKEN)
+    counts: Array = np.floor((np.diff(total[start]) + joints) / CHARACTERS_PER_TOKEN)
+    return counts

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
 from ....dialects.retrieval import RetrievalRules
+
+Array = np.ndarray[Any, Any]
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -19,8 +23,9 @@ class Wanted(msgspec.Struct, frozen=True):
     threshold: float
     rules: RetrievalRules
 
-    def passes(self, similarity: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def passes(self, similarity: Array) -> Array:
         """Whether similarities, in [0, 1], are matches: above the threshold, or also at it."""
+        passed: Array = similarity > self.threshold
         if self.rules.match_at_threshold:
-            return similarity >= self.threshold
-        return similarity > self.threshold
+            passed = similarity >= self.threshold
+        return passed

@@ -1,0 +1,53 @@
+"""A whole frame for people: aligned text or Markdown, without columns that hold nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from .summary import UNDEFINED, markdown_table, number, plain
+
+_GAP = "  "
+
+
+def aligned(frame: pl.DataFrame) -> str:
+    """All rows of a frame as text in columns, numbers to the right, nulls as a dash.
+
+    Lines are as wide as the values are; columns without a value in any row are left out.
+    """
+    frame = _filled(frame)
+    right = [dtype.is_numeric() for dtype in frame.dtypes]
+    columns = [[name, *cells] for name, cells in zip(frame.columns, _cells(frame), strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        _GAP.join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
+    return "\n".join([*lines, *([] if frame.height else ["no rows"])]) + "\n"
+
+
+def markdown_frame(frame: pl.DataFrame) -> str:
+    """All rows of a frame as a Markdown table; columns without a value in any row are left out."""
+    frame = _filled(frame)
+    right = [dtype.is_numeric() for dtype in frame.dtypes]
+    rows = list(zip(*_cells(frame), strict=True))
+    return markdown_table(frame.columns, rows, right=right) + "\n"
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that hold something; all of a frame without rows."""
+    return frame.select(s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s))
+
+
+def _cells(frame: pl.DataFrame) -> list[list[str]]:
+    return [[_text(value) for value in column.to_list()] for column in frame.iter_columns()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return number(value)
+    return UNDEFINED if value is None else plain(str(value))

@@ -1,0 +1,56 @@
+"""First and last places of CSR segments where something holds, without a loop over segments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def first_of(start: Array, fits: Array) -> Array:
+    """The first place of every segment where ``fits`` holds, int64 [s], -1 where there is none.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        fits: bool [m].
+    """
+    places = np.append(np.flatnonzero(fits), fits.size)
+    found = places[np.searchsorted(places, np.minimum(start[:-1], fits.size))]
+    return np.where(found < start[1:], found, -1)
+
+
+def last_of(start: Array, fits: Array) -> Array:
+    """The last place of every segment where ``fits`` holds, int64 [s], -1 where there is none.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        fits: bool [m].
+    """
+    places = np.append(-1, np.flatnonzero(fits))
+    found = places[np.searchsorted(places, start[1:]) - 1]
+    return np.where(found >= start[:-1], found, -1)
+
+
+def segment_of(start: Array) -> Array:
+    """The segment of every place, int64 [m].
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+    """
+    return np.repeat(np.arange(start.size - 1), np.diff(start))
+
+
+def largest_of(start: Array, value: Array) -> Array:
+    """The largest value of every segment, float64 [s], -inf of empty ones.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        value: float64 [m], without NaN.
+    """
+    out = np.full(start.size - 1, -np.inf)
+    some = np.diff(start) > 0
+    if some.any():
+        out[some] = np.maximum.reduceat(value, start[:-1][some])
+    return out

@@ -1,0 +1,100 @@
+"""Areas under the curves of a view: average precision, partial ROC areas, areas datum by datum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..kernels.partial_area import partial_areas
+from ..kernels.partition import partition
+from ..kernels.roc import wins
+from ..kernels.score_points import points
+from ..kernels.sorting import sort_short
+from .sorted_scores import HIT, N_OUTCOMES, OTHER, Points, Sorted
+
+if TYPE_CHECKING:
+    from .scored_view import ScoredView
+
+Array = np.ndarray[Any, Any]
+
+
+def _over(top: Array, bottom: Array, fill: float) -> Array:
+    out = np.full(np.shape(bottom), fill)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def average_precision(view: ScoredView) -> Array:
+    """Sum over distinct scores of precision times the gain in recall, [group, label].
+
+    Datums that do not list the label come last, all at once, as in the ROC curve.
+    """
+    found = _precision(
+        view.points, view.listed[0].ravel(), view.positives.ravel(), view.negatives.ravel()
+    )
+    return found.reshape(view.shape)
+
+
+def _precision(found: Points, hits: Array, positives: Array, negatives: Array) -> Array:
+    """Average precision of every segment of points, float64 [s]; NaN without positives."""
+    starts = found.start[:-1]
+    gained = np.diff(found.tp, prepend=0.0)
+    some = np.diff(found.start) > 0
+    gained[starts[some]] = found.tp[starts[some]]
+    terms = gained * _over(found.tp, found.tp + found.fp, 0.0)
+    total = np.zeros(starts.size)
+    if terms.size:
+        total[some] = np.add.reduceat(terms, starts[some])
+    total = total + (positives - hits) * _over(positives, positives + negatives, 0.0)
+    return _over(total, positives, np.nan)
+
+
+def partial_area(view: ScoredView, limit: float) -> Array:
+    """Area under each ROC curve up to a false-positive rate, [group, label].
+
+    NaN where a class is missing or the label is not scored.
+
+    Args:
+        view: the view.
+        limit: the false-positive rate, in (0, 1].
+    """
+    assert view.scored is not None
+    found = view.points
+    area = partial_areas(
+        found.start, found.tp, found.fp, view.positives.ravel(), view.negatives.ravel(), limit
+    ).reshape(view.shape)
+    return np.where(view.scored.labels, area, np.nan)
+
+
+def sample_areas(view: ScoredView) -> tuple[Array, Array]:
+    """ROC area and average precision of every unit over the labels of its key, float64 [u] each.
+
+    True labels are the positives, all others of the key the negatives, those not listed last.
+    NaN where a unit has none of either class; average precision only needs a true label.
+    """
+    assert view.scored is not None
+    found: tuple[Array, Array] = view.scored.shared("sample_areas", lambda: _by_unit(view))
+    return found
+
+
+def _by_unit(view: ScoredView) -> tuple[Array, Array]:
+    units, scored = view.units, view.scored
+    assert scored is not None
+    n = len(units)
+    every = np.arange(n, dtype=np.int32)
+    start, score, _ = partition(
+        scored.parts, scored.outcome, None, scored.unit, every, (n, 1, N_OUTCOMES)
+    )
+    view.over(start, lambda first, last: sort_short(start, first, last, score.size, score))
+    rows = Sorted(start, score, None)
+    width = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
+    of_key = width[np.zeros(n, np.int64) if units.key is None else units.key]
+    positives = units.n_truths.astype(np.float64)
+    negatives = of_key - positives
+    hits, others = rows.sums(HIT), rows.sums(OTHER)
+    missing, absent = positives - hits, negatives - others
+    bounds = rows.bounds(HIT), rows.bounds(OTHER)
+    won = wins(*bounds, score) / 2 + hits * absent + missing * absent / 2
+    roc = _over(won, positives * negatives, np.nan)
+    return roc, _precision(Points(*points(*bounds, score)), hits, positives, negatives)

@@ -1,0 +1,89 @@
+"""Options in messages: kept by name and value, and written as the reader's surface writes them.
+
+A message is one string. An option stands in it as a marked piece of JSON, so that it survives being
+joined, listed and formatted; what shows the message turns the marks into Python (``task='text'``)
+or into flags of the command (``--task text``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+_OPEN, _CLOSE = "\x0e", "\x0f"
+_MARKED = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
+
+
+def option(name: str, *value: Any) -> str:
+    """An option to be written into a message.
+
+    Args:
+        name: its name in Python.
+        *value: its value, or nothing where the option alone is spoken of: a string, number,
+            boolean, a list of those, or a mapping of strings to them (``...`` as last key stands
+            for more).
+    """
+    return f"{_OPEN}{json.dumps([name, *value], default=_plain)}{_CLOSE}"
+
+
+def in_python(text: str) -> str:
+    """A message as callers of the Python functions read it."""
+    return _rendered(text, _python)
+
+
+def in_shell(text: str) -> str:
+    """A message as users of the command read it."""
+    return _rendered(text, _shell)
+
+
+def options_in(text: str) -> tuple[str, ...]:
+    """Names of the options that a message speaks of, in order."""
+    return tuple(json.loads(mark)[0] for mark in _MARKED.findall(text))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars as Python's, anything else as words."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _rendered(text: str, write: Callable[..., str]) -> str:
+    return _MARKED.sub(lambda found: write(*json.loads(found[1])), text)
+
+
+def _python(name: str, *value: Any) -> str:
+    return f"{name}={_literal(value[0])}" if value else f"{name}="
+
+
+def _literal(value: Any) -> str:
+    if not isinstance(value, dict):
+        return repr(value)
+    pairs = [key if key == "..." else f'"{key}": {_inner(item)}' for key, item in value.items()]
+    return "{" + ", ".join(pairs) + "}"
+
+
+def _inner(item: Any) -> str:
+    if isinstance(item, list):
+        return "(" + ", ".join(map(repr, item)) + ")"
+    return f'"{item}"' if isinstance(item, str) else repr(item)
+
+
+def _shell(name: str, *value: Any) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    if not value:
+        return flag
+    given = value[0]
+    if isinstance(given, bool):
+        return flag if given else f"--no-{flag[2:]}"
+    if isinstance(given, dict):
+        pairs = [f"{key}={_piece(item)}" for key, item in given.items() if key != "..."]
+        return " ".join(f"{flag} {shlex.quote(pair)}" for pair in pairs)
+    if isinstance(given, list):
+        return f"{flag} {shlex.quote(','.join(map(str, given)))}"
+    return f"{flag} {shlex.quote(str(given))}"
+
+
+def _piece(item: Any) -> str:
+    return ":".join(map(str, item)) if isinstance(item, list) else str(item)

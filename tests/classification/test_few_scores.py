@@ -1,0 +1,49 @@
+"""Few distinct scores are counted, which must give what sorting gives, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evalengine.kernels.few_scores import MOST, count_few
+from evalengine.tally import sorted_scores
+from evalengine.tally.units import Scored
+
+rng = np.random.default_rng(8)
+
+
+def scored(score: np.ndarray, cuts: int = 3) -> Scored:
+    outcome = rng.integers(0, 3, score.size).astype(np.uint8)
+    parts = tuple(np.array_split(score, cuts))
+    return Scored(parts, outcome, None, None, 0, np.ones(1, bool), single=False)
+
+
+@pytest.mark.parametrize("values", [1, 2, 1000, MOST])
+def test_counting_is_sorting(monkeypatch: pytest.MonkeyPatch, values: int) -> None:
+    monkeypatch.setattr(sorted_scores, "_MANY", 0)
+    monkeypatch.setattr(sorted_scores, "_SAMPLE", 1 << 30)
+    pool = np.unique(np.r_[np.inf, -np.inf, 0.0, rng.standard_normal(MOST)])[-values:]
+    table = scored(np.r_[pool, pool[rng.integers(0, pool.size, 20_000)]])
+    found = sorted_scores.sorted_by_counts(table)
+    assert found is not None
+    for outcome in range(3):
+        expected = np.sort(table.score[table.outcome == outcome])
+        first, last = found.start[outcome], found.start[outcome + 1]
+        assert found.score[first:last].tobytes() == expected.tobytes()
+    assert found.start[-1] == table.score.size
+
+
+def test_many_or_signed_zeros_are_sorted_instead() -> None:
+    outcome = np.zeros(MOST + 1, np.uint8)
+    assert count_few([np.arange(MOST + 1.0)], outcome, 3) is None
+    assert count_few([np.array([0.0, -0.0])], outcome[:2], 3) is None
+    assert count_few([np.arange(MOST * 1.0)], outcome[1:], 3) is not None
+
+
+def test_a_sample_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(sorted_scores, "count_few", lambda *given: asked.append(1))
+    sorted_scores.sorted_by_counts(scored(rng.random(sorted_scores._MANY)))
+    assert not asked
+    sorted_scores.sorted_by_counts(scored(np.round(rng.random(sorted_scores._MANY), 2)))
+    assert asked

@@ -1,0 +1,99 @@
+"""Flags of integers: whoever sets them, they answer as sets do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalengine.inputs import codes, marks, repeats
+from evalengine.inputs.known import Known
+from evalengine.inputs.marks import Marks, marks_of
+
+ENDS = {
+    pl.Int8: (-128, 127),
+    pl.UInt8: (0, 255),
+    pl.Int32: (-(2**31), 2**31 - 1),
+    pl.Int64: (-(2**63), 2**63 - 1),
+    pl.UInt64: (0, 2**64 - 1),
+}
+few = pytest.mark.parametrize("few", [0, 50_000], ids=["kernels", "NumPy"])
+
+
+@st.composite
+def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
+    """Columns of integers near one another, often at an end of what their dtype holds."""
+    dtype = draw(st.sampled_from(list(ENDS)))
+    low, high = ENDS[dtype]
+    first = draw(st.sampled_from([low, high - 40, max(low, -20)]))
+    values = st.lists(st.integers(first, first + 40), min_size=1, max_size=30)
+    return [pl.Series("x", draw(values), dtype=dtype) for _ in range(n_columns)]
+
+
+@few
+@settings(deadline=None)
+@given(close())
+def test_marks_are_the_set(few: int, columns: list[pl.Series]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marks, "FEW", few)
+        patch.setattr(marks, "_BLOCK", 7)
+        chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
+        found = marks_of(chunked, 41)
+        assert found is not None
+        expected = sorted(set(columns[0].to_list()))
+        assert found.series(columns[0]).to_list() == expected
+        assert found.series(columns[0]).dtype == columns[0].dtype
+        assert found.count == len(expected)
+        assert (found.low, found.end) == (expected[0], expected[-1] + 1)
+        assert marks_of(chunked, found.end - found.low - 1) is None
+
+
+@few
+@settings(deadline=None)
+@given(close(2), st.booleans())
+def test_codes_from_flags_are_places_in_the_set(
+    few: int, columns: list[pl.Series], handed_on: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marks, "FEW", few)
+        patch.setattr(marks, "_BLOCK", 7)
+        made = [marks_of(column, 41) for column in columns] if handed_on else []
+        values, found = codes.encode(columns, made)
+        assert values.to_list() == sorted(set(columns[0]) | set(columns[1]))
+        assert values.dtype == columns[0].dtype
+        for column, code in zip(columns, found, strict=True):
+            assert code.dtype == np.int32
+            assert values.gather(code).to_list() == column.to_list()
+
+
+@settings(deadline=None)
+@given(close(2))
+def test_ids_with_flags_compare_as_sets(columns: list[pl.Series]) -> None:
+    first, second = map(set, columns)
+    ours, theirs = map(Known, columns)
+    assert ours.meets(theirs) == bool(first & second)
+    assert len(ours.lacking(theirs)) == len(first - second)
+    assert ours.lacking(theirs).first(3) == sorted(first - second)[:3]
+
+
+def test_flags_made_by_the_checks_are_handed_on() -> None:
+    made: dict[str, Marks] = {}
+    ids = np.random.default_rng(3).permutation(5000)
+    assert not repeats.rows_repeat(pl.DataFrame({"datum_id": ids}), ["datum_id"], made)
+    assert made["datum_id"].count == made["datum_id"].rows == 5000
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=2, max_size=6))
+def test_pairs_rise_as_tuples_do(rows: list[tuple[int, int]]) -> None:
+    for pairs in (rows, sorted(rows), sorted(set(rows))):
+        columns: list[Any] = [pl.Series(list(c), dtype=pl.Int32) for c in zip(*pairs, strict=True)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(repeats, "_BLOCK", 2)
+            strict = all(a < b for a, b in pairwise(pairs))
+            assert repeats._pairs_rise(*columns) == strict

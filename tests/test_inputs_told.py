@@ -1,0 +1,179 @@
+"""What inputs say that cannot be used as one might think: weights, mixed types, no rows at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError
+
+TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
+PREDICTIONS = TRUTHS.with_columns(score=pl.Series([0.9, 0.8, 0.7]))
+BOXES = TRUTHS.with_columns(xmin=0.0, ymin=0.0, xmax=2.0, ymax=2.0)
+
+
+def refusal(*tables: Any, **options: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        ee.score(*tables, **options)
+    return str(caught.value)
+
+
+class TestWeights:
+    SAID = "predictions: column 'sample_weight' is not read: sample weights are read from the"
+
+    def told(self, card: ee.Scorecard) -> list[str]:
+        return [note for note in card.notes if "is not read" in note]
+
+    def test_on_predictions_they_change_nothing_and_that_is_said(self) -> None:
+        weighed = PREDICTIONS.with_columns(sample_weight=pl.Series([5.0, 1.0, 0.0]))
+        card = ee.score(weighed, TRUTHS)
+        assert len(self.told(card)) == 1
+        assert self.told(card)[0].startswith(self.SAID)
+        assert card.metrics.equals(ee.score(PREDICTIONS, TRUTHS).metrics)
+
+    def test_on_ground_truths_they_count_and_nothing_is_said(self) -> None:
+        wrong = PREDICTIONS.with_columns(label_value=pl.lit("a"))
+        card = ee.score(wrong, TRUTHS.with_columns(weight=pl.Series([1.0, 8.0, 1.0])))
+        assert self.told(card) == []
+        assert card.value("Accuracy") == 0.2
+
+    @pytest.mark.parametrize("side", [0, 1])
+    def test_detection_has_none(self, side: int) -> None:
+        tables = [BOXES.with_columns(score=0.5), BOXES]
+        assert self.told(ee.score(*tables)) == []
+        tables[side] = tables[side].with_columns(Weight=1.0)
+        name = ("predictions", "ground truths")[side]
+        said = f"{name}: column 'Weight' is not read: detection has no sample weights."
+        assert self.told(ee.score(*tables)) == [said]
+
+    def test_a_column_that_is_used_otherwise_is_read(self) -> None:
+        weights = PREDICTIONS.rename({"score": "weight"})
+        assert self.told(ee.score(weights, TRUTHS, columns={"weight": "score"})) == []
+        sliced = PREDICTIONS.with_columns(weight=pl.lit(1))
+        assert self.told(ee.score(sliced, TRUTHS, by="weight")) == []
+
+
+COLUMNS: dict[str, list[Any]] = {
+    "datum_id": [1, "2", 3, None],
+    "label_value": ["a", "b", 7, True],
+    "score": [1, 0.5, None, 0.25],
+}
+
+
+class TestMixedTypes:
+    @pytest.mark.parametrize(
+        ("name", "table"),
+        [
+            ("pandas.DataFrame", pd.DataFrame(COLUMNS, dtype=object)),
+            ("dict", COLUMNS),
+            (
+                "list",
+                [
+                    dict(zip(COLUMNS, row, strict=True))
+                    for row in zip(*COLUMNS.values(), strict=True)
+                ],
+            ),
+        ],
+    )
+    def test_columns_counts_and_rows_are_named(self, name: str, table: Any) -> None:
+        way = "Bring all values to one type, for instance each to str(value)."
+        first = "First rows (counted from 0) of the other kind:"
+        assert refusal(table, TRUTHS).splitlines() == [
+            f"{name} cannot be used:",
+            "- column 'datum_id' mixes types: integers in 2 rows, strings in 1 row."
+            f" {first} row 1 ('2'). {way}",
+            "- column 'label_value' mixes types: strings in 2 rows, integers in 1 row, booleans in"
+            f" 1 row. {first} row 2 (7); row 3 (True). {way}",
+        ]
+
+    def test_no_more_than_three_rows_and_no_long_values(self) -> None:
+        values = [*range(9), *(f"{i}" * 100 for i in range(5))]
+        said = refusal(pd.DataFrame({"actual": values, "score": 0.5}))
+        assert "strings in 5 rows" in said
+        assert "row 9 ('" + "0" * 59 + "...)" in said
+        assert "row 11" in said
+        assert "row 12" not in said
+
+    def test_nulls_are_of_no_type(self) -> None:
+        table = pd.DataFrame(
+            {"actual": pd.Series(["a", None, np.nan, pd.NA, pd.NaT, 3], dtype=object)}
+        )
+        assert "strings in 1 row, integers in 1 row." in refusal(table)
+
+    def test_other_failures_keep_their_message(self) -> None:
+        said = refusal({"actual": [1, 2], "score": [0.5]})
+        assert said.startswith("dict: cannot be made a table: ")
+
+
+class TestEmpty:
+    @pytest.mark.parametrize("empty", [pl.DataFrame(), pd.DataFrame(), {}, []])
+    def test_nothing_at_all_tells_no_task(self, empty: Any) -> None:
+        said = refusal(empty, empty)
+        assert "both tables have neither columns nor rows" in said
+        assert "the table has neither columns nor rows" in refusal(empty)
+
+    @pytest.mark.parametrize("empty", [pl.DataFrame(), pd.DataFrame(), {}, []])
+    def test_with_a_task_it_is_empty(self, empty: Any) -> None:
+        assert ee.score(empty, empty, task="detection").metrics.height == 0
+        card = ee.score(empty, TRUTHS)
+        assert card.notes[0] == "3 datums without predictions: 1, 2, 3."
+        assert card.value("Recall", label_value="a") == 0.0
+
+    @pytest.mark.parametrize("options", [{}, {"positive_label": "yes"}])
+    @pytest.mark.parametrize("columns", [["actual", "score"], ["actual", "predicted", "score"]])
+    @pytest.mark.parametrize("dtype", [pl.Null, pl.String, pl.Int64])
+    def test_one_table_without_rows_and_dtypes(
+        self, columns: list[str], dtype: pl.DataType, options: dict[str, Any]
+    ) -> None:
+        schema = {name: pl.Float64() if name == "score" else dtype for name in columns}
+        if dtype == pl.Null:
+            schema = dict.fromkeys(columns, dtype)
+        if dtype == pl.Int64:
+            options = dict.fromkeys(options, 1)
+        card = ee.score(pl.DataFrame(schema=schema), **options)
+        assert card.metrics["value"].null_count() == card.metrics.height
+        assert card.curves.height == 0
+
+
+class TestProbabilities:
+    def test_long_tables(self) -> None:
+        wrong = PREDICTIONS.with_columns(score=pl.Series([0.5, 1.5, -0.1]))
+        assert refusal(wrong, TRUTHS, metrics=["ECE"]).startswith(
+            "predictions: column 'score': 2 values outside [0, 1], first (rows count from 0):"
+            " row 1 (score=1.5); row 2 (score=-0.1). Log loss,"
+        )
+
+    def test_score_columns_by_the_users_row_and_column(self) -> None:
+        table = pl.DataFrame(
+            {
+                "datum_id": [1, 2, 3],
+                "prob_a": [0.5, 0.6, 1.25],
+                "prob_b": [0.5, 2.0, -1.0],
+                "prob_c": [0.0, 1.0, 0.5],
+            }
+        )
+        said = refusal(table, TRUTHS, score_columns="prob_*", metrics=["LogLoss"])
+        assert said.startswith(
+            "predictions: columns 'prob_a', 'prob_b': 3 values outside [0, 1], first (rows count"
+            " from 0): row 1 (prob_b=2.0); row 2 (prob_a=1.25); row 2 (prob_b=-1.0). Log loss,"
+        )
+        kept = refusal(
+            table, TRUTHS, score_columns="prob_*", metrics=["LogLoss"], where="datum_id = 3"
+        )
+        assert "2 values outside [0, 1], first (rows that where= keeps count from 0): row 0" in kept
+
+    def test_one_table_by_own_name(self) -> None:
+        table = pl.DataFrame({"y_true": [0, 1], "logit": [-2.0, 3.0]})
+        said = refusal(table, columns={"logit": "score"}, metrics=["Brier"])
+        assert said.startswith("table: column 'logit': 2 values outside [0, 1]")
+
+    def test_the_ends_are_probabilities_and_others_may_have_logits(self) -> None:
+        table = pl.DataFrame({"actual": [0, 1], "score": [0.0, 1.0]})
+        assert ee.score(table, metrics=["Brier"]).value("Brier") == 0.0
+        logits = pl.DataFrame({"actual": [0, 1], "score": [-2.0, 3.0]})
+        assert ee.score(logits, metrics=["ROCAUC"]).value("ROCAUC", label_value=1) == 1.0
