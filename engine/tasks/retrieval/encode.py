@@ -286,12 +286,14 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
         return "doc_id" not in frames.predictions.columns, None
     if settings.rules.texts_only:
         return True, None
-    sides = [table["retrieved"], table["relevant"]]
+    both = ("retrieved", "relevant")
+    sides = [table[name] for name in both]
     if all(dtypes.kind_of(side.dtype) == "integers" for side in sides):
         return False, None
     if settings.match is not None:
         return True, None
-    names = " ".join(frames.recognised.get(TABLE, {})).lower()
+    recognised = frames.recognised.get(TABLE, {})
+    names = " ".join(own for own, name in recognised.items() if name in both).lower()
     if "_id" in names:
         return False, None
     if any(word in names for word in ("context", "chunk", "text")):
