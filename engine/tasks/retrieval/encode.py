@@ -334,6 +334,6 @@ def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array
     if empty:
         _tell(
             frames,
-            f"{count_of(empty, 'query', 'queries')} without any relevant document: they count as 0"
-            " in means.",
+            f"{count_of(empty, 'query', 'queries')} without any relevant document: values are 0"
+            " there, or undefined in metrics that need one.",
         )
