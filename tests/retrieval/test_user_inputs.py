@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.cli import main
+from evalengine.display.sections import sections
 
 RUN = pl.DataFrame(
     {"query_id": ["a", "a", "b"], "doc_id": ["x", "y", "z"], "score": [2.0, 1.0, 1.0]}
@@ -18,7 +18,7 @@ TEXTS = pl.DataFrame({"retrieved": [["one text", "two"]], "relevant": [["one tex
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (pl.concat([RUN, RUN]), "query_id='a', doc_id='x' in rows 0 and 3"),
+        (pl.concat([RUN, RUN]), "query_id='a', doc_id='y' in rows 1 and 4"),
         (RUN.drop("score").with_columns(rank=pl.Series([1, 1, 1])), "column 'rank' has ties: 2"),
     ],
 )
@@ -87,19 +87,17 @@ def test_a_threshold_that_nothing_reads() -> None:
     assert "match_threshold=0.5 is not read: documents meet by their ids." in notes
 
 
-def test_variants_are_told_apart_where_they_are_shown(capsys, tmp_path) -> None:
-    RUN.with_columns(kind=pl.col("query_id")).write_parquet(tmp_path / "run.parquet")
-    QRELS.write_parquet(tmp_path / "qrels.parquet")
-    files = [str(tmp_path / "run.parquet"), str(tmp_path / "qrels.parquet")]
-    status = main(["score", *files, "--metric", "MAP", "--relevance-levels", "1,2", "--by", "kind"])
-    shown = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
-    lines = [[cell.strip() for cell in line if cell.strip()] for line in shown]
-    titles = ["MAP (relevance level 1)", "MAP (relevance level 2)"]
-    assert status == 0
-    assert [titles[0], "0.7500"] in lines
-    assert [titles[1], "0.2500"] in lines
-    assert ["kind", *titles, "support"] in lines
-    assert ["b", "1.0000", "0.0000", "1"] in lines
+def test_variants_are_told_apart_where_they_are_shown() -> None:
+    run = RUN.with_columns(kind=pl.col("query_id"))
+    (shown,) = sections(ee.score(run, QRELS, metrics=["MAP"], relevance_levels=[1, 2], by="kind"))
+    titles = ("MAP (relevance level 1)", "MAP (relevance level 2)")
+    assert [(line.title, line.value) for line in shown.headline] == [
+        (titles[0], 0.75),
+        (titles[1], 0.25),
+    ]
+    (grid,) = shown.slices
+    assert grid.columns == titles
+    assert grid.rows == [(("a",), (0.5, 0.5), 1), (("b",), (1.0, 0.0), 1)]
 
 
 def test_recall_levels_are_told_apart() -> None:
