@@ -272,7 +272,7 @@ QUERY_ID = Column(
     "query_id",
     "id",
     "Which query this belongs to.",
-    ("qid", "query-id", "q_id", "topic_id", "topic", "queryid", "question_id", "datum_id"),
+    ("qid", "query-id", "q_id", "topic_id", "topic", "queryid", "question_id"),
     kin=("query", "question", "id", "user_input"),
 )
 DOC_ID = Column(

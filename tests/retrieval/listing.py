@@ -11,7 +11,7 @@ import numpy as np
 from evalengine import Options, dialects
 from evalengine.executors import Threads
 from evalengine.tasks.retrieval.lists import Lists, Ties
-from evalengine.tasks.retrieval.measures import all_measures
+from evalengine.tasks.retrieval.measures import all_measures, contexts
 from evalengine.tasks.retrieval.settings import Settings, resolve
 
 Scores = dict[str, dict[str, float]]
@@ -88,10 +88,10 @@ def measured(need: str, lists: Lists, chosen: Settings, threads: int = 1) -> dic
 
 
 def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tuple, list]:
-    """The same of all measures together."""
+    """The same of all measures together, but those that stand on texts or sets of contexts."""
     return {
         key: values
-        for need in all_measures()
+        for need in all_measures().keys() - contexts.MEASURES.keys()
         for key, values in measured(need, lists, chosen, threads).items()
     }
 

@@ -81,4 +81,3 @@ MEASURES = {
     "text_context_precision": _text_precision,
     "text_context_recall": _text_recall,
 }
-UNAVERAGED = frozenset(MEASURES)
