@@ -225,7 +225,10 @@ def check(
     chosen = make_options(options, **named)
     plan, inputs = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
     frames = checked_frames(inputs, plan.task, chosen)
-    return _report(frames)
+    plan = planner.fitted(plan, frames)
+    report = _report(frames)
+    planner.examine(plan, frames, Threads(chosen.threads))
+    return msgspec.structs.replace(report, notes=[note.message for note in frames.notes])
 
 
 def _report(frames: Frames) -> CheckReport:

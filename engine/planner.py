@@ -163,6 +163,20 @@ def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[s
     return needs | exports.REGISTRY[dialect.export].needs
 
 
+def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
+    """Look for what only encoding finds, in tasks that have such a step; frames are used up.
+
+    Notes are added to the frames'.
+
+    Raises:
+        InputError: the tables break the contract of the task.
+        OptionError: options that do not fit the tables.
+    """
+    step = getattr(plan.module, "examine", None)
+    if step is not None:
+        step(frames, plan.settings, plan.needs, threads)
+
+
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
     """Encode, match and tally; returns the task's tallies."""
     return plan.module.tally(frames, plan.settings, plan.needs, threads)

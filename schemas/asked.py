@@ -36,7 +36,7 @@ def parse_metric(name: str) -> Asked:
         return Asked(name)
     if not _WHOLE.fullmatch(k):
         raise OptionError(
-            f"{name!r}: behind the @ stands a cut-off, a whole number of 0 or more, such as"
-            f" '{metric}@10'."
+            f"{name!r}: behind the @ stands a cut-off, a whole number from 0 to 999999999,"
+            f" such as '{metric}@10'."
         )
     return Asked(metric, int(k))

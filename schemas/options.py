@@ -150,13 +150,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta(
             "When a retrieved text is a relevant one: chunk_from_original, exact_chunk,"
-            " exact_sentence, rouge_chunk, rouge_sentence or fuzzy; ids meet by equality.",
+            " exact_sentence, rouge_chunk, rouge_sentence, fuzzy or levenshtein; ids meet by"
+            " equality.",
             "rouge_chunk",
         ),
     ] = None
     match_threshold: Annotated[
         float | None,
-        _meta("ROUGE-L recall (0.7 chunks, 0.8 sentences) or fuzzy ratio (0.9) of a match.", "0.7"),
+        _meta(
+            "What a match must exceed: ROUGE-L recall (0.7 chunks, 0.8 sentences), fuzzy ratio"
+            " (0.9) or Levenshtein similarity (0.5).",
+            "0.7",
+        ),
     ] = None
     ties: Annotated[
         str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +125,13 @@ def _grid(
             continue
         spot, at = at_one_spot(some)
         spots.setdefault(at, []).append(metric)
-        for (statistic, k), part in spot.group_by(["statistic", "k"], maintain_order=True):
+        apart = told_apart(spot)
+        for (statistic, k, told), part in spot.group_by(
+            ["statistic", "k", "parameters"], maintain_order=True
+        ):
             words = (at_k(metric, k), statistic)
-            taken.append((" ".join(str(word) for word in words if word), metric, part))
+            title = " ".join(str(word) for word in words if word)
+            taken.append((with_more(title, apart[told]), metric, part))
     if not taken:
         return None
     found: list[dict[Any, tuple[Number, int | None, str | None]]] = [
@@ -212,7 +217,7 @@ def titled(entry: Entry, row: dict[str, Any]) -> str:
         for column, place in (("area", "{area}"), ("max_detections", "{cap}"))
         if place not in entry.title and row[column] not in (None, "all")
     ]
-    return _with_more(
+    return with_more(
         entry.title.format(
             iou=0.0 if iou is None else round(iou, 6),
             percent=0.0 if iou is None else round(100 * iou, 4),
@@ -224,9 +229,29 @@ def titled(entry: Entry, row: dict[str, Any]) -> str:
     )
 
 
-def _with_more(title: str, more: list[str]) -> str:
+def with_more(title: str, more: list[str]) -> str:
     """A title with what tells it from its like."""
     return f"{title} ({', '.join(more)})" if more else title
+
+
+def told_apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
+    """What tells variants of a metric apart: its ``parameters`` -> words for those that differ."""
+    every = rows["parameters"].unique(maintain_order=True).to_list()
+    told = {text: json.loads(text) if text else {} for text in every}
+    names = dict.fromkeys(name for values in told.values() for name in values)
+    differ = [
+        name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
+    ]
+    return {
+        text: [
+            f"{name.replace('_', ' ')} {_short(values[name])}" for name in differ if name in values
+        ]
+        for text, values in told.items()
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:

@@ -25,6 +25,8 @@ from .grids import (
     spread_grid,
     spread_metrics,
     titled,
+    told_apart,
+    with_more,
 )
 from .layouts import Entry, layout_of
 
@@ -119,7 +121,9 @@ def _headline(
     for metric in others(card, rows, shown) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
         spot, note = at_one_spot(whole(some, ("area", "max_detections", "parameters")))
+        apart = told_apart(spot)
         for row in spot.iter_rows(named=True):
             parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
-            add(row, " ".join(part for part in parts if part), note)
+            title = " ".join(part for part in parts if part)
+            add(row, with_more(title, apart[row["parameters"]]), note)
     return lines, undefined

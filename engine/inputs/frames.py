@@ -381,7 +381,8 @@ def _checked(
     found, notes = check_side(
         frame, side.table, shape, side.naming.recognised, filtered=filtered, made=made
     )
-    problems += found
+    told = {problem.column for problem in problems if problem.column}
+    problems += [problem for problem in found if problem.column not in told]
     notes = [*side.naming.notes, *notes]
     if problems:
         return problems, notes, frame

@@ -31,8 +31,8 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
 def check_items(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse nulls within lists; empty lists are lists."""
     for name in LISTS:
-        values = check.frame[name]
-        if not isinstance(values.dtype, pl.List):
+        values = check.frame.get_column(name, default=None)
+        if values is None or not isinstance(values.dtype, pl.List):
             continue
         if values.explode(empty_as_null=False, keep_nulls=False).null_count():
             where = pl.col(name).list.eval(pl.element().is_null()).list.any()

@@ -23,7 +23,7 @@ NAMES = {
     "csv": "CSV",
     "ndjson": "JSON Lines",
     "json": "JSON",
-    "trec": "a TREC run or qrels",
+    "trec": "TREC",
 }
 _KNOWN = (
     "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, and runs and qrels as TREC has them"

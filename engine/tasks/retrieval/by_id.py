@@ -30,14 +30,14 @@ class Side(msgspec.Struct):
         query: int32 [n], query of each row.
         doc: ids of documents, row by row.
         value: float64 [n], scores (higher first), or relevance.
-        listed: whether rows are elements of lists, so that their numbers say nothing.
+        column: where the values stand; None for elements of lists, whose row numbers say nothing.
     """
 
     name: str
     query: Array
     doc: pl.Series
     value: Array
-    listed: bool = False
+    column: str | None = "score"
 
 
 class _Hits(msgspec.Struct):
@@ -198,21 +198,26 @@ def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
             where = mine[(docs == doc).to_numpy()].tolist()
             at = " and ".join(map(str, where[:3]))
-            place = "" if side.listed else f" in rows {at}"
+            place = "" if side.column is None else f" in rows {at}"
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
-        way = (
-            "e.g. by pl.col('retrieved').list.unique(maintain_order=True), or read them as texts,"
-            f" which may be repeated, by {option('match', 'exact_chunk')}"
-            if side.listed
-            else "e.g. by group_by('query_id', 'doc_id').agg(pl.max('score'))"
-        )
-        rows_from = "" if side.listed else " (rows count from 0)"
+        rows_from = "" if side.column is None else " (rows count from 0)"
         raise InputError(
             f"{side.name}: a document stands more than once in {found.size:,}"
             f" {'query' if found.size == 1 else 'queries'}, first{rows_from}: {'; '.join(shown)}."
             " Each may stand once; was a file read twice, or are these passages of one document?"
-            f" Keep the best of them, {way}."
+            f" Keep the best of them, e.g. by {_best_of(side)}."
         )
+
+
+def _best_of(side: Side) -> str:
+    """What leaves one of the documents that stand twice."""
+    if side.column is None:
+        return (
+            f"pl.col({side.name!r}).list.unique(maintain_order=True), or read them as texts, which"
+            f" may be repeated, by {option('match', 'exact_chunk')}"
+        )
+    best = "min" if side.column == "rank" else "max"
+    return f"group_by('query_id', 'doc_id').agg(pl.{best}({side.column!r}))"
 
 
 def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
@@ -266,7 +271,7 @@ def judged_side(met: Met) -> Side:
     """The retrieved rows that are judged, as if nothing else had been retrieved."""
     rows = np.sort(met.rows[met.hits.position[met.judged.value[met.gold_rows][met.hits.gold] >= 0]])
     run = met.run
-    return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows])
+    return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows], run.column)
 
 
 def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:

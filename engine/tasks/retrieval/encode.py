@@ -20,7 +20,7 @@ from ..workers import Workers
 from .by_id import Met, Side, check_ranks, judged_side, lists_of, meet_ids
 from .by_text import Texts, text_lists
 from .lists import Lists
-from .settings import SENTENCES, Settings
+from .settings import MATCHES, SENTENCES, Settings
 
 Array = np.ndarray[Any, Any]
 
@@ -82,8 +82,8 @@ def encode_batch(
     known = np.bincount(golds, minlength=len(datums)) > 0
     if "doc_id" in run.columns:
         sides = (
-            Side("predictions", query, taken(run, "doc_id"), value),
-            Side("ground truths", golds, taken(judged, "doc_id"), relevance),
+            Side("predictions", query, taken(run, "doc_id"), value, "rank" if ranked else "score"),
+            Side("ground truths", golds, taken(judged, "doc_id"), relevance, "relevance"),
         )
         if ranked:
             _tell(frames, check_ranks(sides[0], datums.id))
@@ -125,12 +125,25 @@ def _by_id(
         _tell(
             frames, f"{option('match', settings.match)} is not read: documents meet by their ids."
         )
+    if settings.match_threshold is not None:
+        _tell(
+            frames,
+            f"{option('match_threshold', settings.match_threshold)} is not read: documents meet by"
+            " their ids.",
+        )
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
     repeats = settings.rules.repeats_allowed
     if "token_count" in needs:
         raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
     met: Met = meet_ids(run, judged, datums.id, workers, repeats=repeats)
+    if run.query.size and judged.query.size and not met.hits.position.size:
+        _tell(
+            frames,
+            f"no document stands among the judgments of its query: {run.name} hold"
+            f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}; are the"
+            " ids of one collection?",
+        )
     if settings.judged_only:
         met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
     lists = lists_of(met, settings)
@@ -147,7 +160,7 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     if n:
         _tell(frames, f"{count_of(n, 'row')} whose document is the query itself left out.")
     kept = np.flatnonzero(~own.to_numpy())
-    return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept])
+    return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column)
 
 
 def _by_text(
@@ -182,6 +195,12 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
     if settings.ties == "average":
         raise OptionError(f"{option('ties', 'average')}: texts that match by a rule have no tied"
                           " scores to average over; leave it out.")  # fmt: skip
+    if settings.match_threshold is not None and MATCHES[rule] is None:
+        those = ", ".join(name for name, threshold in MATCHES.items() if threshold is not None)
+        raise OptionError(
+            f"{option('match_threshold', settings.match_threshold)}: {option('match', rule)}"
+            f" compares nothing with a threshold. Leave it out, or match by {those}."
+        )
     ranked = sorted(needs - {"precision_recall_f1", "token_count"})
     if rule in SENTENCES and ranked:
         raise OptionError(
@@ -218,8 +237,8 @@ def _one_table(
         relevant = Texts(golds, theirs.cast(pl.String), relevance)
         lists, others = _by_text(height, retrieved, relevant, settings, needs, workers)
     else:
-        run = Side("retrieved", query, ours, value, listed=True)
-        judged = Side("relevant", golds, theirs, relevance, listed=True)
+        run = Side("retrieved", query, ours, value, None)
+        judged = Side("relevant", golds, theirs, relevance, None)
         lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
     everyone = np.ones(height, bool)
     _tell_relevance(frames, relevance, lists, everyone)
@@ -267,12 +286,14 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
         return "doc_id" not in frames.predictions.columns, None
     if settings.rules.texts_only:
         return True, None
-    sides = [table["retrieved"], table["relevant"]]
+    both = ("retrieved", "relevant")
+    sides = [table[name] for name in both]
     if all(dtypes.kind_of(side.dtype) == "integers" for side in sides):
         return False, None
     if settings.match is not None:
         return True, None
-    names = " ".join(frames.recognised.get(TABLE, {})).lower()
+    recognised = frames.recognised.get(TABLE, {})
+    names = " ".join(own for own, name in recognised.items() if name in both).lower()
     if "_id" in names:
         return False, None
     if any(word in names for word in ("context", "chunk", "text")):
@@ -313,6 +334,6 @@ def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array
     if empty:
         _tell(
             frames,
-            f"{count_of(empty, 'query', 'queries')} without any relevant document: they count as 0"
-            " in means.",
+            f"{count_of(empty, 'query', 'queries')} without any relevant document: values are 0"
+            " there, or undefined in metrics that need one.",
         )

@@ -28,6 +28,14 @@ TIES = ("trec", "input", "average")
 DISCOUNTS = ("log2(rank+1)", "log2(rank)")
 IDEALS = ("judged", "retrieved")
 GAINS = ("linear", "exponential")
+_KINDS = {
+    "match": "match rule",
+    "ties": "order of ties",
+    "gains": "way to gain",
+    "discount": "discount",
+    "ideal": "ideal",
+}
+"""Option -> what its value is called in messages."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +82,7 @@ def _either(given: Any, default: Any) -> Any:
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise OptionError(f"{name}: {unknown(name, value, known)}")
+        raise OptionError(f"{name}: {unknown(_KINDS[name], value, known)}")
     return value
 
 

@@ -68,13 +68,33 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         OptionError: a measure that the options leave undefined.
     """
     begun = time.perf_counter()
-    if settings.ties == "average":
-        refuse_unaveraged(needs)
-    batch = encode_batch(frames, settings, needs, workers)
+    batch = _encoded(frames, settings, needs, workers)
     matched = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return Tallies(batch.datums, no_labels(), stats, batch.order, seconds)
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Encode without measuring: what documents, ranks and options have against them shows there.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: runs ranges of queries side by side.
+
+    Raises:
+        InputError: a document or rank twice in a list.
+        OptionError: a measure that the options leave undefined.
+    """
+    _encoded(frames, settings, needs, workers)
+
+
+def _encoded(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Batch:
+    if settings.ties == "average":
+        refuse_unaveraged(needs)
+    return encode_batch(frames, settings, needs, workers)
 
 
 def refuse_unaveraged(needs: frozenset[str]) -> None:

@@ -1,0 +1,111 @@
+"""What users of retrieval meet: checks, odd tables, and numbers that look alike."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.display.sections import sections
+
+RUN = pl.DataFrame(
+    {"query_id": ["a", "a", "b"], "doc_id": ["x", "y", "z"], "score": [2.0, 1.0, 1.0]}
+)
+QRELS = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["y", "z"], "relevance": [2, 1]})
+TEXTS = pl.DataFrame({"retrieved": [["one text", "two"]], "relevant": [["one text"]]})
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (pl.concat([RUN, RUN]), "query_id='a', doc_id='y' in rows 1 and 4"),
+        (RUN.drop("score").with_columns(rank=pl.Series([1, 1, 1])), "column 'rank' has ties: 2"),
+    ],
+)
+def test_check_finds_what_encoding_finds(run: pl.DataFrame, message: str) -> None:
+    with pytest.raises(ee.InputError, match=message):
+        ee.check(run, QRELS)
+
+
+def test_check_tells_what_score_tells() -> None:
+    gaps = RUN.drop("score").with_columns(rank=pl.Series([1, 7, 1]))
+    report = ee.check(gaps, QRELS)
+    assert report.rows == {"predictions": 3, "ground_truths": 2}
+    assert report.notes == list(ee.score(gaps, QRELS).notes)
+    assert any("have gaps: 'a'" in note for note in report.notes)
+
+
+def test_check_refuses_what_the_options_leave_undefined() -> None:
+    with pytest.raises(ee.OptionError, match="no formula"):
+        ee.check(RUN, QRELS, metrics=["bpref"], ties="average")
+
+
+def test_the_better_of_two_judgments_is_kept_by_relevance() -> None:
+    with pytest.raises(ee.InputError, match=r"agg\(pl.max\('relevance'\)\)"):
+        ee.score(RUN, pl.concat([QRELS, QRELS]))
+
+
+@pytest.mark.parametrize("side", ["retrieved", "relevant"])
+def test_the_list_with_a_document_twice_is_named(side: str) -> None:
+    table = pl.DataFrame({"retrieved": [["p", "q"]], "relevant": [["q", "r"]]})
+    with pytest.raises(ee.InputError, match=rf"pl.col\('{side}'\).list.unique"):
+        ee.score(table.with_columns(pl.Series(side, [["q", "q"]])))
+
+
+@pytest.mark.parametrize("side", ["retrieved", "relevant"])
+def test_a_table_of_one_side_is_refused(side: str) -> None:
+    missing = {"retrieved", "relevant"} - {side}
+    with pytest.raises(ee.InputError, match=f"column '{missing.pop()}' is missing"):
+        ee.score(TEXTS.select(side), task="retrieval")
+
+
+def test_scores_that_are_strings_are_told_once() -> None:
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(RUN.with_columns(score=pl.lit("high")), QRELS)
+    assert str(caught.value).count("\n- ") == 1
+    assert "dtype String" in str(caught.value)
+
+
+def test_ids_that_never_meet_are_told() -> None:
+    card = ee.score(RUN, QRELS.with_columns(pl.col("doc_id").str.to_uppercase()))
+    assert card.value("MAP") == 0
+    assert [note for note in card.notes if "are the ids of one collection?" in note]
+    assert not [note for note in ee.score(RUN, QRELS).notes if "one collection" in note]
+
+
+def test_the_name_of_the_query_does_not_make_ids_of_texts() -> None:
+    table = TEXTS.rename({"retrieved": "retrieved_contexts", "relevant": "reference_contexts"})
+    card = ee.score(table.with_columns(question_id=pl.Series(["q1"])))
+    assert card.value("Precision") == 0.5
+    assert card.metrics["metric"].to_list() == ee.score(table).metrics["metric"].to_list()
+
+
+def test_a_threshold_that_nothing_reads() -> None:
+    with pytest.raises(ee.OptionError, match="'exact_chunk' compares nothing"):
+        ee.score(TEXTS, match="exact_chunk", match_threshold=0.5)
+    notes = ee.score(RUN, QRELS, match_threshold=0.5).notes
+    assert "match_threshold=0.5 is not read: documents meet by their ids." in notes
+
+
+def test_variants_are_told_apart_where_they_are_shown() -> None:
+    run = RUN.with_columns(kind=pl.col("query_id"))
+    (shown,) = sections(ee.score(run, QRELS, metrics=["MAP"], relevance_levels=[1, 2], by="kind"))
+    titles = ("MAP (relevance level 1)", "MAP (relevance level 2)")
+    assert [(line.title, line.value) for line in shown.headline] == [
+        (titles[0], 0.75),
+        (titles[1], 0.25),
+    ]
+    (grid,) = shown.slices
+    assert grid.columns == titles
+    assert grid.rows == [(("a",), (0.5, 0.5), 1), (("b",), (1.0, 0.0), 1)]
+
+
+def test_recall_levels_are_told_apart() -> None:
+    said = repr(ee.score(RUN, QRELS, metrics=["InterpolatedPrecision"]))
+    assert all(f"InterpolatedPrecision (recall {level:g})" in said for level in (0.0, 0.1, 1.0))
+
+
+def test_an_empty_run_file(tmp_path) -> None:
+    (tmp_path / "empty.run").touch()
+    with pytest.raises(ee.ReadError, match=r"the TREC file is empty \(0 bytes\)"):
+        ee.score(tmp_path / "empty.run", QRELS)
