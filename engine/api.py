@@ -275,6 +275,9 @@ def metrics_table() -> pl.DataFrame:
 
 def warmup() -> None:
     """Compile every kernel and keep the result, for image builds and first runs."""
+    from .kernels.warm import warm_large  # with NumPy, which asking for help does without
+
+    warm_large()
     for task in tasks.NAMES:
         for predictions, ground_truths, named in tasks.get(task).samples():
             card = score(predictions, ground_truths, task=task, **named)

@@ -1,0 +1,30 @@
+"""Kernels that only large tables reach, run on a few values, so that a warm-up compiles them too.
+
+What is given here has the dtypes that the wrappers fix and the writable arrays that their callers
+make; a test holds the compiled kernels against what large tables ask for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .few_scores import count_few
+from .hash_codes import hash_codes
+from .marking import look_up, mark, place, rises
+from .partition import partition
+
+
+def warm_large() -> None:
+    """Run them all."""
+    value = np.arange(4, dtype=np.int64)
+    code = value.astype(np.int32)
+    mark(value, 0, np.zeros(1, np.uint8))
+    look_up(value, 0, code, np.empty(4, np.int32))
+    place(code, code, np.empty(4, np.int32))
+    rises(value, value)
+    many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
+    hash_codes(many, many)
+    outcome = np.zeros(4, np.uint8)
+    score = value.astype(np.float64)
+    count_few([score], outcome, 3)
+    partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds

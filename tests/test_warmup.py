@@ -1,0 +1,98 @@
+"""After a warm-up into an empty folder every kernel is compiled, for tables of any size."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CODE = """
+import importlib, json, pathlib, pkgutil, sys
+import numpy as np, polars as pl
+import evalengine as ee
+from evalengine import kernels
+from evalengine.kernels.jit import Kernel, cache_folder
+
+folder = pathlib.Path(cache_folder())
+before = [str(path) for path in folder.rglob("*.nb?")]
+ee.warmup()
+modules = [importlib.import_module(f"evalengine.kernels.{one.name}")
+           for one in pkgutil.iter_modules(kernels.__path__)]
+every = {f"{m.__name__}.{name}": value for m in modules for name, value in vars(m).items()
+         if isinstance(value, Kernel) and value.__module__ == m.__name__}
+
+def compiled():
+    # Those that other kernels call are there as well where nothing was loaded from the folder.
+    return {name: sorted(map(str, value.compiled.signatures)) for name, value in every.items()}
+
+def files():
+    return {str(p): p.stat().st_mtime_ns for p in folder.rglob("*.nb?")}
+
+warm, kept = compiled(), files()
+
+rng = np.random.default_rng(5)
+n = 120_000
+ids = rng.permutation(n)
+label = np.array(["a", "b", "c"])
+
+def both(names):
+    truth = pl.DataFrame({"datum_id": names, "label_value": label[rng.integers(0, 3, n)]})
+    guess = truth.with_columns(
+        label_value=pl.Series(label[rng.integers(0, 3, n)]), score=pl.Series(rng.random(n))
+    )
+    return guess.sample(fraction=1.0, shuffle=True, seed=1), truth
+
+strings = np.array([f"item-{i:07d}" for i in ids])
+asked = ["Accuracy", "F1", "mROCAUC", "ThresholdAtMaxF"]
+for names in (ids, strings):
+    guess, truth = both(names)
+    ee.score(guess, truth, task="classification", metrics=asked).metrics
+    several = {"datum_id": names.repeat(2), "label_value": label[[0, 1] * n]}
+    scores = pl.DataFrame({**several, "score": rng.random(2 * n)})
+    ee.score(scores, truth.filter(pl.col("label_value") != "c"), metrics=asked).metrics
+binary = pl.DataFrame({
+    "actual": rng.integers(0, 2, n), "score": rng.integers(0, 100, n) / 128,
+    "part": rng.integers(0, 2000, n),
+})
+ee.score(binary, metrics=asked, by="part").metrics
+edge = rng.random((n, 2)) * 50
+boxes = pl.DataFrame({
+    "datum_id": ids // 4, "label_value": label[rng.integers(0, 3, n)],
+    "xmin": edge[:, 0], "ymin": edge[:, 1], "xmax": edge[:, 0] + 9.0, "ymax": edge[:, 1] + 8.0,
+})
+found = boxes.with_columns(score=pl.Series(rng.random(n)))
+for dtype in (pl.Int64, pl.String):
+    sides = [one.with_columns(pl.col("datum_id").cast(dtype)) for one in (found, boxes)]
+    ee.score(*sides, task="detection", metrics=["AP", "mAP", "Counts"]).metrics
+
+print(json.dumps({
+    "before": before, "kernels": len(every), "kept": len(kept),
+    "never": [name for name, signatures in warm.items() if not signatures],
+    "more": {name: s for name, s in compiled().items() if s != warm[name]},
+    "written": sorted(set(files().items()) - set(kept.items())),
+}))
+"""
+
+
+@pytest.mark.slow
+def test_larger_runs_compile_nothing_after_a_warm_up(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", CODE],
+        env={**os.environ, "EVALENGINE_CACHE_DIR": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["before"] == []
+    assert told["kernels"] > 20
+    assert told["kept"] > told["kernels"]  # an index and the code itself
+    assert told["never"] == []
+    assert told["more"] == {}
+    assert told["written"] == []
