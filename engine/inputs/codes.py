@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -14,29 +15,75 @@ from .text_order import text_order
 Array = np.ndarray[Any, Any]
 
 _OTHER_SEED = 0x9E3779B97F4A7C15
+_SAMPLE = 20_000  # strings looked at to see whether they repeat
+_DISTINCT = 0.7  # share of them that may differ
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
 
+class Coded(msgspec.Struct, frozen=True):
+    """A column of strings by its distinct values, where these are far fewer than its rows.
+
+    Attributes:
+        values: the distinct values, in order of first appearance.
+        codes: int32 [n], which of them each row holds.
+    """
+
+    values: pl.Series
+    codes: Array
+
+
+def coded(column: pl.Series) -> Coded | None:
+    """Strings by their distinct values; None where too few of them repeat, going by a sample."""
+    if column.dtype != pl.String or len(column) < FEW:
+        return None
+    sample = column.gather_every(max(1, len(column) // _SAMPLE)).head(_SAMPLE)
+    if sample.n_unique() > _DISTINCT * len(sample):
+        return None
+    codes, rows = by_hash(column)
+    return Coded(column.gather(rows), codes)
+
+
 def encode(
-    columns: list[pl.Series], made: Sequence[Marks | None] = (), *, used_up: bool = False
+    columns: list[pl.Series],
+    made: Sequence[Marks | Coded | None] = (),
+    *,
+    used_up: bool = False,
 ) -> tuple[pl.Series, list[Array]]:
     """One code for each distinct value over several columns, in ascending order of value.
 
     Args:
         columns: Series of one dtype, integer or String, without nulls. Strings are ordered by
             their UTF-8 bytes.
-        made: flags of the first columns where they were made before; None for others.
+        made: flags of the first columns, or their distinct values, where they were made before;
+            None for others.
         used_up: whether the list may be emptied, so that long columns go as their codes come.
 
     Returns:
         the distinct values, ascending; int32 codes of each column.
     """
+    made = [*made, *[None] * (len(columns) - len(made))]
     if columns[0].dtype.is_integer():
-        made = [*made, *[None] * (len(columns) - len(made))]
-        found = _table(columns if used_up else [*columns], made)
+        marks = [one if isinstance(one, Marks) else None for one in made]
+        found = _table(columns if used_up else [*columns], marks)
         if found is not None:
             return found
+    known = [one if isinstance(one, Coded) else None for one in made]
+    if any(known):
+        return _by_values(columns, known)
     return _by_hash(columns)
+
+
+def _by_values(
+    columns: Sequence[pl.Series], known: Sequence[Coded | None]
+) -> tuple[pl.Series, list[Array]]:
+    """Codes of columns of which some are known by their distinct values already."""
+    short = [
+        column if one is None else one.values for column, one in zip(columns, known, strict=True)
+    ]
+    values, codes = _by_hash(short)
+    return values.alias(columns[0].name), [
+        new if one is None else new.take(one.codes) for new, one in zip(codes, known, strict=True)
+    ]
 
 
 def _table(

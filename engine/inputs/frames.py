@@ -18,6 +18,7 @@ from evalengine.schemas.wording import option
 
 from . import dtypes, meeting, wide
 from .checks import check_side, finish
+from .codes import Coded
 from .contracts import contract
 from .distinct import distinct
 from .infer import infer_task
@@ -51,7 +52,8 @@ class Frames(msgspec.Struct, kw_only=True):
             column per entry of ``by``, a row for each datum. None without ``by``.
         by_row: whether each row of the one table is a datum of its own.
         same_order: whether both sides have the same datum ids row by row.
-        marks: side to flags of its datum ids, where the checks made them of the rows there are.
+        marks: side to flags of its datum ids, or to their distinct values where strings repeat,
+            where the checks made them of the rows there are.
         label_map: side to label_key, label_value, new_label_key, new_label_value, a row for every
             distinct label; the frames keep the old labels. In one table ``actual`` is the side of
             the ground truths, ``predicted`` and score labels that of the predictions. None
@@ -70,7 +72,7 @@ class Frames(msgspec.Struct, kw_only=True):
     slices: pl.DataFrame | None = None
     by_row: bool = False
     same_order: bool = False
-    marks: dict[str, Marks] = msgspec.field(default_factory=dict)
+    marks: dict[str, Marks | Coded] = msgspec.field(default_factory=dict)
     label_map: dict[str, pl.DataFrame] | None = None
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
@@ -189,13 +191,14 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     _add_score_labels(sides, frames)
     notes += keep_datums(frames, where, before)
     by_row, same_order = _by_row(frames, made), _same_order(frames)
-    marks = _valid_marks(made, frames)
+    marks: dict[str, Marks | Coded] = {}
+    marks |= (flags := _valid_marks(made, frames))
     ids: dict[str, Known] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
-        ids = _ids(frames, marks, same_order=same_order)
+        ids = _ids(frames, flags, same_order=same_order)
         meeting.check_meet(ids, speech)
         notes += meeting.datum_notes(ids, speech)
-        marks |= {role: known.marks for role, known in ids.items() if known.marks is not None}
+        marks |= {role: known.made for role, known in ids.items() if known.made is not None}
     mapping, told = hold_labels(frames, options.label_map)
     notes += told
     if by_row:

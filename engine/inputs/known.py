@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from .codes import Coded, coded
 from .distinct import distinct
 from .marks import Marks, marks_of
 
@@ -38,8 +39,20 @@ class Known:
         return self._made or marks_of(self.values, max(_SPAN, _FLAGS * len(self.values)))
 
     @cached_property
+    def coded(self) -> Coded | None:
+        """Strings by their distinct values where many repeat; None of other ids."""
+        return coded(self.values)
+
+    @property
+    def made(self) -> Marks | Coded | None:
+        """What coding the ids can start from."""
+        return self.coded if self.marks is None else self.marks
+
+    @cached_property
     def ordered(self) -> pl.Series:
         """The ids themselves, each once, ascending."""
+        if self.coded is not None:
+            return self.coded.values.sort()
         return distinct(self.values) if self.marks is None else self.marks.series(self.values)
 
     @cached_property
@@ -47,7 +60,8 @@ class Known:
         """What stands for each id in comparisons, each once, ascending."""
         if self.values.dtype.is_integer():
             return self.ordered.to_numpy()
-        hashed = self.values.hash(seed=_SEED).to_numpy(writable=True)
+        told = self.values if self.coded is None else self.coded.values
+        hashed = told.hash(seed=_SEED).to_numpy(writable=True)
         hashed.sort()
         first = np.ones(hashed.size, dtype=np.bool_)
         np.not_equal(hashed[1:], hashed[:-1], out=first[1:])
@@ -78,14 +92,19 @@ class Known:
         np.minimum(place, theirs.size - 1, out=place)
         return Lone(self, ours[theirs[place] != ours])
 
+    @property
+    def _few(self) -> pl.Series:
+        """The ids, repeated ones once where that is known."""
+        return self.values if self.coded is None else self.coded.values
+
     def first(self, keys: NDArray[Any], most: int) -> list[Any]:
         """The lowest of the ids that some keys stand for."""
         if self.values.dtype.is_integer():
             return pl.Series(keys[:most]).to_list()
         if keys.size == len(self):
-            return self.values.unique().bottom_k(most).sort().to_list()
-        wanted = self.values.hash(seed=_SEED).is_in(pl.Series(keys).implode())
-        return self.values.filter(wanted).unique().bottom_k(most).sort().to_list()
+            return self._few.unique().bottom_k(most).sort().to_list()
+        wanted = self._few.hash(seed=_SEED).is_in(pl.Series(keys).implode())
+        return self._few.filter(wanted).unique().bottom_k(most).sort().to_list()
 
 
 class Lone:

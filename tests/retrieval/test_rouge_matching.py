@@ -87,23 +87,23 @@ def test_many_words_in_one_sentence(size):
         texts = " ".join(y), " ".join(x)
         expected = recall([y], [x])
         m = len(set(x))
-        assert one(*texts, "rouge_chunk", REFERENCE, threshold=expected)
         assert not one(*texts, "rouge_chunk", threshold=expected)
         assert one(*texts, "rouge_chunk", threshold=expected - 0.5 / m)
-        assert not one(*texts, "rouge_chunk", REFERENCE, threshold=expected + 0.5 / m)
+        if size < 490:  # the reference's walk back stays within its limit
+            assert one(*texts, "rouge_chunk", REFERENCE, threshold=expected)
+            assert not one(*texts, "rouge_chunk", REFERENCE, threshold=expected + 0.5 / m)
 
 
 def test_thousands_of_words_in_one_sentence():
-    """rouge 1.0.1 fails here (it recurses once a word), and takes what fails as no match."""
+    """rouge 1.0.1 recurses once a step and fails, which the reference takes as no match."""
     words = [f"w{i}" for i in range(5000)]
-    shifted = words[2500:] + words[:2500]
-    for dialect in ("standard", REFERENCE):
-        assert one(" ".join(words), " ".join(words), "rouge_chunk", dialect, threshold=0.99)
-        assert one(" ".join(shifted), " ".join(words), "rouge_chunk", dialect, threshold=0.49)
-        assert not one(" ".join(shifted), " ".join(words), "rouge_chunk", dialect, threshold=0.51)
-        thinned = " ".join([*words[::2], "other"])
-        assert one(thinned, " ".join(words), "rouge_chunk", REFERENCE, threshold=0.5)
-        assert not one(thinned, " ".join(words), "rouge_chunk", "standard", threshold=0.5)
+    whole, shifted = " ".join(words), " ".join(words[2500:] + words[:2500])
+    thinned = " ".join([*words[::2], "other"])
+    assert one(whole, whole, "rouge_chunk", threshold=0.99)
+    for text in (shifted, thinned):
+        assert one(text, whole, "rouge_chunk", threshold=0.4999)
+        assert not one(text, whole, "rouge_chunk", threshold=0.5)
+        assert not one(text, whole, "rouge_chunk", REFERENCE, threshold=0.4999)
 
 
 def test_a_recall_at_the_threshold_matches_in_the_reference_alone():

@@ -113,4 +113,6 @@ def test_who_has_a_mean() -> None:
         "NERR11",
         "Accuracy",
         "Compat",
+        "NonLLMContextPrecision",
+        "TokenCount",
     }

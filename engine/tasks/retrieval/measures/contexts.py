@@ -81,3 +81,4 @@ MEASURES = {
     "text_context_precision": _text_precision,
     "text_context_recall": _text_recall,
 }
+UNAVERAGED = frozenset({"text_context_precision", "token_count"})
