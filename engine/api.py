@@ -228,7 +228,7 @@ def check(
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
-    return msgspec.structs.replace(report, notes=[note.message for note in frames.notes])
+    return msgspec.structs.replace(report, notes=[in_python(note.message) for note in frames.notes])
 
 
 def _report(frames: Frames) -> CheckReport:

@@ -29,7 +29,7 @@ def parse_metric(name: str) -> Asked:
     Whether there is such a metric, and whether it takes a cut-off, is the registry's to say.
 
     Raises:
-        OptionError: what stands behind the ``@`` is not a whole number of 0 or more.
+        OptionError: what stands behind the ``@`` is not a whole number from 0 to 999999999.
     """
     metric, at, k = name.partition("@")
     if not at:

@@ -67,8 +67,11 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
         [name.casefold() for name in names],
         scorer=OSA.normalized_similarity,
         score_cutoff=0.5,
-        limit=n,
+        limit=None,
     )
+    # Of names that differ in case alone (mAP, MAP) the one written more alike.
+    near.sort(key=lambda one: (-one[1], OSA.distance(word, names[one[2]])))
+    near = near[:n]
     if not near:
         return ""
     return " Did you mean " + " or ".join(repr(names[index]) for _, _, index in near) + "?"
