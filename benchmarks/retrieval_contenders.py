@@ -104,7 +104,7 @@ def dictionaries(folder: Path) -> tuple[dict[str, dict[str, int]], dict[str, dic
 
 
 def pytrec_eval(_: str) -> Numbers:
-    import polars  # noqa: F401: its import is no part of the step
+    import polars  # noqa: F401
     import pytrec_eval
 
     names = {"ndcg_cut_10": "ndcg_cut.10", "map": "map", "recip_rank": "recip_rank"}
@@ -120,7 +120,7 @@ def pytrec_eval(_: str) -> Numbers:
 
 def ir_measures(_: str) -> Numbers:
     import ir_measures
-    import polars  # noqa: F401: its import is no part of the step
+    import polars  # noqa: F401
     from ir_measures import AP, RR, R, nDCG
 
     measures = [nDCG @ 10, AP, RR, R @ 100]
@@ -133,7 +133,7 @@ def ir_measures(_: str) -> Numbers:
 
 
 def ranx(_: str) -> Numbers:
-    import polars  # noqa: F401: its import is no part of the step
+    import polars  # noqa: F401
     import ranx
 
     names = ["ndcg@10", "map", "mrr", "recall@100"]

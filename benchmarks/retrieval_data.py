@@ -11,8 +11,8 @@ writes `benchmarks/.data/retrieval/<section>/`, with `-<scale>` behind it unless
   precision holds every score, so that no way of breaking ties is better than another.
 - texts: table.parquet (query_id, retrieved, relevant), lists of 20 and 5 texts a query of 300 words
   in sentences, the words' frequencies falling as their ranks rise (Zipf). Of the retrieved, 4 are a
-  gold of which 5 to 50 percent of the words are others and 2 are a gold as a conversation has it,
-  behind its date and speaker; the rest have nothing to do with the golds.
+  gold of which 5 to 50 percent of the words are others; none to all of the golds are there as a
+  conversation has them, behind a date and a speaker; the rest have nothing to do with the golds.
 
 A seed fixes everything.
 """
@@ -30,7 +30,7 @@ CORPUS = 10_000_000
 JUDGED = 50
 TEXT_QUERIES = 1_000
 RETRIEVED, GOLDS, WORDS = 20, 5, 300
-NEAR, QUOTED = 4, 2
+NEAR = 4
 VOCABULARY = 30_000
 SYLLABLES = [a + b for a in "bcdfghklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er")]
 
@@ -108,14 +108,14 @@ def texts(rng: np.random.Generator, scale: float) -> Frames:
     def one_query() -> dict[str, list[str]]:
         golds = drawn(GOLDS, WORDS)
         relevant = [written(gold) for gold in golds]
-        retrieved = [written(text) for text in drawn(RETRIEVED - NEAR - QUOTED, WORDS)]
+        retrieved = [
+            f"Date: 2024-05-{rng.integers(10, 30)}\nuser: {gold}"
+            for gold in relevant[: rng.integers(GOLDS + 1)]
+        ]
         for share in rng.uniform(0.05, 0.5, NEAR):
             others = np.where(rng.random(WORDS) < share, drawn(WORDS), golds[rng.integers(GOLDS)])
             retrieved.append(written(others))
-        retrieved += [
-            f"Date: 2024-05-{rng.integers(10, 30)}\nuser: {relevant[gold]}"
-            for gold in rng.choice(GOLDS, QUOTED, replace=False)
-        ]
+        retrieved += [written(text) for text in drawn(RETRIEVED - len(retrieved), WORDS)]
         return {
             "retrieved": [retrieved[i] for i in rng.permutation(RETRIEVED)],
             "relevant": relevant,

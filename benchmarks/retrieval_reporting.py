@@ -35,9 +35,9 @@ NOTES = {
         "scores every 100th query; its figures are 100 times what that took, and reading once."
     ),
     "chunks": (
-        f"{TEXTS}RetrievalRecall, RetrievalRecallAll and RetrievalNDCGAny at 1, 5, 10 and 20; 2 of "
-        "the retrieved are a gold behind a date and a speaker. REMem's rule in plain Python meets "
-        "every pair once."
+        f"{TEXTS}RetrievalRecall, RetrievalRecallAll and RetrievalNDCGAny at 1, 5, 10 and 20; "
+        "none to all of the golds were retrieved, behind a date and a speaker. REMem's rule in "
+        "plain Python meets every pair once."
     ),
 }
 CONTINUOUS = " --continuous-python CONTINUOUS/bin/python"

@@ -58,14 +58,14 @@ def continuous_eval(_section: str, _contender: str) -> Run:
     metric = PrecisionRecallF1(RougeChunkMatch())
 
     def run(folder: Path, lap: Lap) -> list[float]:
-        rows = pl.read_parquet(folder / "table.parquet").iter_rows(named=True)
-        sample = [row for i, row in enumerate(rows) if i % SAMPLED == 0]
+        rows = pl.read_parquet(folder / "table.parquet").rows(named=True)
+        sample = rows[::SAMPLED]
         lap("load")
         numbers: list[float] = []
         for row in sample:
             found = metric.compute(row["retrieved"], row["relevant"])
             numbers += [found[f"context_{name}"] for name in ("precision", "recall", "f1")]
-        lap("evaluate", SAMPLED)
+        lap("evaluate", round(len(rows) / len(sample)))
         return numbers
 
     return run
