@@ -13,6 +13,7 @@ from reporting import (
     agreement,
     best,
     footer,
+    quotient,
     relative,
     seconds,
     table,
@@ -119,7 +120,7 @@ def goals(words: Words, result: dict[str, Any], peers: list[str]) -> str:
     for name, value, limit in words.goals(result, peers):
         if value is not None:
             verdict = "" if limit is None else "met" if value <= limit else "**missed**"
-            rows.append([name, f"{value:.2f}", "" if limit is None else f"{limit:.2f}", verdict])
+            rows.append([name, quotient(value), "" if limit is None else f"{limit:.2f}", verdict])
     # Speed counts for nothing if the numbers are others.
     gap = max(c["difference"] for name, c in contenders.items() if name in words.names)
     verdict = "met" if gap <= AGREE else "**missed**"
