@@ -49,16 +49,15 @@ def polars(contender: str) -> Numbers:
 
     query = pl.col("query_id")
     rank, gain = pl.col("rank"), pl.col("relevance").cast(pl.Float64)
-    ranked = {
-        "polars-window": lambda run: run.with_columns(
-            rank=pl.col("score").rank("ordinal", descending=True).over("query_id")
-        ),
-        "polars-sort": lambda run: (
-            run.sort("query_id", "score", descending=[False, True])
-            .with_columns(place=pl.int_range(pl.len()))
-            .with_columns(rank=pl.col("place") - pl.col("place").first().over("query_id") + 1)
-        ),
-    }[contender]
+    over_queries = pl.col("score").rank("ordinal", descending=True).over("query_id")
+
+    def ranked(rows: pl.LazyFrame) -> pl.LazyFrame:
+        if contender == "polars-window":
+            return rows.with_columns(rank=over_queries)
+        placed = rows.sort("query_id", "score", descending=[False, True]).with_row_index("place")
+        first = pl.col("place").first().over("query_id")
+        return placed.with_columns(rank=pl.col("place").cast(pl.Int64) - first + 1)
+
     discounted = (gain / (rank + 1).log(2)).filter(rank <= 10).sum()
     best = gain.sort(descending=True).head(10)
     ideal = (best / (pl.int_range(best.len()) + 2).log(2)).sum()
