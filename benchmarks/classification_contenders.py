@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 # Last, so that this folder's module names hide none of the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from contender import Lap, Run, answer
+from contender import Lap, Run, Version, answer, in_one_step
 
 Numbers = Callable[[Path], Any]  # from a section's folder to its numbers, in the section's order
 SAMPLED = 50  # scikit-learn's loop takes every 50th group
@@ -278,23 +280,20 @@ MAKERS: dict[str, tuple[Callable[[str, str], Numbers], str]] = {  # and the dist
 }
 
 
-def prepare(name: str) -> tuple[Run, str]:
-    """Import the contender; its function and its distribution."""
+def prepare(name: str) -> tuple[Run, Version]:
+    """Import the contender; its function and its version."""
     section, contender = name.split("/")
     maker, distribution = next(
         entry for start, entry in MAKERS.items() if contender.startswith(start)
     )
     if name == "grouped/scikit-learn":
-        return scikit_learn_groups(), distribution
+        return scikit_learn_groups(), partial(version, distribution)
     numbers = maker(section, contender)
 
-    def run(folder: Path, lap: Lap) -> list[float | None]:
-        found = numbers(folder)
-        lap("evaluate")
-        values = np.asarray(found, dtype=np.float64).ravel()
-        return [None if np.isnan(value) else value for value in values.tolist()]
+    def flat(folder: Path) -> Any:
+        return np.asarray(numbers(folder), dtype=np.float64).ravel()
 
-    return run, distribution
+    return in_one_step(flat), partial(version, distribution)
 
 
 if __name__ == "__main__":

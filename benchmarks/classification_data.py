@@ -17,21 +17,14 @@ A seed fixes everything.
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import polars as pl
+from making import Frames, Maker, main
 from numpy.typing import NDArray
 
-DATA = Path(__file__).resolve().parent / ".data"
 ROWS = 20_000_000
 ROWS_PER_GROUP = 200
 LABELS = 100
-
-Frames = dict[str, pl.DataFrame]
 
 
 def scored(rng: np.random.Generator, rows: int) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
@@ -104,7 +97,7 @@ def long(rng: np.random.Generator, scale: float) -> Frames:
     return frames
 
 
-SECTIONS: dict[str, Callable[[np.random.Generator, float], Frames]] = {
+SECTIONS: dict[str, Maker] = {
     "binary": binary,
     "distinct": distinct,
     "two-tables": two_tables,
@@ -113,39 +106,5 @@ SECTIONS: dict[str, Callable[[np.random.Generator, float], Frames]] = {
 }
 
 
-def folder_of(section: str, scale: float) -> str:
-    """Below the data folder: `classification/long`, `classification/long-0.02`."""
-    return f"classification/{section}" + ("" if scale == 1 else f"-{scale:g}")
-
-
-def make(section: str, root: Path, scale: float, seed: int) -> Path:
-    """Write one section's set, unless it is there, and return its folder."""
-    folder = root / folder_of(section, scale)
-    done = folder / f".seed-{seed}"
-    if done.exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.glob(".seed-*"):
-        stale.unlink()
-    for name, frame in SECTIONS[section](np.random.default_rng(seed), scale).items():
-        frame.write_parquet(folder / f"{name}.parquet")
-    done.touch()
-    return folder
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the classification benchmark's data.")
-    parser.add_argument("sections", nargs="+", choices=list(SECTIONS))
-    parser.add_argument("--out", type=Path, default=DATA, help="folder (default: %(default)s)")
-    parser.add_argument("--scale", type=float, nargs="+", default=[1.0], help="shares of the size")
-    parser.add_argument("--seed", type=int, default=20240601)
-    options = parser.parse_args()
-    for section in options.sections:
-        for scale in options.scale:
-            start = time.perf_counter()
-            folder = make(section, options.out, scale, options.seed)
-            print(f"{folder} ({time.perf_counter() - start:.1f} s)")
-
-
 if __name__ == "__main__":
-    main()
+    main("classification", SECTIONS)

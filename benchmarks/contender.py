@@ -19,12 +19,14 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 Run = Callable[[Path, "Lap"], "Sequence[float | None] | None"]
+Version = Callable[[], str]
 
 AREAS_AND_CAPS = 12  # numbers in COCO's summary
 IOUS = [round(0.5 + 0.05 * i, 2) for i in range(10)]
@@ -183,47 +185,67 @@ def evalengine(variant: str) -> Run:
     return {"": from_files, "frames": from_frames, "all": everything}["".join(rest)]
 
 
-def prepare(contender: str) -> tuple[Run, str]:
-    """Import the contender; its function and its distribution."""
+def prepare(contender: str) -> tuple[Run, Version]:
+    """Import the contender; its function and its version."""
     if contender.startswith("evalengine"):
-        return evalengine(contender), "evalengine"
+        return evalengine(contender), partial(version, "evalengine")
     if contender == "valor-lite":
-        return valor_lite(), "valor-lite"
-    return coco_peer(contender), PEERS[contender][0]
+        return valor_lite(), partial(version, "valor-lite")
+    return coco_peer(contender), partial(version, PEERS[contender][0])
+
+
+def in_one_step(numbers: Callable[[Path], Any]) -> Run:
+    """A function from a folder to its numbers, timed as one step; NaN is none."""
+
+    def run(folder: Path, lap: Lap) -> list[float | None]:
+        found = numbers(folder)
+        lap("evaluate")
+        return [None if value is None or value != value else float(value) for value in found]
+
+    return run
+
+
+USED = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # a contender may be a program
 
 
 def peak_megabytes() -> float:
-    """Peak resident memory of this process, in MB (ru_maxrss: bytes on macOS, KiB elsewhere)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Peak resident memory of this process or a child, in MB (bytes on macOS, KiB elsewhere)."""
+    peak = max(resource.getrusage(who).ru_maxrss for who in USED)
     return peak / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
 
 
-def answer(prepare: Callable[[str], tuple[Run, str]]) -> None:
+def clock() -> tuple[float, float]:
+    """Wall seconds, and CPU seconds of this process and of children that have ended."""
+    child = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter(), time.process_time() + child.ru_utime + child.ru_stime
+
+
+def answer(prepare: Callable[[str], tuple[Run, Version]]) -> None:
     """Measure what the command line names, and print the report."""
     contender, folder, *warm_up = sys.argv[1:]
     stdout = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     laps: dict[str, dict[str, float]] = {}
-    last = (time.perf_counter(), time.process_time())
+    last = clock()
 
     def lap(name: str, times: int = 1) -> None:
         nonlocal last
-        now = (time.perf_counter(), time.process_time())
+        now = clock()
         laps[name] = {"wall": (now[0] - last[0]) * times, "cpu": (now[1] - last[1]) * times}
         last = now
 
-    run, distribution = prepare(contender)
+    run, version_of = prepare(contender)
     lap("import")
     for small in warm_up:
         run(Path(small), lambda name, times=1: None)
-    last = (time.perf_counter(), time.process_time())
+    last = clock()
     numbers = run(Path(folder), lap)
     report = {
         "laps": laps,
         "numbers": numbers,
         "peak_mb": peak_megabytes(),
-        "version": version(distribution),
+        "version": version_of(),
     }
     json.dump(report, stdout)
     stdout.close()

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ class Contender:
     whole: bool = True  # measured as a whole process as well
     script: str = "contender.py"
     section: str = ""  # of the script, where it has several
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables of its own
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def contend(
     contender: Contender, folder: Path, warm_up: Path | None
 ) -> tuple[Process, dict[str, Any]]:
     """One measurement of one contender: the process and what its script reported."""
-    name, environment = contender.name, {}
+    name, environment = contender.name, dict(contender.environment)
     if name.startswith("evalengine"):
         # "One thread" has to hold for the dataframe library that reads the files as well.
         environment["POLARS_MAX_THREADS"] = name.split("-")[1]

@@ -58,8 +58,13 @@ def seconds(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
+def quotient(value: float) -> str:
+    """Two decimals, or one significant digit where those would be zeros."""
+    return f"{value:.2f}" if value >= 0.01 or not value else f"{value:.1g}"
+
+
 def relative(value: float | None, best: float | None) -> str:
-    return "" if value is None or not best else f"{value / best:.2f}"
+    return "" if value is None or not best else quotient(value / best)
 
 
 def best(

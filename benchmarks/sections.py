@@ -1,0 +1,217 @@
+"""A benchmark of several sections: its command line, its turns, its comparison with a reference.
+
+classification.py and retrieval.py say what their sections are; what becomes of them is here. Every
+measurement is a fresh process; contenders take turns, so that a busy moment of the machine hits all
+of them; figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import math
+import subprocess
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from measuring import Contender, machine, medians, take_turns
+from reporting import write_docs
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+OURS = ("evalengine-1", "evalengine-2")
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is measured on one set.
+
+    Attributes:
+        contenders: in the order of the tables.
+        warm_up: share of the size that is scored before the clock starts.
+        sampled: contenders that are timed on a part, so have no figures as a whole process.
+        width: numbers of one item; a sample is of items.
+        data: the section whose set it is, if not its own.
+    """
+
+    contenders: tuple[str, ...]
+    warm_up: float = 0.01
+    sampled: tuple[str, ...] = ()
+    width: int = 1
+    data: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A script with sections.
+
+    Attributes:
+        name: of the script, of its folder of data, and of its `_data` and `_contenders` scripts.
+        sections: by name.
+        references: the first that ran on all rows has the numbers that others are compared with.
+        page: a section's result as Markdown.
+        interpreters: how a contender's name starts -> option that names its interpreter.
+        programs: contender that is a program -> option that names it; left out without one.
+    """
+
+    name: str
+    sections: dict[str, Section]
+    references: tuple[str, ...]
+    page: Callable[[dict[str, Any]], str]
+    interpreters: dict[str, str] = field(default_factory=dict)
+    programs: dict[str, str] = field(default_factory=dict)
+
+
+def attribute(option: str) -> str:
+    """`--torch-python`: `torch_python`."""
+    return option.removeprefix("--").replace("-", "_")
+
+
+def interpreter(benchmark: Benchmark, name: str, options: argparse.Namespace) -> str:
+    """A contender's own, evalengine's or the peers'."""
+    for start, option in {"evalengine": "--python", **benchmark.interpreters}.items():
+        given = getattr(options, attribute(option))
+        if name.startswith(start) and given:
+            return str(given)
+    return str(options.peers_python)
+
+
+def entrants(
+    benchmark: Benchmark, section: Section, options: argparse.Namespace
+) -> dict[str, dict[str, str]]:
+    """Contenders that were asked for -> environment that says where their program is."""
+    found: dict[str, dict[str, str]] = {}
+    for name in section.contenders:
+        option = benchmark.programs.get(name)
+        program = getattr(options, attribute(option)) if option else None
+        if (option and not program) or (options.contenders and name not in options.contenders):
+            continue
+        found[name] = {"BENCHMARK_PROGRAM": str(Path(program).absolute())} if program else {}
+    return found
+
+
+def measure(benchmark: Benchmark, name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Measure one section's contenders, in process and as whole processes."""
+    section = benchmark.sections[name]
+    data = section.data or name
+    scales = [f"{scale:g}" for scale in (section.warm_up, options.scale)]
+    script = HERE / f"{benchmark.name}_data.py"
+    command = [options.python, script, data, "--out", options.data, "--scale", *scales]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    warm_up, folder = (
+        options.data / benchmark.name / (data if scale == "1" else f"{data}-{scale}")
+        for scale in scales
+    )
+    names = entrants(benchmark, section, options)
+    measured = take_turns(
+        name,
+        [
+            Contender(
+                contender,
+                interpreter(benchmark, contender, options),
+                options.runs,
+                whole=contender not in section.sampled,
+                script=f"{benchmark.name}_contenders.py",
+                section=name,
+                environment=environment,
+            )
+            for contender, environment in names.items()
+        ],
+        folder,
+        warm_up,
+    )
+    known = [n for n in benchmark.references if n in section.contenders]
+    candidates = [*sorted(known, key=section.sampled.__contains__), *names]
+    reference = next((n for n in candidates if n in measured.numbers), None)
+    return {
+        "section": name,
+        "scale": options.scale,
+        "contenders": {
+            contender: {
+                "version": measured.versions[contender],
+                "runs": len(samples),
+                "sampled": contender in section.sampled,
+                "in_process": medians(samples),
+                "whole": medians(measured.whole[contender])
+                if contender in measured.whole
+                else None,
+                "difference": difference(
+                    measured.numbers[contender],
+                    measured.numbers[reference or contender][0],
+                    section.width,
+                ),
+                "samples": {"in_process": samples, "whole": measured.whole.get(contender, [])},
+            }
+            for contender, samples in measured.inside.items()
+        },
+        "numbers": len(measured.numbers[reference][0]) if reference else 0,
+        "failures": measured.failures,
+        "reference": reference,
+    }
+
+
+def sampled(numbers: Sequence[float], items: int, width: int) -> list[Sequence[float]]:
+    """So many evenly spaced items of them, beginning with the first."""
+    all_items = [numbers[i : i + width] for i in range(0, len(numbers), width)]
+    return all_items[:: math.ceil(len(all_items) / items)]
+
+
+def difference(mine: list[array[float]], reference: array[float], width: int = 1) -> float:
+    """Largest difference of any run's numbers from the reference's; infinite where one has none.
+
+    Where one of the two has fewer items of `width` numbers, they are an evenly spaced sample of the
+    other's, beginning with the first.
+    """
+    largest = 0.0
+    for run in mine:
+        items = min(len(run), len(reference)) // width
+        pairs = zip(sampled(run, items, width), sampled(reference, items, width), strict=True)
+        for a, b in ((a, b) for item in pairs for a, b in zip(*item, strict=True)):
+            if math.isnan(a) != math.isnan(b):
+                return math.inf
+            if not math.isnan(a):
+                largest = max(largest, abs(a - b))
+    return largest
+
+
+def arguments(benchmark: Benchmark) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=f"Benchmark {benchmark.name}.")
+    parser.add_argument("sections", nargs="+", choices=list(benchmark.sections))
+    parser.add_argument("--python", default=sys.executable, help="interpreter with evalengine")
+    parser.add_argument("--peers-python", default=sys.executable, help="interpreter with the peers")
+    for name, option in benchmark.interpreters.items():
+        parser.add_argument(option, help=f"the one with {name} (default: the peers')")
+    for name, option in benchmark.programs.items():
+        parser.add_argument(option, help=f"the program {name}, left out without one")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the sets' size")
+    every = sorted({name for s in benchmark.sections.values() for name in s.contenders})
+    parser.add_argument("--contenders", nargs="+", choices=every)
+    parser.add_argument("--data", type=Path, default=HERE / ".data")
+    parser.add_argument("--out", type=Path, help="folder of the JSON (default: DATA/results)")
+    parser.add_argument("--write-docs", action="store_true", help="update the page")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    return parser.parse_args()
+
+
+def main(benchmark: Benchmark) -> None:
+    """Measure the sections that the command line names, and print or write their pages."""
+    options = arguments(benchmark)
+    out = options.out or options.data / "results"
+    out.mkdir(parents=True, exist_ok=True)
+    for section in options.sections:
+        context = {"machine": machine(), "date": datetime.date.today().isoformat()}
+        result = measure(benchmark, section, options) | context | {"runs": options.runs}
+        path = out / f"{benchmark.name}-{section}.json"
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(f"written: {path}", file=sys.stderr)
+        text = benchmark.page(result)
+        if options.write_docs:
+            write_docs(f"{benchmark.name}-{section}", text, options.docs)
+        else:
+            print(text, flush=True)

@@ -1,0 +1,142 @@
+"""The benchmarks' sets, comparisons and pages; the contenders that are installed agree on small
+sets.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from array import array
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+SCALE = 0.001  # 10 queries of documents
+TEXTS = 0.004  # 4 queries of texts
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Import a module of the benchmarks by its name."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module
+
+
+def made(module: Any, section: str, folder: Path, scale: float) -> Path:
+    data: ModuleType = module("retrieval_data")
+    module("making").make(data.SECTIONS[section], folder, scale, seed=1)
+    return folder
+
+
+def numbers(module: Any, name: str, folder: Path) -> array[float]:
+    run, version = module("retrieval_contenders").prepare(name)
+    assert version()
+    found = run(folder, lambda step, times=1: None)
+    return array("d", (math.nan if x is None else x for x in found))
+
+
+def test_runs_are_untied_and_judged(module, tmp_path):
+    folder = made(module, "ids", tmp_path, SCALE)
+    run, qrels = (pl.read_parquet(folder / f"{side}.parquet") for side in ("run", "qrels"))
+    assert run.select("query_id", "doc_id").is_unique().all()
+    assert run.select("query_id", "score").is_unique().all()
+    assert (run["score"].cast(pl.Float32).cast(pl.Float64) == run["score"]).all()
+    assert set(run.group_by("query_id").len()["len"]) == {1000}
+    assert set(qrels.group_by("query_id").len()["len"]) == {50}
+    assert set(qrels["relevance"]) == {0, 1, 2}
+    found = qrels.join(run, on=["query_id", "doc_id"]).height / qrels["query_id"].n_unique()
+    assert 25 < found < 35
+    lines = [line.split(" ") for line in (folder / "run.txt").read_text().splitlines()]
+    rows = [(query, doc, float(score)) for query, _, doc, _, score, _ in lines]
+    assert rows == run.select("query_id", "doc_id", "score").rows()
+
+
+@pytest.mark.parametrize("peer", ["pytrec_eval", "polars-window", "polars-sort"])
+def test_contenders_on_ids_agree(module, tmp_path, peer):
+    folder = made(module, "ids", tmp_path, SCALE)
+    ours = numbers(module, "ids/evalengine-1", folder)
+    assert all(0.01 < x < 1 for x in ours)
+    theirs = numbers(module, f"ids/{peer}", folder)
+    assert module("sections").difference([ours], theirs) < 1e-12
+
+
+def test_contenders_on_texts_agree(module, tmp_path):
+    folder = made(module, "texts", tmp_path, TEXTS)
+    lists = pl.read_parquet(folder / "table.parquet").select(
+        pl.col("retrieved", "relevant").list.len()
+    )
+    assert set(lists.rows()) == {(20, 5)}
+    ours = numbers(module, "chunks/evalengine-1", folder)
+    theirs = numbers(module, "chunks/plain-python", folder)
+    assert module("sections").difference([ours], theirs) < 1e-12
+    assert 0 < ours[3] < 1
+    f1 = np.reshape(numbers(module, "texts/evalengine-1", folder), (-1, 3))[:, 2]
+    assert len(f1) == 4
+    assert 0 < f1.max() < 1
+
+
+def test_samples_are_compared_item_by_item(module):
+    difference = module("sections").difference
+    every = array("d", range(20))
+    assert difference([every], array("d", [0, 1, 10, 11]), width=2) == 0
+    assert difference([array("d", [0, 1, 10, 12])], every, width=2) == 1
+    assert difference([array("d", [0, math.nan])], array("d", [0, 1])) == math.inf
+    assert difference([array("d", [math.nan])], array("d", [math.nan])) == 0
+
+
+@pytest.mark.parametrize("name", ["classification", "retrieval"])
+def test_every_section_has_its_place_and_its_set(module, name):
+    benchmark = module(name).BENCHMARK
+    page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for section, about in benchmark.sections.items():
+        assert f"<!-- benchmark {name}-{section}: begin -->" in page
+        assert (about.data or section) in module(f"{name}_data").SECTIONS
+        assert set(about.sampled) <= set(about.contenders)
+        assert set(benchmark.references) & set(about.contenders)
+
+
+def result(section: str, contenders: dict[str, tuple[float, float]]) -> dict[str, Any]:
+    """A result whose contenders took so long and differ by so much."""
+    return {
+        "section": section,
+        "scale": 1.0,
+        "runs": 1,
+        "date": "2026-01-01",
+        "machine": {"cpu": "c", "cores": 2, "load_average": 0, "system": "s", "python": "3"},
+        "reference": list(contenders)[-1],
+        "failures": {},
+        "contenders": {
+            name: {
+                "version": "1.0",
+                "sampled": name == "continuous-eval",
+                "difference": gap,
+                "in_process": {"total_wall": time, "total_cpu": time},
+                "whole": None
+                if name == "continuous-eval"
+                else {"wall": time, "cpu": time, "peak_mb": 1, "import_wall": 0},
+            }
+            for name, (time, gap) in contenders.items()
+        },
+    }
+
+
+def test_pages_measure_against_peers_that_agree(module):
+    page = module("retrieval_reporting").page
+    given = {
+        "evalengine-2": (1, 0),
+        "ranx": (0.5, 1e-3),
+        "trec_eval": (4, 4e-5),
+        "pytrec_eval": (2, 0),
+    }
+    text = page(result("ids", given))
+    assert "in process, CPU, against the thriftiest peer | 0.50 |" in text
+    assert "ranx 1.0: further than 1e-09 from the reference" in text
+    text = page(result("texts", {"evalengine-2": (0.001, 0), "continuous-eval": (4, 0)}))
+    assert "in process, CPU, against the thriftiest peer | 0.0003 |" in text
+    assert "continuous-eval 1.0, estimated" in text
+    assert "peak memory" not in text
