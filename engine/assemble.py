@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from .metrics.registry import Metric
 from .tally.cells import Cells
 from .tally.datums import Labels
+
+Array = np.ndarray[Any, Any]
 
 
 def _looked_up(
@@ -35,6 +38,20 @@ def _looked_up(
     return made
 
 
+def _words(reason: Array, value: Array) -> pl.Series:
+    """Reasons of undefined values, null for all others, which are most: words cost time.
+
+    Args:
+        reason: str [n].
+        value: float64 [n], NaN for undefined.
+    """
+    undefined = np.isnan(value)
+    words = pl.Series([None, *reason[undefined].tolist()], dtype=pl.String)
+    place = np.zeros(reason.size, np.uint32)
+    place[undefined] = np.arange(1, len(words), dtype=np.uint32)
+    return words.gather(pl.Series(place))
+
+
 def frame_of(
     metric: Metric,
     cells: Cells,
@@ -59,16 +76,17 @@ def frame_of(
     place = cells.place
     if place not in shared:
         shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
+    found = cells.rows()
     arrays = {
-        key: pl.Series(value, nan_to_null=value.dtype.kind == "f")
-        for key, value in cells.rows().items()
+        key: _words(value, found["value"])
+        if key == "reason"
+        else pl.Series(value, nan_to_null=value.dtype.kind == "f")
+        for key, value in found.items()
     }
     constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
     rows = pl.DataFrame(shared[place] | arrays)
 
     def output(key: str, dtype: pl.DataType) -> pl.Expr:
-        if key == "reason" and key in rows.columns:
-            return pl.when(pl.col("value").is_null()).then(pl.col(key).cast(dtype)).alias(key)
         if key in rows.columns:
             return pl.col(key).cast(dtype)
         if key == "reason" and cells.reason is not None and rows["value"].null_count():

@@ -50,14 +50,17 @@ class _Rates:
 
 
 def _unchosen(view: ScoredView, rates: _Rates, lacking: str) -> Array:
-    """Why no threshold of a label was chosen, words [group, label]."""
+    """Why no threshold of a label was chosen, [group, label]; objects, as fixed widths are slow."""
     missing = {
         _NO_TRUTH: view.positives <= 0,
         _NO_NEGATIVE: view.negatives <= 0,
         _NO_SCORE: (np.diff(rates.start) == 0).reshape(view.shape),
     }
-    why = np.where(missing.get(lacking, False), lacking, UNREACHED)
-    return np.where(missing[_NO_SCORE], _NO_SCORE, why)
+    why = np.full(view.shape, UNREACHED, dtype=object)
+    if lacking:
+        why[missing[lacking]] = lacking
+    why[missing[_NO_SCORE]] = _NO_SCORE
+    return why
 
 
 def _best(
@@ -81,12 +84,14 @@ def _best(
     for statistic, of_point in named.items():
         value = np.full(at.size, np.nan)
         value[some] = of_point[at[some]]
+        reason = why.copy()
+        reason[chosen] = _NO_RATE.get(statistic, "no weight at the threshold")
         cells.append(
             label_cells(
                 view,
                 value.reshape(view.shape),
                 keep,
-                np.where(chosen, _NO_RATE.get(statistic, "no weight at the threshold"), why),
+                reason,
                 view.positives,
                 statistic=statistic,
                 parameters=parameters(**told(settings)),
