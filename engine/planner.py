@@ -59,6 +59,15 @@ class Plan(msgspec.Struct, frozen=True):
         """The task's own code."""
         return tasks.get(self.task)
 
+    @property
+    def cuts_of_needs(self) -> dict[str, set[int | None]]:
+        """Need -> the cut-offs at which some metric wants it; None stands for the whole list."""
+        found: dict[str, set[int | None]] = {}
+        for metric in self.metrics:
+            for need in metric.needs:
+                found.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
+        return found
+
     def settings_of(self, metric: Metric) -> Any:
         """The settings that one metric is computed with: all of them, at its own cut-offs."""
         cuts = self.cuts.get(metric.name)
@@ -279,7 +288,7 @@ def summarise(
 
     def own_frame(name: str) -> pl.DataFrame:
         frame: pl.DataFrame = plan.module.own_frames(
-            name, tallies, plan.settings, views.each, cuts=plan.cuts
+            name, tallies, plan.settings, views.each, cuts=plan.cuts_of_needs
         )
         return frame
 

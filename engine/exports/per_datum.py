@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from evalengine.schemas.errors import ResultError
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ Key = Callable[[str, int | None], str | None]
 def dicts_of(
     card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0
 ) -> list[dict[str, float]]:
-    """One dict per datum, in the order of the frame.
+    """One dict per datum that counts in means, in the order of the frame.
 
     Args:
         card: a scorecard, fresh or loaded.
@@ -30,13 +32,21 @@ def dicts_of(
     """
     found: dict[Any, dict[str, float]] = {}
     some = False
-    columns = ("datum_id", "metric", "k", "value")
-    for datum, metric, k, value in card.per_datum.select(columns).iter_rows():
+    rows = card.per_datum.filter(
+        pl.col("value").is_not_null() | ~pl.col("status").is_in(["not_judged", "not_retrieved"])
+    )
+    for datum, metric, k, value in rows.select("datum_id", "metric", "k", "value").iter_rows():
         name = key(metric, k)
         row = found.setdefault(datum, {})
-        if name is not None:
-            row[name] = undefined if value is None else value
-            some = True
+        if name is None:
+            continue
+        if name in row:
+            raise ResultError(
+                f"to_{shape}() shows {metric} once, and this run has several, which differ in"
+                " their parameters: score with one relevance level."
+            )
+        row[name] = undefined if value is None else value
+        some = True
     if not some and found:
         asked = ", ".join(card.per_datum["metric"].unique(maintain_order=True))
         raise ResultError(f"to_{shape}() shows none of the metrics of this run: {asked}.")

@@ -239,7 +239,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(f"score_columns: {task} has none; leave the option out.")
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
-    one_way(namings, contracts)
+    one_way(namings, contracts, by_rule=options.match is not None)
     point_out_swap(namings, schemas, contracts)
     if TABLE in namings and DATUMS in namings:
         datum = contracts[TABLE].datum

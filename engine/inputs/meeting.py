@@ -90,10 +90,28 @@ def same_kind(
     if "strings" in _kinds(filled) and len(_kinds(filled)) > 1:
         return notes
     target = dtypes.common(list(filled.values()))
+    if target == pl.UInt64():
+        for role, name in filled:
+            refuse_negative(frames[role][name], f"{role}: {name}")
     for role, name in present:
         if dtypes.inner_of(frames[role].schema[name]) != target:
             _cast(frames, role, name, target)
     return notes
+
+
+def refuse_negative(values: pl.Series, named: str) -> None:
+    """Refuse negative ids that are to meet ids of 2**63 and above, which no integer type holds.
+
+    Raises:
+        InputError: naming the column and its lowest value.
+    """
+    flat = values.explode() if isinstance(values.dtype, pl.List) else values
+    lowest = flat.min() if flat.dtype.is_signed_integer() else None
+    if isinstance(lowest, int) and lowest < 0:
+        raise InputError(
+            f"{named} holds negative ids (lowest {lowest}), and other ids are 2**63 or more: no"
+            " integer type holds both. Cast both sides to String."
+        )
 
 
 def _kinds(found: Mapping[Place, pl.DataType]) -> set[str]:
@@ -112,7 +130,7 @@ def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.Data
     old = frames[role][name]
     wanted = dtypes.like(old.dtype, target)
     if _filled(frames, (role, name)):
-        new = old.cast(wanted, strict=False)
+        new = old.cast(wanted)
     else:
         # Empty ones have no values to convert, whatever dtype they have.
         new = pl.Series(name, [None if v is None else [] for v in old], dtype=wanted)

@@ -188,10 +188,17 @@ def _none_of(find: Finder, table: Table) -> Problem:
     )
 
 
-def one_way(namings: Mapping[str, Naming], contracts: Mapping[str, Table]) -> None:
+def one_way(
+    namings: Mapping[str, Naming], contracts: Mapping[str, Table], *, by_rule: bool = False
+) -> None:
     """Leave columns unread that another one makes needless.
 
     Of columns by which rows of both sides can meet, the first that both have is read.
+
+    Args:
+        namings: side to what its columns were recognised as.
+        contracts: side to its contract.
+        by_rule: whether a rule of matching was named, so that the last one is read.
     """
     for role, naming in namings.items():
         for first, second in contracts[role].instead:
@@ -201,6 +208,8 @@ def one_way(namings: Mapping[str, Naming], contracts: Mapping[str, Table]) -> No
         return
     ours, theirs = namings[PREDICTIONS], namings[GROUND_TRUTHS]
     ways = contracts[PREDICTIONS].either
+    if by_rule:
+        ways = ways[::-1]
     both = [name for name in ways if name in ours.exprs and name in theirs.exprs]
     for naming in (ours, theirs):
         for name in ways:

@@ -16,7 +16,7 @@ from ..tally.stats import Column, Stats
 def per_datum_frame(
     stats: Stats,
     datums: Datums,
-    cuts: Mapping[str, tuple[int | None, ...]],
+    cuts: Mapping[str, set[int | None]],
     order: np.ndarray[Any, Any] | None = None,
 ) -> pl.DataFrame:
     """One row per datum, metric, statistic and cut-off, null where the datum does not count.
@@ -24,8 +24,7 @@ def per_datum_frame(
     Args:
         stats: the tally.
         datums: what its rows stand for.
-        cuts: metric -> the cut-offs to show; a metric that is only read by another one shows the
-            whole list.
+        cuts: need -> the cut-offs to show; None stands for the whole list.
         order: int32 [n], datums in the order they are to be shown; None for their own.
 
     Returns:
@@ -43,10 +42,11 @@ def per_datum_frame(
         shown = shown[order]
     parts = [
         _part(column, p, k, stats, shown, order)
-        for column in columns
+        for need, made in stats.columns.items()
+        for column in made
         for p in range(len(column.parameters))
         for k in range(len(column.k))
-        if len(column.k) == 1 or column.k[k] in cuts.get(column.metric, (None,))
+        if column.k[k] in cuts.get(need, ())
     ]
     if not parts:
         return pl.DataFrame(schema=schema)

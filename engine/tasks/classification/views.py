@@ -66,7 +66,7 @@ def own_frames(
     settings: Settings,
     each_view: EachView,
     *,
-    cuts: Mapping[str, tuple[int | None, ...]],
+    cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
     """A frame that is not made of cells: confusion, examples or outcomes.
 
@@ -76,7 +76,7 @@ def own_frames(
         settings: the run's settings.
         each_view: calls a function with slice column (None for the whole set), group names and
             view of each, and returns the results in order.
-        cuts: metric -> its cut-offs, of those that have one.
+        cuts: need -> the cut-offs at which it is wanted.
     """
     from .frames import MAKERS
 

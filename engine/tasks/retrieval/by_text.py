@@ -31,12 +31,10 @@ class Texts(msgspec.Struct):
     value: Array
 
 
-def _laid_out(texts: Texts, n: int, *, ranked: bool) -> tuple[pl.Series, Array, Array]:
-    """Texts by query, ranked ones by descending value; their offsets and values."""
-    if ranked:
-        order = np.lexsort((np.arange(texts.query.size), -texts.value, texts.query))
-    else:
-        order = np.argsort(texts.query, kind="stable")
+def _laid_out(texts: Texts, n: int) -> tuple[pl.Series, Array, Array]:
+    """Texts by query, then by descending value; their offsets and values."""
+    # lexsort keeps the order of rows; of equal golds the most relevant comes first, and is kept
+    order = np.lexsort((-texts.value, texts.query))
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(texts.query, minlength=n), out=start[1:])
     return texts.text.gather(order), start, texts.value[order]
@@ -63,8 +61,8 @@ def text_lists(
         workers: runs ranges of queries side by side.
         count_tokens: whether tokens are estimated.
     """
-    ours, start, _ = _laid_out(retrieved, n, ranked=True)
-    golds, gold_start, value = _laid_out(relevant, n, ranked=False)
+    ours, start, _ = _laid_out(retrieved, n)
+    golds, gold_start, value = _laid_out(relevant, n)
     threshold = MATCHES[rule] if settings.match_threshold is None else settings.match_threshold
     matched = match_texts(
         ours,

@@ -10,6 +10,7 @@ import polars as pl
 
 from ...inputs import dtypes
 from ...inputs.frames import Frames
+from ...inputs.meeting import refuse_negative
 from ...inputs.problems import Note, count_of, listing
 from ...schemas.errors import InputError, OptionError
 from ...schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -134,6 +135,10 @@ def _by_id(
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)
     repeats = settings.rules.repeats_allowed
+    if repeats:
+        judged = _each_once(judged)
+    if settings.rules.texts_only:
+        _tell(frames, "documents meet by their ids; this dialect's rules for texts are not used.")
     if "token_count" in needs:
         raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
     met: Met = meet_ids(run, judged, datums.id, workers, repeats=repeats)
@@ -151,6 +156,18 @@ def _by_id(
     if not turned or settings.ties != "trec":
         return lists, {}
     return lists, dict.fromkeys(turned, lists_of(met, settings, ascending=True))
+
+
+def _each_once(judged: Side) -> Side:
+    """The judgments without those of a document that its query has already."""
+    pairs = pl.DataFrame({"query": judged.query, "doc": judged.doc})
+    first = pairs.select(pl.struct("query", "doc").is_first_distinct()).to_series()
+    if first.all():
+        return judged
+    rows = first.arg_true().to_numpy()
+    return msgspec.structs.replace(
+        judged, query=judged.query[rows], doc=judged.doc.gather(rows), value=judged.value[rows]
+    )
 
 
 def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
@@ -235,14 +252,17 @@ def _one_table(
     if texts:
         retrieved = Texts(query, ours.cast(pl.String), value)
         relevant = Texts(golds, theirs.cast(pl.String), relevance)
-        lists, others = _by_text(height, retrieved, relevant, settings, needs, workers)
+        lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
     else:
         run = Side("retrieved", query, ours, value, None)
         judged = Side("relevant", golds, theirs, relevance, None)
         lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
-    everyone = np.ones(height, bool)
-    _tell_relevance(frames, relevance, lists, everyone)
-    return Batch(datums, lists, others, everyone, everyone, codes)
+    known = np.zeros(len(datums), bool)
+    known[row] = True
+    _tell_relevance(frames, relevance, lists, known)
+    # Queries that only a table of datums knows come behind those of the rows.
+    order = None if codes is None else np.concatenate([codes, np.flatnonzero(~known)])
+    return Batch(datums, lists, others, known, known, order)
 
 
 def _of_one_kind(
@@ -263,6 +283,8 @@ def _of_one_kind(
     kinds = [dtypes.kind_of(side.dtype) for side in (ours, theirs)]
     if kinds[0] == kinds[1]:
         wide = dtypes.common([ours.dtype, theirs.dtype])
+        for side in (ours, theirs) if wide == pl.UInt64() else ():
+            refuse_negative(side, repr(side.name))
         return ours.cast(wide), theirs.cast(wide)
     raise InputError(
         f"'retrieved' holds {kinds[0]} ({listing(ours.head(3))}), 'relevant' {kinds[1]}"

@@ -50,7 +50,7 @@ def own_frames(
     settings: Settings,
     each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
     *,
-    cuts: Mapping[str, tuple[int | None, ...]],
+    cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
     """The values of single queries.
 
@@ -59,6 +59,6 @@ def own_frames(
         tallies: what the run left behind.
         settings: the run's settings.
         each_view: unused: single queries have no slices.
-        cuts: metric -> its cut-offs, of those that have one.
+        cuts: need -> the cut-offs at which it is wanted.
     """
     return per_datum_frame(tallies.stats, tallies.datums, cuts, tallies.order)
