@@ -136,13 +136,16 @@ def _kept(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> 
     """Rows of the given names, however they are capitalised, in the order of the names."""
     if not names:
         return table
-    known = {name.casefold(): name for name in table[column].unique(maintain_order=True)}
+    known: dict[str, list[str]] = {}
+    for name in table[column].unique(maintain_order=True):
+        known.setdefault(name.casefold(), []).append(name)
+    found: list[str] = []
     for name in names:
-        if name.casefold() not in known:
-            raise OptionError(unknown(kind, name, known.values()))
-    return pl.concat(
-        [table.filter(pl.col(column) == known[name.casefold()]) for name in dict.fromkeys(names)]
-    )
+        alike = known.get(name.casefold(), [])
+        if not alike:
+            raise OptionError(unknown(kind, name, table[column].unique(maintain_order=True)))
+        found += [name] if name in alike else alike
+    return pl.concat([table.filter(pl.col(column) == name) for name in dict.fromkeys(found)])
 
 
 def _as(table: pl.DataFrame, form: str) -> str:
