@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from array import array
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,9 @@ TEXTS = 0.004  # 4 queries of texts
 
 @pytest.fixture
 def module(monkeypatch):
-    """Import a module of the benchmarks by its name."""
+    """Import a module of the benchmarks by its name, which a folder of tests may bear too."""
+    for path in BENCHMARKS.glob("*.py"):
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)
     monkeypatch.syspath_prepend(BENCHMARKS)
     return importlib.import_module
 

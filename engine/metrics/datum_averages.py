@@ -114,7 +114,9 @@ def _rounded(values: Array, decimals: int | None) -> Array:
     """To so many digits, as Python rounds, where a dialect's pooled values are rounded."""
     if decimals is None:
         return values
-    return np.array([round(float(value), decimals) for value in values.ravel()]).reshape(values.shape)
+    return np.array([round(float(value), decimals) for value in values.ravel()]).reshape(
+        values.shape
+    )
 
 
 def _over(total: Array, many: Array) -> Array:

@@ -85,6 +85,9 @@ def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) 
     for key in weightless:  # labels and keys that no weight is on make no rows
         assert oracle.weights, key
         assert expected.pop(key) in (None, 0) or key[1] == "tn", key
+    for key in set(ours) - set(expected):  # where all weights are zero, rows without a value
+        assert oracle.weights, key
+        assert ours.pop(key) is None, key
     assert set(ours) == set(expected), (
         sorted(set(ours) - set(expected), key=repr),
         sorted(set(expected) - set(ours), key=repr),
