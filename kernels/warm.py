@@ -10,8 +10,10 @@ import numpy as np
 
 from .few_scores import count_few
 from .hash_codes import hash_codes
+from .majority import majority_order
 from .marking import look_up, mark, place, rises
 from .partition import partition
+from .walk_depth import walks_too_far
 
 
 def warm_large() -> None:
@@ -27,4 +29,6 @@ def warm_large() -> None:
     outcome = np.zeros(4, np.uint8)
     score = value.astype(np.float64)
     count_few([score], outcome, 3)
+    majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
+    walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds

@@ -126,6 +126,8 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
     assert rows("P", 5) == {5: pytest.approx(2 / 15)}
     assert rows("BPM", 1) == {1: pytest.approx(1 / 3)}
     for name, metric in all_metrics("retrieval").items():
+        if set(metric.needs) & contexts.MEASURES.keys():
+            continue
         cut = () if "k" not in metric.params else (5,) if metric.bare == "cut" else (5, None)
         found = rows(name, *cut)
         assert tuple(found) == (cut or (None,)), name
