@@ -6,11 +6,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from ....inputs.problems import count_of, listing
 from ....kernels.rank_cascade import cascade
 from ....kernels.rank_first import all_relevant
 from ....kernels.rank_gains import gain_costs, ndcg_means
 from ....kernels.rank_sums import rank_sums
+from ....schemas.errors import InputError
+from ....schemas.wording import option
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
@@ -45,13 +49,48 @@ def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
     if gains == "linear":
         return judged
     if gains == "exponential":
-        return np.exp2(judged) - 1.0
+        with np.errstate(over="ignore"):  # refuse_endless() has told
+            return np.exp2(judged) - 1.0
     assert not isinstance(gains, str)
     out = judged.copy()
     for level, gain in gains.items():
         out[relevance == level] = gain
     out[relevance < 0] = 0.0
     return out
+
+
+def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None:
+    """Refuse judgments whose gains floats cannot add up.
+
+    Args:
+        lists: the queries.
+        settings: of these ``gains``.
+        queries: their ids, for messages.
+
+    Raises:
+        InputError: naming the highest relevance and the first of the queries.
+    """
+    if not lists.gold.size:
+        return
+    gain = gains_of(lists.gold, settings.gains)
+    n_golds = np.diff(lists.gold_start)
+    query = np.repeat(np.arange(n_golds.size), n_golds)
+    endless = ~np.isfinite(np.bincount(query, gain, minlength=n_golds.size))
+    if not bool(endless.any()):
+        return
+    found = np.flatnonzero(endless)
+    highest = float(lists.gold[endless[query]].max())
+    way = (
+        "Bring relevance to grades of a few units, or leave out"
+        f" {option('gains', 'exponential')} (2^relevance - 1)."
+        if settings.gains == "exponential"
+        else "Bring relevance, or the gains given for it, to smaller numbers."
+    )
+    raise InputError(
+        f"ground truths: column 'relevance' goes up to {highest:g}, and the gains of"
+        f" {count_of(found.size, 'query', 'queries')} add up to more than a float64 holds:"
+        f" {listing(queries.gather(found[:5]), found.size)}. {way}"
+    )
 
 
 def _descending(start: Array, gain: Array) -> Array:
@@ -247,7 +286,8 @@ def _expected_reciprocal_rank(
 ) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     highest = float(lists.gold.max(initial=0.0))
-    satisfies = (np.exp2(np.maximum(lists.relevance, 0.0)) - 1.0) / 2.0**highest
+    # (2^relevance - 1) / 2^highest without either power, which floats hold up to 2^1023 alone
+    satisfies = np.exp2(np.maximum(lists.relevance, 0.0) - highest) - np.exp2(-highest)
     out = np.empty((len(lists), cuts.size))
 
     def run(begin: int, end: int) -> None:
