@@ -31,7 +31,9 @@ def test_err_of_any_relevance(highest: float) -> None:
 def test_exponential_gains_beyond_floats_are_refused(call: Any, metric: str) -> None:
     options = {"metrics": [metric], "gains": "exponential"}
     call(RUN, qrels(1000.0), **options)
-    with pytest.raises(ee.InputError, match="'relevance' goes up to 1024, and the gains of 1 query"):
+    with pytest.raises(
+        ee.InputError, match="'relevance' goes up to 1024, and the gains of 1 query"
+    ):
         call(RUN, qrels(1024.0), **options)
     with pytest.raises(ee.InputError, match="leave out gains='exponential'"):
         call(RUN, qrels(2000.0), **options)

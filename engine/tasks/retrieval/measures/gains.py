@@ -19,7 +19,7 @@ from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists
-from ..settings import Settings
+from ..settings import Settings, unusual
 from .common import (
     Weights,
     by_level,
@@ -57,6 +57,12 @@ def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
         out[relevance == level] = gain
     out[relevance < 0] = 0.0
     return out
+
+
+def _told(settings: Settings, *names: str) -> tuple[str | None]:
+    """``parameters`` of a measure's one variant: the options that are not as usual."""
+    found = unusual(settings, *names)
+    return (parameters(**found) if found else None,)
 
 
 def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None:
@@ -162,7 +168,8 @@ def _ndcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, .
     gain = gains_of(lists.gain, settings.gains)
     dcg = sums(lists, places_of(lists), gain, weights, cuts, workers)
     best = _ideal_sums(start, ideal, weights, cuts, workers)
-    return (Column(metric="nDCG", k=ks, values=ratio(dcg, best)[:, None]),)
+    told = _told(settings, "gains", "discount", "ideal")
+    return (Column(metric="nDCG", parameters=told, k=ks, values=ratio(dcg, best)[:, None]),)
 
 
 def _ndcg_any(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -216,7 +223,8 @@ def _gain_costs(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
         gain_costs(lists.start, lists.rank, gain, start, ideal, begin, end, out)
 
     workers.over(lists.start, run)
-    return (Column(metric="G", values=out[:, None, None]),)
+    told = _told(settings, "gains", "ideal")
+    return (Column(metric="G", parameters=told, values=out[:, None, None]),)
 
 
 def _ndcg_means(
@@ -243,7 +251,8 @@ def _ndcg_means(
         )
 
     workers.over(lists.start, run)
-    return (Column(metric=name, values=out[which][:, None, None]),)
+    told = _told(settings, "gains", "discount", "ideal")
+    return (Column(metric=name, parameters=told, values=out[which][:, None, None]),)
 
 
 def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -257,14 +266,16 @@ def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Co
         highest[some] = np.maximum(lists.gold[lists.gold_start[some]], 1.0)
         value = np.maximum(lists.relevance, 0.0) / np.repeat(highest, np.diff(lists.start))
         values = (1.0 - p) * sums(lists, places, value, weights, cuts, workers)
-        return (Column(metric="RBP", k=ks, values=values[:, None]),)
+        told = _told(settings, "persistence")
+        return (Column(metric="RBP", parameters=told, k=ks, values=values[:, None]),)
     values = by_level(
         settings,
         lambda level: (
             (1.0 - p) * sums(lists, places, lists.relevance >= level, weights, cuts, workers)
         ),
     )
-    return (Column(metric="RBP", parameters=variants(settings), k=ks, values=values),)
+    made = variants(settings, **unusual(settings, "persistence"))
+    return (Column(metric="RBP", parameters=made, k=ks, values=values),)
 
 
 def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -278,7 +289,8 @@ def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) ->
     values = 1.0 - (1.0 - p) * known
     if settings.rules.graded_persistence:  # m_rbp_resid.c leaves lists without a gap at 0
         values[count(lists.start, judged) == lists.retrieved] = 0.0
-    return (Column(metric="RBPResidual", values=values[:, None, None]),)
+    told = _told(settings, "persistence")
+    return (Column(metric="RBPResidual", parameters=told, values=values[:, None, None]),)
 
 
 def _expected_reciprocal_rank(
