@@ -319,6 +319,7 @@ RELEVANT = Column(
     kin=("contexts", "ground_truths", "reference"),
 )  # fmt: skip
 _QUERY = ("query", "queries")
+_EQUAL_QUERIES = ((WEIGHT, "retrieval has no weights; every query counts once"),)
 
 RETRIEVAL_PREDICTIONS = Table(
     "retrieval",
@@ -334,6 +335,7 @@ RETRIEVAL_PREDICTIONS = Table(
     lack="nothing was retrieved",
     either=("doc_id", "text"),
     instead=(("score", "rank"),),
+    unread=_EQUAL_QUERIES,
 )
 RETRIEVAL_GROUND_TRUTHS = Table(
     "retrieval",
@@ -347,6 +349,7 @@ RETRIEVAL_GROUND_TRUTHS = Table(
     unit=_QUERY,
     lack="nothing was judged",
     either=("doc_id", "text"),
+    unread=_EQUAL_QUERIES,
 )
 RETRIEVAL_TABLE = Table(
     "retrieval",
@@ -358,13 +361,30 @@ RETRIEVAL_TABLE = Table(
     shape="lists",
     datum="query_id",
     unit=_QUERY,
+    unread=_EQUAL_QUERIES,
 )
 # In a table of datums, ids and names stand side by side; so do they in a table of labels.
 DATUM_ROW = Column(
     "datum_id",
     "id",
     "The datum.",
-    ("image_id", "imageid", "img_id", "datum", "datum_uid", "image", "query_id", "qid", "id"),
+    (
+        "image_id",
+        "imageid",
+        "img_id",
+        "datum",
+        "datum_uid",
+        "image",
+        "query_id",
+        "qid",
+        "query-id",
+        "q_id",
+        "topic_id",
+        "topic",
+        "queryid",
+        "question_id",
+        "id",
+    ),
     unique=True,
 )
 FILE_NAME = Column(

@@ -45,14 +45,17 @@ PLAIN = {
     "SetF": ("SetF", None, None),
     "SetAP": ("SetMAP", None, None),
     "SetP(relative=True)": ("SetRelativePrecision", None, None),
-    "RBP(rel=1)": ("RBP", None, None),
+    "RBP(rel=1)": ("RBP", '{"persistence": 0.8}', None),
     "NumRel": ("NumRelevant", None, None),
     "NumRet": ("NumRetrieved", None, None),
 }
 VARIED = {
-    "RBP(rel=1,p=0.5)": ({"persistence": 0.5}, ("RBP", None, None)),
+    "RBP(rel=1,p=0.5)": ({"persistence": 0.5}, ("RBP", '{"persistence": 0.5}', None)),
     "AP(rel=2)": ({"relevance_levels": (2.0,)}, ("MAP", '{"relevance_level": 2.0}', None)),
-    "nDCG(gains={1:3,2:9})@10": ({"gains": {1.0: 3.0, 2.0: 9.0}}, ("nDCG", None, 10)),
+    "nDCG(gains={1:3,2:9})@10": (
+        {"gains": {1.0: 3.0, 2.0: 9.0}},
+        ("nDCG", '{"gains": {"1": 3.0, "2": 9.0}}', 10),
+    ),
 }
 ASCENDING = {"RR@10": ("MRR", None, 10), "Judged@10": ("Judged", None, 10)}
 # graded measures; relevance above max_rel=3 counts as 3, which a query of its own brings in

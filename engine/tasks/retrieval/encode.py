@@ -190,6 +190,8 @@ def _by_text(
 ) -> tuple[Lists, dict[str, Lists]]:
     rule = settings.match or settings.default_match
     refuse_for_texts(settings, rule, needs)
+    own_rules = {own for need, own in settings.rules.own_matches.items() if need in needs}
+    refuse_highest(settings, {(rule, settings.rules.match_at_threshold)} | own_rules)
     tokens = "token_count" in needs
     lists = text_lists(n, retrieved, relevant, rule, settings, workers, count_tokens=tokens)
     others = {}
@@ -199,6 +201,28 @@ def _by_text(
             other = msgspec.structs.replace(settings, rules=rules)
             others[need] = text_lists(n, retrieved, relevant, own, other, workers)
     return lists, others
+
+
+def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
+    """Refuse a threshold that no similarity can exceed.
+
+    Args:
+        settings: of these ``match_threshold``.
+        rules: match rules, and whether a similarity equal to the threshold is a match by them.
+
+    Raises:
+        OptionError: naming the rule.
+    """
+    if settings.match_threshold != 1:
+        return
+    for rule, reached in sorted(rules):
+        if MATCHES[rule] is not None and not reached:
+            raise OptionError(
+                f"{option('match_threshold', 1)}: by {option('match', rule)} a similarity must be"
+                " above the threshold, and none is above 1, so that nothing could match. Write"
+                f" {option('match', 'exact_chunk')} for equal texts, or a lower threshold such as"
+                " 0.999."
+            )
 
 
 def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> None:

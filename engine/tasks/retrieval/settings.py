@@ -28,6 +28,8 @@ TIES = ("trec", "input", "average")
 DISCOUNTS = ("log2(rank+1)", "log2(rank)")
 IDEALS = ("judged", "retrieved")
 GAINS = ("linear", "exponential")
+USUAL = {"gains": GAINS[0], "discount": DISCOUNTS[0], "ideal": IDEALS[0], "persistence": 0.9}
+"""Option -> the value that rows do not name in ``parameters``: the formula as it is published."""
 _KINDS = {
     "match": "match rule",
     "ties": "order of ties",
@@ -150,6 +152,21 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         ignore_identical_ids=bool(options.ignore_identical_ids),
         defaults=defaults,
     )
+
+
+def unusual(settings: Settings, *names: str) -> dict[str, Any]:
+    """Which of these options differ from ``USUAL``, as ``parameters`` tells them.
+
+    A dialect's own default differs too, so that equal rows are made equally in all dialects.
+    """
+    found = {name: getattr(settings, name) for name in names}
+    return {
+        name: {f"{level:g}": gain for level, gain in value.items()}
+        if isinstance(value, dict)
+        else value
+        for name, value in found.items()
+        if value != USUAL[name]
+    }
 
 
 def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:

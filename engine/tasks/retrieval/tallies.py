@@ -18,6 +18,7 @@ from ...tally.stats import Column, Stats
 from ..workers import Workers
 from .encode import Batch, encode_batch
 from .measures import all_measures, averageable
+from .measures.gains import refuse_endless
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +65,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         workers: runs ranges of queries side by side.
 
     Raises:
-        InputError: a document or rank twice in a list.
+        InputError: a document or rank twice in a list, or gains beyond what floats hold.
         OptionError: a measure that the options leave undefined.
     """
     begun = time.perf_counter()
@@ -85,7 +86,7 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
         workers: runs ranges of queries side by side.
 
     Raises:
-        InputError: a document or rank twice in a list.
+        InputError: a document or rank twice in a list, or gains beyond what floats hold.
         OptionError: a measure that the options leave undefined.
     """
     _encoded(frames, settings, needs, workers)
@@ -94,7 +95,16 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
 def _encoded(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Batch:
     if settings.ties == "average":
         refuse_unaveraged(needs)
-    return encode_batch(frames, settings, needs, workers)
+    batch = encode_batch(frames, settings, needs, workers)
+    if needs & _gaining():
+        refuse_endless(batch.lists, settings, batch.datums.id)
+    return batch
+
+
+def _gaining() -> set[str]:
+    """Needs of the metrics that take the option ``gains``."""
+    known = metrics.all_metrics("retrieval").values()
+    return {need for metric in known if "gains" in metric.params for need in metric.needs}
 
 
 def refuse_unaveraged(needs: frozenset[str]) -> None:

@@ -6,16 +6,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from ....inputs.problems import count_of, listing
 from ....kernels.rank_cascade import cascade
 from ....kernels.rank_first import all_relevant
 from ....kernels.rank_gains import gain_costs, ndcg_means
 from ....kernels.rank_sums import rank_sums
+from ....schemas.errors import InputError
+from ....schemas.wording import option
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists
-from ..settings import Settings
+from ..settings import Settings, unusual
 from .common import (
     Weights,
     by_level,
@@ -45,13 +49,54 @@ def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
     if gains == "linear":
         return judged
     if gains == "exponential":
-        return np.exp2(judged) - 1.0
+        with np.errstate(over="ignore"):  # refuse_endless() has told
+            return np.exp2(judged) - 1.0
     assert not isinstance(gains, str)
     out = judged.copy()
     for level, gain in gains.items():
         out[relevance == level] = gain
     out[relevance < 0] = 0.0
     return out
+
+
+def _told(settings: Settings, *names: str) -> tuple[str | None]:
+    """``parameters`` of a measure's one variant: the options that are not as usual."""
+    found = unusual(settings, *names)
+    return (parameters(**found) if found else None,)
+
+
+def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None:
+    """Refuse judgments whose gains floats cannot add up.
+
+    Args:
+        lists: the queries.
+        settings: of these ``gains``.
+        queries: their ids, for messages.
+
+    Raises:
+        InputError: naming the highest relevance and the first of the queries.
+    """
+    if not lists.gold.size:
+        return
+    gain = gains_of(lists.gold, settings.gains)
+    n_golds = np.diff(lists.gold_start)
+    query = np.repeat(np.arange(n_golds.size), n_golds)
+    endless = ~np.isfinite(np.bincount(query, gain, minlength=n_golds.size))
+    if not bool(endless.any()):
+        return
+    found = np.flatnonzero(endless)
+    highest = float(lists.gold[endless[query]].max())
+    way = (
+        "Bring relevance to grades of a few units, or leave out"
+        f" {option('gains', 'exponential')} (2^relevance - 1)."
+        if settings.gains == "exponential"
+        else "Bring relevance, or the gains given for it, to smaller numbers."
+    )
+    raise InputError(
+        f"ground truths: column 'relevance' goes up to {highest:g}, and the gains of"
+        f" {count_of(found.size, 'query', 'queries')} add up to more than a float64 holds:"
+        f" {listing(queries.gather(found[:5]), found.size)}. {way}"
+    )
 
 
 def _descending(start: Array, gain: Array) -> Array:
@@ -123,7 +168,8 @@ def _ndcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, .
     gain = gains_of(lists.gain, settings.gains)
     dcg = sums(lists, places_of(lists), gain, weights, cuts, workers)
     best = _ideal_sums(start, ideal, weights, cuts, workers)
-    return (Column(metric="nDCG", k=ks, values=ratio(dcg, best)[:, None]),)
+    told = _told(settings, "gains", "discount", "ideal")
+    return (Column(metric="nDCG", parameters=told, k=ks, values=ratio(dcg, best)[:, None]),)
 
 
 def _ndcg_any(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -177,7 +223,8 @@ def _gain_costs(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
         gain_costs(lists.start, lists.rank, gain, start, ideal, begin, end, out)
 
     workers.over(lists.start, run)
-    return (Column(metric="G", values=out[:, None, None]),)
+    told = _told(settings, "gains", "ideal")
+    return (Column(metric="G", parameters=told, values=out[:, None, None]),)
 
 
 def _ndcg_means(
@@ -204,7 +251,8 @@ def _ndcg_means(
         )
 
     workers.over(lists.start, run)
-    return (Column(metric=name, values=out[which][:, None, None]),)
+    told = _told(settings, "gains", "discount", "ideal")
+    return (Column(metric=name, parameters=told, values=out[which][:, None, None]),)
 
 
 def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -218,14 +266,16 @@ def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Co
         highest[some] = np.maximum(lists.gold[lists.gold_start[some]], 1.0)
         value = np.maximum(lists.relevance, 0.0) / np.repeat(highest, np.diff(lists.start))
         values = (1.0 - p) * sums(lists, places, value, weights, cuts, workers)
-        return (Column(metric="RBP", k=ks, values=values[:, None]),)
+        told = _told(settings, "persistence")
+        return (Column(metric="RBP", parameters=told, k=ks, values=values[:, None]),)
     values = by_level(
         settings,
         lambda level: (
             (1.0 - p) * sums(lists, places, lists.relevance >= level, weights, cuts, workers)
         ),
     )
-    return (Column(metric="RBP", parameters=variants(settings), k=ks, values=values),)
+    made = variants(settings, **unusual(settings, "persistence"))
+    return (Column(metric="RBP", parameters=made, k=ks, values=values),)
 
 
 def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -239,7 +289,8 @@ def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) ->
     values = 1.0 - (1.0 - p) * known
     if settings.rules.graded_persistence:  # m_rbp_resid.c leaves lists without a gap at 0
         values[count(lists.start, judged) == lists.retrieved] = 0.0
-    return (Column(metric="RBPResidual", values=values[:, None, None]),)
+    told = _told(settings, "persistence")
+    return (Column(metric="RBPResidual", parameters=told, values=values[:, None, None]),)
 
 
 def _expected_reciprocal_rank(
@@ -247,7 +298,8 @@ def _expected_reciprocal_rank(
 ) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     highest = float(lists.gold.max(initial=0.0))
-    satisfies = (np.exp2(np.maximum(lists.relevance, 0.0)) - 1.0) / 2.0**highest
+    # (2^relevance - 1) / 2^highest without either power, which floats hold up to 2^1023 alone
+    satisfies = np.exp2(np.maximum(lists.relevance, 0.0) - highest) - np.exp2(-highest)
     out = np.empty((len(lists), cuts.size))
 
     def run(begin: int, end: int) -> None:

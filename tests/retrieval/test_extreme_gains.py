@@ -1,0 +1,45 @@
+"""Relevance at the end of what floats hold: computed, or refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+RUN = {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}}
+
+
+def qrels(highest: float) -> pl.DataFrame:
+    rows = [("a", "x", highest - 1), ("a", "y", highest), ("b", "x", 1.0)]
+    return pl.DataFrame(rows, ["query_id", "doc_id", "relevance"], orient="row")
+
+
+@pytest.mark.parametrize("highest", [2.0, 1023.0, 1024.0, 5000.0])
+def test_err_of_any_relevance(highest: float) -> None:
+    card = ee.score(RUN, qrels(highest), metrics=["ERR"])
+    none = 2.0**-highest if highest < 1000 else 0.0
+    first, second = 0.5 - none, 1.0 - none
+    found = card.per_datum.filter((pl.col("datum_id") == "a") & pl.col("k").is_null())
+    assert found["value"].item() == pytest.approx(first + (1 - first) * second / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("call", [ee.score, ee.check])
+@pytest.mark.parametrize("metric", ["nDCG", "G", "RnDCG"])
+def test_exponential_gains_beyond_floats_are_refused(call: Any, metric: str) -> None:
+    options = {"metrics": [metric], "gains": "exponential"}
+    call(RUN, qrels(1000.0), **options)
+    with pytest.raises(
+        ee.InputError, match="'relevance' goes up to 1024, and the gains of 1 query"
+    ):
+        call(RUN, qrels(1024.0), **options)
+    with pytest.raises(ee.InputError, match="leave out gains='exponential'"):
+        call(RUN, qrels(2000.0), **options)
+
+
+def test_sums_beyond_floats_are_refused() -> None:
+    with pytest.raises(ee.InputError, match="'a'.*to smaller numbers"):
+        ee.score(RUN, qrels(1.7e308), metrics=["nDCG"])
+    assert ee.score(RUN, qrels(1.7e308), metrics=["MAP"]).value("MAP") == 1.0

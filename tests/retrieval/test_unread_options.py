@@ -1,0 +1,83 @@
+"""What is given and counts for nothing is told, or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+RUN = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["x", "y"], "score": [2.0, 1.0]})
+QRELS = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["x", "z"], "relevance": [2, 1]})
+TEXTS = pl.DataFrame({"retrieved": [["one text", "two"]], "relevant": [["one text"]]})
+
+
+def notes(*tables: Any, **options: Any) -> list[str]:
+    told = ee.score(*tables, **options).notes
+    assert ee.check(*tables, **options).notes == list(told)
+    return [note for note in told if "not read" in note]
+
+
+@pytest.mark.parametrize(
+    ("option", "reader", "other", "shown"),
+    [
+        ({"relevance_levels": [1, 2]}, "MAP", "nDCG", "relevance_levels=[1.0, 2.0]"),
+        ({"gains": "exponential"}, "nDCG", "MAP", "gains='exponential'"),
+        ({"ideal": "retrieved"}, "G", "MAP", "ideal='retrieved'"),
+        ({"discount": "log2(rank)"}, "nDCG", "G", "discount='log2(rank)'"),
+        ({"persistence": 0.5}, "RBP", "MAP", "persistence=0.5"),
+    ],
+)
+def test_an_option_of_other_metrics(option: Any, reader: str, other: str, shown: str) -> None:
+    said = f"{shown} is not read by any of the metrics ({other})."
+    assert notes(RUN, QRELS, metrics=[other], **option) == [said]
+    assert notes(RUN, QRELS, metrics=[other, reader], **option) == []
+
+
+def test_of_the_default_set() -> None:
+    (said,) = notes(RUN, QRELS, persistence=0.5)
+    assert "persistence=0.5 is not read" in said
+    assert "(nDCG, MAP, MRR, P, Recall, ...)" in said
+    assert notes(RUN, QRELS, dialect="ir-measures") == []
+
+
+def test_texts_have_no_ids() -> None:
+    given = {"match": "exact_chunk", "ignore_identical_ids": True}
+    assert notes(TEXTS, **given) == ["ignore_identical_ids=True is not read: texts have no ids."]
+    assert notes(RUN, QRELS, ignore_identical_ids=True) == []
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_weights_of_queries(side: int) -> None:
+    tables = [RUN, QRELS]
+    tables[side] = tables[side].with_columns(weight=pl.lit(2.0))
+    (said,) = notes(*tables)
+    assert "column 'weight' is not read: retrieval has no weights" in said
+    (said,) = notes(TEXTS.with_columns(weight=pl.lit(2.0)), match="exact_chunk")
+    assert "table: column 'weight'" in said
+
+
+@pytest.mark.parametrize("match", ["rouge_chunk", "rouge_sentence", "fuzzy", "levenshtein"])
+def test_a_threshold_that_nothing_exceeds(match: str) -> None:
+    asked: dict[str, Any] = {"match": match, "metrics": ["PrecisionRecallF1"]}
+    with pytest.raises(ee.OptionError, match=f"'{match}' a similarity must be above.*exact_chunk"):
+        ee.score(TEXTS, match_threshold=1, **asked)
+    reached = ee.score(TEXTS, match_threshold=1, dialect="continuous-eval", **asked)
+    assert reached.value("Recall") == 1.0
+
+
+def test_a_metric_with_a_rule_of_its_own() -> None:
+    asked: dict[str, Any] = {"dialect": "ragas", "match": "levenshtein", "match_threshold": 1}
+    found = ee.score(TEXTS, metrics=["NonLLMContextPrecision"], **asked)
+    assert found.value("NonLLMContextPrecision") == pytest.approx(1.0)
+    with pytest.raises(ee.OptionError, match="none is above 1"):
+        ee.score(TEXTS, metrics=["NonLLMContextRecall"], **asked)
+
+
+@pytest.mark.parametrize("name", ["query-id", "q_id", "topic_id", "topic"])
+def test_a_table_of_queries_by_any_name(name: str) -> None:
+    queries = pl.DataFrame({name: ["a", "b"], "kind": ["k", "l"]})
+    card = ee.score(RUN, QRELS, metrics=["MAP"], datums=queries, by="kind")
+    assert card.value("MAP", slice="kind", slice_value="k") == 1.0
