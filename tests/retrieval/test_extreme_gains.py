@@ -40,6 +40,6 @@ def test_exponential_gains_beyond_floats_are_refused(call: Any, metric: str) -> 
 
 
 def test_sums_beyond_floats_are_refused() -> None:
-    with pytest.raises(ee.InputError, match="'a'.*to smaller numbers"):
+    with pytest.raises(ee.InputError, match=r"'a'.*to smaller numbers"):
         ee.score(RUN, qrels(1.7e308), metrics=["nDCG"])
     assert ee.score(RUN, qrels(1.7e308), metrics=["MAP"]).value("MAP") == 1.0
