@@ -56,6 +56,13 @@ def _expected_gains(
             while c < cuts.size and cuts[c] < place:
                 out[q, c] = total / looked if looked > 0 else 0.0
                 c += 1
+            if h == start[q + 1] and user in (BPM, NERR8):
+                # without gain these look on for certain, however far a cut-off is
+                while c < cuts.size:
+                    seen = looked + looking * (cuts[c] - place + 1)
+                    out[q, c] = total / seen if seen > 0 else 0.0
+                    c += 1
+                break
             here = 0.0
             if h < start[q + 1] and rank[h] == place:
                 here = gain[h]

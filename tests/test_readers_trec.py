@@ -185,10 +185,8 @@ def test_several_files_are_one_run(tmp_path: Path) -> None:
 BROKEN = [
     ("q1 Q0 d1 1 2.5\n", "line 4: 5 fields instead of 6: 'q1 "),
     ("q1 Q0 a b 1 2.5 t\n", "line 4: 7 fields instead of 6"),
-    ("q1 Q0 d3 one 2.5 t\n", "line 4: rank 'one' is not a whole number"),
     ("q1 Q0 d3 1 high t\n", "line 4: score 'high' is not a number"),
     ("q1 Q0 d3 1 high t\n\nq1\nq2\nq3 Q0 d 1 2 t\n", "3 lines do not fit a TREC run"),
-    ("q1 Q0 d3 99999999999999999999 1 t\n", "a number is too large for its column"),
 ]
 
 
@@ -215,6 +213,36 @@ def test_trec_evals_own_files() -> None:
     qrels = open_source(shared_dir("data", "trec_eval", "qrels.test"))
     assert run.frame.collect().height == 1500
     assert qrels.frame.collect().filter(pl.col("relevance") > 0).height == 561
+
+
+@pytest.mark.parametrize("odd", ["-", "?", "1.5", "99999999999999999999"])
+def test_ranks_that_are_none_beside_scores(odd: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.run", tmp_path / "b.run"
+    whole.write_text(RUN)
+    path.write_text(RUN.replace(" 007 2 ", f"  007 {odd} "))
+    source = open_source(path)
+    assert source.frame.collect().rows() == [(q, d, s, tag) for q, d, _, s, tag in ROWS]
+    ((kind, message, _),) = source.notes
+    assert kind == "ranks_not_read"
+    assert "the scores decide the order" in message
+    both = open_source([whole, path])
+    assert both.frame.collect().rows() == [(q, d, s, tag) for q, d, _, s, tag in ROWS * 2]
+    assert len(both.notes) == 1
+    message = refused(path, RUN + f"q1 Q0 d1 {odd} x tag\n")
+    assert "1 line does not fit" in message
+    assert "line 4: score 'x' is not a number" in message
+
+
+def test_a_run_of_dashes_is_recognised_by_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    path.write_text("q1 Q0 d1 - 1.5 tag\nq1 Q0 d2 - 2.5 tag\n")
+    assert ee.score(path, {"q1": {"d2": 1}}, metrics=["MRR"]).value("MRR") == 1.0
+
+
+def test_ranks_without_scores_are_needed(tmp_path: Path) -> None:
+    assert "rank '-' is not a whole number" in refused(tmp_path / "a.run", "1\t7\t1\n1\t8\t-\n")
+    large = "1\t7\t1\n1\t8\t99999999999999999999\n"
+    assert "a number is too large for its column" in refused(tmp_path / "a.run", large)
 
 
 MAPPING = {"q1": {"d1": 2.5, "007": -0.001}, "q2": {"7": 3}}
@@ -256,6 +284,9 @@ def test_python_mappings() -> None:
         ({"q": {"d": None, "e": 1.0}}, "first None of query 'q', document 'd'"),
         ({"q": {"d": 1.0}, "r": [1]}, "query 'r' holds [1]"),
         ({"q": {"d": 1.0, 7: 2.0}}, "document ids must be all strings or all integers"),
+        ({"q": {2**64: 1.0, 1: 2.0}}, "document ids go from 1 to 18446744073709551616"),
+        ({-1: {"d": 1.0}, 2**63: {"d": 2.0}}, "query ids go from -1 to 9223372036854775808"),
+        ({"q": {"d": 10**400}}, "of 401 digits"),
         ({"q": {1.5: 2.0}}, "document ids must be all strings or all integers"),
     ],
 )
@@ -263,6 +294,24 @@ def test_mappings_that_do_not_fit_are_refused(mapping: Any, words: str) -> None:
     with pytest.raises(ee.InputError) as caught:
         open_source(mapping)
     assert words in str(caught.value)
+
+
+def test_large_integer_ids() -> None:
+    large = {2**63: {2**64 - 1: 1.0, 0: 0.5}}
+    assert rows(large) == [(2**63, 2**64 - 1, 1.0), (2**63, 0, 0.5)]
+    card = ee.score(large, {2**63: {2**64 - 1: 1}}, metrics=["MRR"])
+    assert card.value("MRR") == 1.0
+
+
+def test_integers_beyond_floats_are_told(tmp_path: Path) -> None:
+    large = {"q": {"a": 2**53 + 1, "b": 2**53, "c": 2.0**60, "d": 2**60}}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(large))
+    for thing in (large, path):
+        ((kind, message, count),) = open_source(thing).notes
+        assert (kind, count) == ("values_rounded", 1)
+        assert "1 integers beyond 2^53, first 9007199254740993" in message
+    assert open_source({"q": {"a": 2**53, "b": 1e300}}).notes == ()
 
 
 def test_objects_of_ranx(monkeypatch: pytest.MonkeyPatch) -> None:

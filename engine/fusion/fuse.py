@@ -16,7 +16,8 @@ from evalengine.readers.writing import write_files
 from evalengine.schemas.errors import InputError, OptionError, unknown
 
 from .methods import METHODS, Method, Settings
-from .normalisations import NORMALISATIONS, Normalisation
+from .normalisations import NORMALISATIONS, Normalisation, checked
+from .pool import Pool
 from .runs import Runs, open_runs
 
 _Kind = TypeVar("_Kind", Method, Normalisation)
@@ -62,7 +63,8 @@ def fuse(
         OptionError: no such method or normalisation, or an option that does not fit it.
         ReadError: a file that is missing or cannot be read.
         InputError: fewer than two runs, missing columns, nulls, NaN or infinite scores, a document
-            twice in a list, ids of different kinds, or scores that are needed and not there.
+            or rank twice in a list, ids of different kinds, scores that are needed and not there,
+            or so large that nothing finite comes of them.
 
     Example:
         >>> ee.fuse(["bm25.run", "dense.parquet"], method="combsum", normalisation="min-max")
@@ -79,12 +81,24 @@ def fuse(
     pool = found.pool
     values = pool.rank
     if how.scores:
-        values = pool.score if norm is None else norm.compute(pool)
+        values = pool.score if norm is None else _normalised(norm, pool)
         if norm is not None and norm.completes:
             pool = pool.completed(values)
             values = pool.score
-    return _ranked(pool.candidate_query, pool.candidate_document,
-                   how.compute(pool, values, settings), found)  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):
+        score = how.compute(pool, values, settings)
+    if not bool(np.isfinite(score).all()):
+        raise InputError(
+            f"method {how.name!r}: {int((~np.isfinite(score)).sum()):,} fused scores are beyond"
+            f" what a float64 holds. Divide the scores of the runs (the largest is"
+            f" {np.abs(found.pool.score).max():g}), normalise them, or fuse by ranks."
+        )
+    return _ranked(pool.candidate_query, pool.candidate_document, score, found)
+
+
+def _normalised(norm: Normalisation, pool: Pool) -> Any:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return checked(norm.name, norm.compute(pool), pool)
 
 
 def write(frame: pl.DataFrame, path: str | os.PathLike[str], tag: str = "evalengine") -> None:

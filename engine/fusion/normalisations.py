@@ -37,15 +37,34 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
 
 
+def checked(name: str, values: Array, pool: Pool) -> Array:
+    """Values of rows, all of them finite.
+
+    Raises:
+        InputError: naming the first run with scores that are too far apart for a float64.
+    """
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not bad.size:
+        return values
+    run = int(pool.run[bad[0]])
+    own = pool.score[pool.run == run]
+    raise InputError(
+        f"normalisation {name!r}: {bad.size:,} documents get no finite value, the first one of run"
+        f" {run + 1}, whose scores go from {own.min():g} to {own.max():g}. Divide the scores of"
+        " that run, or fuse by ranks."
+    )
+
+
 def _spread(pool: Pool, values: Array) -> Array:
     """Values of lists, in each of their rows."""
     return values[pool.list_of]
 
 
 def _over(numerator: Array, denominator: Array, otherwise: float | Array) -> Array:
-    """Quotients, and something else where the denominator is 0."""
+    """Quotients, something else where the denominator is 0, NaN where that has no end."""
     out = np.broadcast_to(np.asarray(otherwise, np.float64), numerator.shape).copy()
     np.divide(numerator, denominator, out=out, where=denominator != 0)
+    out[~np.isfinite(denominator)] = np.nan
     return out
 
 

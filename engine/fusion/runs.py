@@ -12,31 +12,36 @@ import polars as pl
 from evalengine.inputs.checks import check_side
 from evalengine.inputs.codes import encode
 from evalengine.inputs.dtypes import kind_of
+from evalengine.inputs.list_ranks import check_ranks
+from evalengine.inputs.meeting import same_kind
 from evalengine.inputs.names import recognise
 from evalengine.inputs.problems import Problem, refuse
 from evalengine.inputs.shapes import SHAPES
 from evalengine.readers.source import Source
 from evalengine.readers.tables import READ_FAILURES, open_source, schema_of
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.tables import Column, Table
+from evalengine.schemas.tables import (
+    DOC_ID,
+    QUERY_ID,
+    RANK,
+    RETRIEVAL_PREDICTIONS,
+    RETRIEVAL_SCORE,
+    Table,
+)
 
 from .pool import Pool
 
-_QUERY = Column(
-    "query_id",
-    "id",
-    "Which query this was retrieved for.",
-    ("qid", "query", "query-id", "topic", "topic_id", "q_id"),
-)
-_DOCUMENT = Column(
-    "doc_id",
-    "id",
-    "The document retrieved.",
-    ("docno", "doc", "docid", "corpus-id", "document_id", "pid", "passage_id", "chunk_id"),
-)
-_SCORE = Column("score", "number", "Higher is better.", ("similarity", "sim"))
-_RANK = Column("rank", "number", "From 1, where there is no score.", ("position",), low=0.0)
 _IDS = ("query_id", "doc_id")
+_RUN = msgspec.structs.replace(
+    RETRIEVAL_PREDICTIONS,
+    required=(QUERY_ID, DOC_ID),
+    optional=(RETRIEVAL_SCORE, RANK),
+    key=_IDS,
+    any_of=("score", "rank"),
+    shape="",
+    either=(),
+)
+"""What ``score`` takes as a run, where ids and an order must be there."""
 
 
 class Runs(msgspec.Struct, frozen=True):
@@ -78,9 +83,13 @@ def open_runs(
     sources = [open_source(run, storage_options=storage_options) for run in runs]
     frames = [_checked(source, i, columns) for i, source in enumerate(sources, 1)]
     names = tuple(source.description for source in sources)
-    _same_kinds(frames, names)
+    frames = _same_kinds(frames, sources, names)
     queries, query = encode([frame["query_id"] for frame in frames])
     documents, document = encode([frame["doc_id"] for frame in frames])
+    for i, frame in enumerate(frames):
+        if "rank" in frame.columns:
+            ranks = frame["rank"].to_numpy().astype(np.float64)
+            check_ranks(query[i], ranks, queries, f"run {i + 1} ({names[i]})")
     sizes = [frame.height for frame in frames]
     pool = Pool(
         np.repeat(np.arange(len(frames), dtype=np.int32), sizes),
@@ -96,14 +105,7 @@ def open_runs(
 
 def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> pl.DataFrame:
     """One run's canonical columns; scores where it has them, else ranks."""
-    table = Table(
-        "retrieval",
-        f"run_{number}",
-        (_QUERY, _DOCUMENT),
-        (_SCORE, _RANK),
-        key=_IDS,
-        any_of=("score", "rank"),
-    )
+    table = msgspec.structs.replace(_RUN, side=f"run_{number}")
     naming = recognise(schema_of(source), table, columns)
     told = {table.side: source.description}
     refuse(naming.problems, told)
@@ -150,23 +152,22 @@ def _ranks(frame: pl.DataFrame) -> Any:
     return ranks + 1 if "rank" in frame.columns and ranks.size and ranks.min() == 0 else ranks
 
 
-def _same_kinds(frames: list[pl.DataFrame], names: Sequence[str]) -> None:
-    """Bring integer ids to one dtype; ids of different kinds never meet and are refused."""
+def _same_kinds(
+    frames: list[pl.DataFrame], sources: Sequence[Source], names: Sequence[str]
+) -> list[pl.DataFrame]:
+    """Bring ids to one dtype, as ``score`` does; ids of different kinds are refused."""
+    roles = [f"run {i} ({name})" for i, name in enumerate(names, 1)]
+    sides = dict(zip(roles, frames, strict=True))
+    text = {role: source.text for role, source in zip(roles, sources, strict=True)}
     for name in _IDS:
-        filled = [i for i, frame in enumerate(frames) if frame.height] or [0]
-        first = filled[0]
-        kind = kind_of(frames[first].schema[name])
-        for i in filled:
-            other = kind_of(frames[i].schema[name])
-            if other != kind:
-                raise InputError(
-                    f"column {name!r}: run {first + 1} ({names[first]}) has {kind} such as"
-                    f" {frames[first][name][0]!r}, run {i + 1} ({names[i]}) has {other} such as"
-                    f" {frames[i][name][0]!r}. Cast one of them, e.g."
-                    f" frame.with_columns(pl.col({name!r}).cast(pl.String))."
-                )
-        found = {frames[i].schema[name] for i in filled}
-        target = found.pop() if len(found) == 1 else pl.UInt64()
-        for i, frame in enumerate(frames):
-            if frame.schema[name] != target:
-                frames[i] = frame.with_columns(pl.col(name).cast(target))
+        same_kind(sides, (name,), text)
+        kinds = {role: kind_of(side.schema[name]) for role, side in sides.items() if side.height}
+        other = next((role for role in kinds if kinds[role] != kinds[next(iter(kinds))]), None)
+        if other is not None:
+            first = next(iter(kinds))
+            raise InputError(
+                f"column {name!r}: {first} has {kinds[first]} such as {sides[first][name][0]!r},"
+                f" {other} has {kinds[other]} such as {sides[other][name][0]!r}. Cast one of"
+                f" them, e.g. frame.with_columns(pl.col({name!r}).cast(pl.String))."
+            )
+    return list(sides.values())

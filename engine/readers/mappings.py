@@ -17,6 +17,7 @@ from .json_rows import malformed
 from .source import Source
 
 _COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
+_EXACT = 2.0**53  # floats hold every integer up to here
 _OPENING = re.compile(
     rb'\{\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*[-0-9])'
 )
@@ -44,7 +45,7 @@ def read_mapping(buffer: Any, name: str) -> Source:
         ReadError: malformed JSON, or a value that is no number.
     """
     try:
-        nested = msgspec.json.decode(buffer, type=dict[str, dict[str, float]])
+        nested = msgspec.json.decode(buffer, type=dict[str, dict[str, int | float]])
     except msgspec.ValidationError as error:
         raise ReadError(
             f"{name}: a mapping of queries to documents to numbers is needed, as in"
@@ -87,9 +88,9 @@ def source_of(
         }
     )
     empty = sizes.count(0)
-    notes: tuple[tuple[str, str, int | None], ...] = ()
+    notes = _rounded(nested, frame["score"], description)
     if empty:
-        notes = (
+        notes += (
             ("queries_without_documents", f"{description}: {empty:,} queries without any document,"
              " left out.", empty),
         )  # fmt: skip
@@ -101,7 +102,14 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
     if kinds <= {str}:
         return pl.Series(found, dtype=pl.String)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return pl.Series(np.fromiter(found, np.int64, len(found)))
+        low, high = min(found), max(found)
+        for dtype in (np.int64, np.uint64):
+            if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+                return pl.Series(np.fromiter(found, dtype, len(found)))
+        raise InputError(
+            f"{description}: {what} ids go from {low} to {high}, which no integer of 64 bits"
+            " holds. Write str(id) for each of them."
+        )
     if all(issubclass(kind, str) for kind in kinds):
         return pl.Series([str(one) for one in found], dtype=pl.String)
     odd = next((one for one in found if type(one) is not type(found[0])), found[0])
@@ -114,7 +122,14 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
 def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Series:
     values = list(itertools.chain.from_iterable(one.values() for one in nested.values()))
     if all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, values))):
-        return pl.Series(np.fromiter(values, np.float64, len(values)))
+        try:
+            return pl.Series(np.fromiter(values, np.float64, len(values)))
+        except OverflowError:
+            large = max(values, key=abs)
+            raise InputError(
+                f"{description}: a value is beyond what a float64 holds: {str(large)[:20]}..., of"
+                f" {len(str(abs(large)))} digits. Leave such documents out, or divide all values."
+            ) from None
     bad = [
         (query, document, value)
         for query, own in nested.items()
@@ -126,3 +141,23 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
         f"{description}: {len(bad):,} values are no numbers, first {value!r:.60} of query"
         f" {query!r}, document {document!r}. Leave such documents out."
     )
+
+
+def _rounded(
+    nested: Mapping[Any, Mapping[Any, Any]], score: pl.Series, description: str
+) -> tuple[tuple[str, str, int | None], ...]:
+    """A note of integers that are others as floats, so that different ones may be equal."""
+    if not len(score) or not bool((score.abs() >= _EXACT).any()):
+        return ()
+    values = itertools.chain.from_iterable(one.values() for one in nested.values())
+    found = [
+        value
+        for value in values
+        if isinstance(value, (int, np.integer)) and int(float(value)) != value
+    ]
+    if not found:
+        return ()
+    return (
+        ("values_rounded", f"{description}: {len(found):,} integers beyond 2^53, first {found[0]},"
+         " become the nearest float64; different ones may tie.", len(found)),
+    )  # fmt: skip

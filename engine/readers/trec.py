@@ -18,7 +18,7 @@ from evalengine.schemas.errors import ReadError
 from .source import Source
 from .trec_layouts import Field, Layout, layout_of
 
-_DTYPES = {"text": pl.String, "whole": pl.Int64, "number": pl.Float64}
+_DTYPES = {"text": pl.String, "whole": pl.Int64, "place": pl.Int64, "number": pl.Float64}
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 _HEAD = 1 << 16
 _SHOWN = 3
@@ -28,8 +28,9 @@ def open_trec(files: list[str], description: str) -> Source:
     """Runs or qrels as one source; read at once, so that a broken line is named by its number.
 
     Columns: ``query_id``, ``doc_id`` (String) and, as the layout has them, ``rank`` (Int64),
-    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). A run's tag, the first
-    line's, is also a fact of the source.
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are no whole
+    numbers are left out with a note where there are scores, which decide the order. A run's tag,
+    the first line's, is also a fact of the source.
 
     Args:
         files: local files of one layout, plain or gzip-compressed, in row order.
@@ -50,11 +51,19 @@ def open_trec(files: list[str], description: str) -> Source:
             )
         first = first or layout
         pieces.append(_rows(file, data, layout))
+    notes: tuple[tuple[str, str, int | None], ...] = ()
+    unplaced = sum("rank" not in piece.columns for piece in pieces)
+    if first is not None and "rank" in first.columns and unplaced:
+        pieces = [piece.drop("rank", strict=False) for piece in pieces]
+        notes = (
+            ("ranks_not_read", f"{description}: ranks that are no whole numbers are not read; the"
+             " scores decide the order.", unplaced),
+        )  # fmt: skip
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
     facts = {}
     if "run_id" in frame.columns and frame.height:
         facts["run_id"] = str(frame["run_id"][0])
-    return Source(frame.lazy(), description, "trec", tuple(files), facts=facts)
+    return Source(frame.lazy(), description, "trec", tuple(files), notes=notes, facts=facts)
 
 
 def _bytes(file: str) -> bytes:
@@ -85,7 +94,10 @@ def _rows(file: str, data: bytes, layout: Layout) -> pl.DataFrame:
     line = data[: data.find(b"\n") + 1] or data
     whole = _parse(data, layout, "\t" if b"\t" in line else " ")
     if whole is None:
-        whole = _parse(_single_spaced(data), layout, " ")
+        spaced = _single_spaced(data)
+        whole = _parse(spaced, layout, " ")
+        if whole is None and layout.unplaced is not None:
+            whole = _parse(spaced, layout.unplaced, " ")
     if whole is None:
         raise ReadError(_wrong(file, data, layout))
     return whole
@@ -149,7 +161,7 @@ def _misfit(line: str, layout: Layout) -> str | None:
     found = re.split(r"[ \t\r\v\f]+", line.strip(" \t\r\v\f"))
     if len(found) != len(layout.fields):
         return f"{len(found)} field{'s'[: len(found) > 1]} instead of {len(layout.fields)}"
-    for field, text in zip(layout.fields, found, strict=True):
+    for field, text in zip((layout.unplaced or layout).fields, found, strict=True):
         if not field.fits(text):
             return f"{field.words} {_short(text)} is not {_said(field)}"
     return None

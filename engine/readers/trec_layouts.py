@@ -11,6 +11,8 @@ _NUMBER = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE
 )
 _WHOLE = re.compile(r"[+-]?\d+")
+_PLACE = re.compile(r"[+-]?\d+|-")
+_KINDS = {"whole": _WHOLE, "place": _PLACE, "number": _NUMBER}
 _SHORT = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -20,7 +22,8 @@ class Field(msgspec.Struct, frozen=True):
     Attributes:
         words: what it is called in messages.
         column: the column it becomes; None for a field that nothing reads.
-        kind: ``text``, ``whole`` (a whole number) or ``number``.
+        kind: ``text``, ``whole`` (a whole number), ``number``, or ``place``: a whole number or
+            ``-``, which stands where nobody counted.
     """
 
     words: str
@@ -31,7 +34,7 @@ class Field(msgspec.Struct, frozen=True):
         """Whether a field's text is of the field's kind."""
         if self.kind == "text":
             return True
-        return bool((_WHOLE if self.kind == "whole" else _NUMBER).fullmatch(text))
+        return bool(_KINDS[self.kind].fullmatch(text))
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -46,17 +49,29 @@ class Layout(msgspec.Struct, frozen=True):
         """The columns that come out."""
         return tuple(field.column for field in self.fields if field.column is not None)
 
+    @property
+    def unplaced(self) -> Layout | None:
+        """The same without the rank that need not be read; None where there is none such."""
+        fields = tuple(
+            msgspec.structs.replace(field, column=None, kind="text")
+            if field.kind == "place"
+            else field
+            for field in self.fields
+        )
+        return None if fields == self.fields else msgspec.structs.replace(self, fields=fields)
+
 
 _QUERY = Field("query", "query_id")
 _DOCUMENT = Field("document", "doc_id")
 _Q0 = Field("Q0", None)
 _RANK = Field("rank", "rank", "whole")
+_PLACE_BESIDE = Field("rank", "rank", "place")  # scores decide, as in trec_eval
 _SCORE = Field("score", "score", "number")
 _TAG = Field("tag", "run_id")
 _RELEVANCE = Field("relevance", "relevance", "number")
 
-RUN = Layout("TREC run", (_QUERY, _Q0, _DOCUMENT, _RANK, _SCORE, _TAG))
-UNTAGGED_RUN = Layout("TREC run without tag", (_QUERY, _Q0, _DOCUMENT, _RANK, _SCORE))
+RUN = Layout("TREC run", (_QUERY, _Q0, _DOCUMENT, _PLACE_BESIDE, _SCORE, _TAG))
+UNTAGGED_RUN = Layout("TREC run without tag", (_QUERY, _Q0, _DOCUMENT, _PLACE_BESIDE, _SCORE))
 QRELS = Layout("TREC qrels", (_QUERY, Field("iteration", None), _DOCUMENT, _RELEVANCE))
 MARCO_RUN = Layout("MS MARCO run", (_QUERY, _DOCUMENT, _RANK))
 BEIR_QRELS = Layout("BEIR qrels", (_QUERY, _DOCUMENT, _RELEVANCE), header=True)

@@ -79,6 +79,34 @@ def test_ids_of_two_kinds_are_refused() -> None:
     assert "integers such as 7" in message
 
 
+def test_integers_of_a_csv_meet_the_strings_of_a_trec_run(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("query_id,doc_id,score\n1,7,2.0\n1,8,1.0\n")
+    (tmp_path / "two.run").write_text("1 Q0 8 1 9.0 t\n")
+    paths = [tmp_path / "one.csv", tmp_path / "two.run"]
+    for runs in (paths, paths[::-1]):
+        fused = ee.fuse(runs)
+        assert fused.select("query_id", "doc_id").rows() == [("1", "8"), ("1", "7")]
+    frame = pl.read_csv(paths[0])
+    assert "integers such as 1" in refused([frame, paths[1]])
+
+
+def test_shared_ranks_are_refused_as_score_refuses_them() -> None:
+    message = refused([ONE, RANKED.with_columns(rank=pl.lit(4))])
+    assert message.startswith("run 2 (")
+    assert "column 'rank' has ties: 2 rows" in message
+    assert "row 0 (query_id='q1', rank=4), row 1 (query_id='q1', rank=4)" in message
+    both = RANKED.with_columns(rank=pl.lit(4), score=pl.Series([2.0, 1.0]))
+    assert ee.fuse([ONE, both])["doc_id"][0] == "b"  # ranks are not read beside scores
+
+
+@pytest.mark.parametrize("query", ["qid", "question_id", "queryid", "topic"])
+@pytest.mark.parametrize("order", [{"score": "confidence"}, {"score": "sim"}, {"score": "ranking"}])
+def test_every_name_that_score_knows(query: str, order: dict[str, str]) -> None:
+    other = TABLE.rename({"qid": query, "docno": "item_id", **order})
+    assert set(ee.fuse([ONE, other])["doc_id"]) == {"a", "b", "c", "d"}
+    assert ee.score(other, {"q1": {"b": 1}}, metrics=["MRR"]).value("MRR") is not None
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -102,6 +130,24 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], words: str
 def test_ranks_do_where_the_normalisation_takes_ranks() -> None:
     got = ee.fuse([ONE, RANKED], method="combsum", normalisation="rank")
     assert got.row(0) == ("q1", "b", 1.5, 1)
+
+
+@pytest.mark.parametrize("normalisation", ["min-max", "sum", "zmuv"])
+def test_scores_too_far_apart_are_refused(normalisation: str) -> None:
+    far = {"q1": {"a": 1e308, "b": -1e308, "c": 0.0}}
+    message = refused([ONE, far], method="combsum", normalisation=normalisation)
+    assert f"normalisation '{normalisation}'" in message
+    assert "run 2, whose scores go from -1e+308 to 1e+308" in message
+    assert ee.fuse([ONE, far]).height == 4
+    if normalisation != "min-max":  # whose differences are finite here
+        wide = {"q1": {"a": 1.7e308, "b": 1.6e308, "c": 0.0}}
+        assert "run 1, whose" in refused([wide, ONE], method="combsum", normalisation=normalisation)
+
+
+def test_sums_beyond_floats_are_refused() -> None:
+    large = {"q1": {"a": 1e308}}
+    assert "1 fused scores are beyond" in refused([large, large], method="combsum")
+    assert ee.fuse([large, large], method="combmax")["score"].item() == 1e308
 
 
 def test_max_needs_scores_above_0() -> None:

@@ -1,9 +1,10 @@
-"""Relevance at the end of what floats hold: computed, or refused by name."""
+"""Relevance and cut-offs beyond the usual: computed, or refused by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -40,6 +41,22 @@ def test_exponential_gains_beyond_floats_are_refused(call: Any, metric: str) -> 
 
 
 def test_sums_beyond_floats_are_refused() -> None:
-    with pytest.raises(ee.InputError, match="'a'.*to smaller numbers"):
+    with pytest.raises(ee.InputError, match=r"'a'.*to smaller numbers"):
         ee.score(RUN, qrels(1.7e308), metrics=["nDCG"])
     assert ee.score(RUN, qrels(1.7e308), metrics=["MAP"]).value("MAP") == 1.0
+
+
+@pytest.mark.parametrize("metric", ["BPM", "NERR8", "SDCG"])
+def test_cuts_far_behind_the_list(metric: str) -> None:
+    """Neither memory nor, of users who look on, time grows with the cut-off."""
+    ks = [1, 2, 3, 10, 30_000_000]
+    card = ee.score({"a": {"x": 2.0, "z": 1.0}}, qrels(4.0), metrics=[f"{metric}@{k}" for k in ks])
+    gain = [0.75, 0.0]
+    for k in ks:
+        weight = np.ones(k)
+        if metric == "NERR8":
+            weight[1:] = 1 - gain[0]
+        if metric == "SDCG":
+            weight = 1 / np.log2(np.arange(2, k + 2))
+        wanted = gain[0] * weight[0] / weight.sum()
+        assert card.value(metric, k=k) == pytest.approx(wanted, rel=1e-9)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 
+import polars as pl
 import pytest
 import pytrec_eval
 from hypothesis import given
@@ -11,6 +13,8 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 from retrieval.listing import every_measure, lists_of, settings
 from retrieval.test_trec_eval_files import GEOMETRIC, key_of
+
+import evalengine as ee
 
 CUTS = (1, 3, 5, 10)
 AT = ",".join(map(str, CUTS))
@@ -38,6 +42,7 @@ MEASURES = {
     "num_nonrel_judged_ret",
     *(f"{name}.{AT}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success", "relative_P")),
 }
+SCORED = MEASURES - {"Rprec_mult", "Rndcg"}  # of several rows; of no value without a gain
 DOCUMENTS = [f"d{i}" for i in range(15)]
 # scores that float32 holds, and few of them, so that ids decide
 RUN = st.dictionaries(
@@ -86,3 +91,32 @@ def test_long_runs(length: int) -> None:
     run = {"q": {f"d{i}": float((i * 7919) % 4001) for i in range(length)}}
     qrels = {"q": {f"d{i}": (i * 31) % 4 for i in range(0, 2 * length, 3)}}
     agree(run, qrels)
+
+
+def shuffled(table: dict, value: str, dice: random.Random) -> pl.DataFrame:
+    rows = [(query, doc, number) for query, own in table.items() for doc, number in own.items()]
+    dice.shuffle(rows)
+    return pl.DataFrame(rows, ["query_id", "doc_id", value], orient="row")
+
+
+@limits(deadline=None, max_examples=20)
+@given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.randoms())
+def test_shuffled_tables_scored(queries: list, dice: random.Random) -> None:
+    """What users call, on rows in no order."""
+    run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
+    qrels = {f"q{i}": judged for i, (_, judged) in enumerate(queries)}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, SCORED).evaluate(run)
+    tables = shuffled(run, "score", dice), shuffled(qrels, "relevance", dice)
+    asked = {key_of(name) for own in theirs.values() for name in own if name not in GEOMETRIC}
+    names = sorted(metric if k is None else f"{metric}@{k}" for metric, _, k in asked)
+    card = ee.score(*tables, dialect="trec_eval", metrics=names)
+    keys = card.per_datum.select("datum_id", "metric", "k", "value").rows()
+    found = {(query, metric, k): value for query, metric, k, value in keys}
+    compared = 0
+    for query, own in theirs.items():
+        for name, value in own.items():
+            metric, _, k = key_of(name)
+            ours = found[query, metric, k]
+            assert math.isclose(ours, value, rel_tol=1e-12, abs_tol=1e-12), (name, query)
+            compared += 1
+    assert compared >= 20 * len(run)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from retrieval.listing import every_measure, lists_of, read_qrels, read_run, settings
+
+import evalengine as ee
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "trec_eval"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="trec_eval's test files are not here")
@@ -97,3 +100,28 @@ def test_every_line(values: dict[tuple, list], name: str, lines: int) -> None:
             else:
                 ours = sum(found) if measure in SUMS else sum(found) / len(found)
         assert f"{ours:.4f}" == f"{float(value):.4f}", (measure, query)
+
+
+CUT = ("P", "Recall", "nDCG", "MAP", "RelativePrecision")
+NAMED = (
+    *sorted({*WHOLE.values(), "GMAP", "GMBpref", *(name for name, _ in AT_LEVELS.values())}),
+    *(f"{name}@{k}" for name in CUT for k in CUTS),
+    *(f"Success@{k}" for k in (1, 5, 10)),
+    *(f"Unjudged@{k}" for k in CUTS),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "metrics", "single"), [("out.test", None, False), ("out.test.aq", NAMED, True)]
+)
+def test_the_files_as_users_score_them(name: str, metrics: Any, single: bool) -> None:
+    files = DATA / "results.test", DATA / "qrels.test"
+    card = ee.score(*files, dialect="trec_eval", metrics=metrics and list(metrics))
+    ours = [line.split() for line in card.to_trec().splitlines()]
+    ours = [line for line in ours if single or line[1] == "all"]
+    wanted = [line.split() for line in (DATA / name).read_text().splitlines()]
+    wanted = [line for line in wanted if line[0] != "relstring"]
+    named = {(measure, query) for measure, query, _ in wanted}
+    assert len(named) == len(wanted) > 25
+    there = [line for line in ours if (line[0], line[1]) in named]
+    assert there == wanted

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...inputs import list_ranks
 from ...inputs.codes import encode
-from ...inputs.problems import listing
 from ...kernels.judged_rows import ROW, beside, by_query, meet
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -315,26 +315,4 @@ def check_ranks(run: Side, queries: pl.Series) -> str | None:
     Raises:
         InputError: naming the first of them.
     """
-    table = pl.DataFrame({"query": run.query, "rank": -run.value}).with_row_index("row")
-    shared = table.filter(pl.struct("query", "rank").is_duplicated())
-    if shared.height:
-        first = ", ".join(
-            f"row {row} (query_id={queries[query]!r}, rank={rank:g})"
-            for row, query, rank in shared.head(3).iter_rows()
-        )
-        raise InputError(
-            f"predictions: column 'rank' has ties: {shared.height:,} rows share their rank with"
-            f" another document of the query, first (rows count from 0): {first}. Give a score, or"
-            " ranks that all differ."
-        )
-    spans = table.group_by("query").agg(
-        (pl.col("rank").max() - pl.col("rank").min() + 1 != pl.len()).alias("gap")
-    )
-    gaps = spans.filter("gap")["query"].sort()
-    if not len(gaps):
-        return None
-    named = listing([queries[query] for query in gaps.head(5)], len(gaps))
-    return (
-        f"the ranks of {len(gaps):,} {'query' if len(gaps) == 1 else 'queries'} have gaps:"
-        f" {named}; documents are counted in their order, the lowest rank as the first."
-    )
+    return list_ranks.check_ranks(run.query, -run.value, queries, "predictions")

@@ -31,6 +31,7 @@ Array = np.ndarray[Any, Any]
 
 DEPTH = 1000
 """Ranks that a user without a cut-off looks at, as in cwl_eval."""
+_PIECE = 1 << 16  # ranks whose discounts are added up together
 WISH = 1.0
 """Gain that users are after."""
 LOOKING_ON = 0.9
@@ -68,13 +69,29 @@ def _user(
     return (Column(metric=name, parameters=told, k=ks, values=out[:, None]),)
 
 
+def _discounts_upto(depth: Array) -> Array:
+    """Sums of 1 / log2(rank + 1) up to depths, float64 of their shape, in bounded memory."""
+    wanted, place = np.unique(depth, return_inverse=True)
+    found = np.zeros(wanted.size)
+    done, total = 0, 0.0
+    for i, deep in enumerate(wanted.tolist()):
+        while done < deep:
+            end = min(done + _PIECE, deep)
+            pieces = 1.0 / np.log2(np.arange(done + 2, end + 2, dtype=np.float64))
+            pieces[0] += total  # added up rank by rank, as if in one go
+            total = float(np.cumsum(pieces)[-1])
+            done = end
+        found[i] = total
+    return found[place].reshape(depth.shape)
+
+
 def _scaled_dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     gain, told = _scaled(lists)
     depth = looked_at(lists, cuts)
     places = places_of(lists)
-    weights = log_weights(max(places.longest, int(depth.max(initial=0))), "log2(rank+1)")
-    values = ratio(sums(lists, places, gain, weights, cuts, workers), weights.upto[depth])
+    weights = log_weights(places.longest, "log2(rank+1)")
+    values = ratio(sums(lists, places, gain, weights, cuts, workers), _discounts_upto(depth))
     return (Column(metric="SDCG", parameters=told, k=ks, values=values[:, None]),)
 
 

@@ -1,0 +1,76 @@
+"""Ranks of lists: none twice in a list, and where they have gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import InputError
+
+from .problems import listing
+from .repeats import rows_repeat
+
+Array = np.ndarray[Any, Any]
+
+_EXACT = 2.0**52  # whole floats below it have exact differences
+_ROOM = 2.0**62
+
+
+def check_ranks(query: Array, rank: Array, queries: pl.Series, table: str) -> str | None:
+    """Refuse a rank that two documents of a query share; tell of lists whose ranks have gaps.
+
+    Args:
+        query: int32 or int64 [n], code of each row's query.
+        rank: float64 [n], finite.
+        queries: query ids by code.
+        table: what the rows are called in messages.
+
+    Returns:
+        What to tell of gaps, if there are any.
+
+    Raises:
+        InputError: naming the first rows that share a rank.
+    """
+    if not rank.size:
+        return None
+    if _shared(query, rank):
+        _refuse(query, rank, queries, table)
+    low, high = np.full(len(queries), np.inf), np.full(len(queries), -np.inf)
+    np.minimum.at(low, query, rank)
+    np.maximum.at(high, query, rank)
+    count = np.bincount(query, minlength=len(queries))
+    gaps = np.flatnonzero((count > 0) & (high - low + 1 != count))
+    if not gaps.size:
+        return None
+    named = listing([queries[int(code)] for code in gaps[:5]], gaps.size)
+    return (
+        f"the ranks of {gaps.size:,} {'query' if gaps.size == 1 else 'queries'} have gaps:"
+        f" {named}; documents are counted in their order, the lowest rank as the first."
+    )
+
+
+def _shared(query: Array, rank: Array) -> bool:
+    """Whether two rows have one query and one rank: of whole ranks by one integer for both."""
+    low, high = float(rank.min()), float(rank.max())
+    span = high - low + 1
+    exact = max(-low, high) < _EXACT and (float(query.max()) + 1) * span < _ROOM
+    if not (exact and bool((rank == np.floor(rank)).all())):
+        return rows_repeat(pl.DataFrame({"query": query, "rank": rank}), ["query", "rank"])
+    key = query.astype(np.int64) * int(span) + (rank - low).astype(np.int64)
+    return rows_repeat(pl.DataFrame({"key": key}), ["key"])
+
+
+def _refuse(query: Array, rank: Array, queries: pl.Series, table: str) -> None:
+    rows = pl.DataFrame({"query": query, "rank": rank}).with_row_index("row")
+    shared = rows.filter(pl.struct("query", "rank").is_duplicated())
+    first = ", ".join(
+        f"row {row} (query_id={queries[code]!r}, rank={place:g})"
+        for row, code, place in shared.head(3).iter_rows()
+    )
+    raise InputError(
+        f"{table}: column 'rank' has ties: {shared.height:,} rows share their rank with"
+        f" another document of the query, first (rows count from 0): {first}. Give a score, or"
+        " ranks that all differ."
+    )
