@@ -50,20 +50,26 @@ def _find(table: Array, mask: np.uint64, laid: Array, offset: int, key: np.uint6
 
 
 @inner
-def _by_score(hits: Array, values: Array, n: int) -> None:
-    """Shell sort of positions by descending score, then ascending position."""
-    for gap in (1750, 701, 301, 132, 57, 23, 10, 4, 1):
-        for i in range(gap, n):
+def _by_score(hits: Array, base: int, n: int, values: Array) -> None:
+    """Shell sort of n positions by descending score, then ascending position."""
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(base + gap, base + n):
             mine = hits[i]
             value = values[mine, SCORE]
             j = i
-            while j >= gap and (
-                values[hits[j - gap], SCORE] < value
-                or (values[hits[j - gap], SCORE] == value and hits[j - gap] > mine)
-            ):
-                hits[j] = hits[j - gap]
+            while j >= base + gap:
+                other = hits[j - gap]
+                if values[other, SCORE] > value:
+                    break
+                if values[other, SCORE] == value and other < mine:
+                    break
+                hits[j] = other
                 j -= gap
             hits[j] = mine
+        gap //= 3
 
 
 @kernel
@@ -76,6 +82,10 @@ def _meet(
     gold_start: Array,
     golds: Array,
     room: Array,
+    seen: Array,
+    wanted: Array,
+    gold_of: Array,
+    ordered: Array,
     hits: Array,
     gold: Array,
     greater: Array,
@@ -84,53 +94,45 @@ def _meet(
     repeats: Array,
 ) -> None:
     """Judged rows of the queries [first, last), with what is ahead of and beside each."""
-    longest = most = 0
-    for q in range(first, last):
-        longest = max(longest, start[q + 1] - start[q])
-        most = max(most, gold_start[q + 1] - gold_start[q])
-    seen = np.zeros(_sized(longest), np.int32)
-    wanted = np.zeros(_sized(most), np.int32)
-    gold_of = np.empty(longest, np.int32)
-    ordered = np.empty(longest, np.float64)
     for q in range(first, last):
         low, high = start[q], start[q + 1]
         g_low, g_high = gold_start[q], gold_start[q + 1]
         size = _sized(g_high - g_low)
         mask = np.uint64(size - 1)
-        wanted[:size] = 0
+        for at in range(size):
+            wanted[at] = 0
         for g in range(g_low, g_high):
-            at = _find(wanted, mask, golds, g_low, golds[g, KEY])
-            if wanted[at] != 0:
+            place = _find(wanted, mask, golds, g_low, golds[g, KEY])
+            if wanted[place] != 0:
                 repeats[1, q] = g + 1
             else:
-                wanted[at] = g - g_low + 1
+                wanted[place] = g - g_low + 1
         run_size = _sized(high - low)
         run_mask = np.uint64(run_size - 1)
-        seen[:run_size] = 0
+        for at in range(run_size):
+            seen[at] = 0
         base = room[q]
         n = 0
         for i in range(low, high):
             key = laid[i, KEY]
-            at = _find(seen, run_mask, laid, low, key)
-            if seen[at] != 0:
+            place = _find(seen, run_mask, laid, low, key)
+            if seen[place] != 0:
                 repeats[0, q] = i + 1
                 repeats[2, q] += 1
             else:
-                seen[at] = i - low + 1
-            at = _find(wanted, mask, golds, g_low, key)
-            if wanted[at] != 0 and base + n < room[q + 1]:
-                gold_of[i - low] = g_low + wanted[at] - 1
+                seen[place] = i - low + 1
+            place = _find(wanted, mask, golds, g_low, key)
+            if wanted[place] != 0 and base + n < room[q + 1]:
+                gold_of[i - low] = g_low + wanted[place] - 1
                 hits[base + n] = i
                 n += 1
         many[q] = n
         if n == 0:
             continue
-        mine = hits[base : base + n]
-        _by_score(mine, values, n)
+        _by_score(hits, base, n, values)
         for h in range(n):
-            gold[base + h] = gold_of[mine[h] - low]
-        for h in range(n):
-            ordered[h] = values[mine[h], SCORE]
+            gold[base + h] = gold_of[hits[base + h] - low]
+            ordered[h] = values[hits[base + h], SCORE]
         lowest = ordered[n - 1]
         for i in range(low, high):
             score = values[i, SCORE]
@@ -183,6 +185,11 @@ def _beside(
                 of[found] = below
                 found += 1
     return found
+
+
+def table_size(n: int) -> int:
+    """The power of two that leaves a table of n entries at most half full, 4 or more."""
+    return max(4, 1 << (2 * n - 1).bit_length()) if n else 4
 
 
 def by_query(query: Array, key: Array, score: Array, n_queries: int) -> tuple[Array, Array]:
@@ -244,6 +251,8 @@ def meet(
             repeat one before.
     """
     rows = frozen(laid, np.uint64)
+    longest = int(np.diff(start[first : last + 1]).max(initial=0))
+    most = int(np.diff(gold_start[first : last + 1]).max(initial=0))
     _meet(
         first,
         last,
@@ -253,6 +262,10 @@ def meet(
         frozen(gold_start, np.int64),
         frozen(golds, np.uint64),
         frozen(room, np.int64),
+        np.empty(table_size(longest), np.int32),
+        np.empty(table_size(most), np.int32),
+        np.empty(longest, np.int32),
+        np.empty(longest),
         *out,
     )
 

@@ -78,6 +78,30 @@ def _first_relevant(
                 reached[q, c] = 1.0 - _none_within(many, hits, places)
 
 
+@kernel
+def _untied_first_relevant(
+    start: Array,
+    rank: Array,
+    relevant: Array,
+    cuts: Array,
+    begin: int,
+    end: int,
+    reciprocal: Array,
+    reached: Array,
+) -> None:
+    """The same where every document has a rank of its own, which compiles in a fraction."""
+    for q in range(begin, end):
+        found = 0
+        for h in range(start[q], start[q + 1]):
+            if relevant[h]:
+                found = rank[h]
+                break
+        for c in range(cuts.size):
+            inside = 0 < found <= cuts[c]
+            reciprocal[q, c] = 1.0 / found if inside else 0.0
+            reached[q, c] = 1.0 if inside else 0.0
+
+
 def first_relevant(
     start: Array,
     first: Array,
@@ -102,6 +126,18 @@ def first_relevant(
         reciprocal: float64 [q, k]; rows ``begin`` to ``end`` are written.
         reached: float64 [q, k], likewise: the chance that a relevant document is among the first.
     """
+    if bool((size == 1).all()):
+        _untied_first_relevant(
+            frozen(start, np.int64),
+            frozen(first, np.int32),
+            frozen(relevant, np.bool_),
+            frozen(cuts, np.int64),
+            begin,
+            end,
+            reciprocal,
+            reached,
+        )
+        return
     _first_relevant(
         frozen(start, np.int64),
         frozen(first, np.int32),

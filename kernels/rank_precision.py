@@ -121,6 +121,29 @@ def _average_precision(
             c += 1
 
 
+@kernel
+def _untied_average_precision(
+    start: Array,
+    rank: Array,
+    relevant: Array,
+    cuts: Array,
+    over_retrieved: bool,
+    begin: int,
+    end: int,
+    out: Array,
+) -> None:
+    """The same where every document has a rank of its own, which compiles in a fraction."""
+    for q in range(begin, end):
+        total, earlier, c = 0.0, 0, 0
+        for h in range(start[q], start[q + 1] + 1):
+            while c < cuts.size and (h == start[q + 1] or cuts[c] < rank[h]):
+                out[q, c] = total / earlier if over_retrieved and earlier > 0 else total
+                c += 1
+            if h < start[q + 1] and relevant[h]:
+                earlier += 1
+                total += earlier / rank[h]
+
+
 def precision_sums(
     start: Array,
     first: Array,
@@ -146,6 +169,18 @@ def precision_sums(
         out: float64 [q, k]; rows ``begin`` to ``end`` are written.
         over_retrieved: sums are divided by the relevant documents up to the cut-off.
     """
+    if bool((size == 1).all()):
+        _untied_average_precision(
+            frozen(start, np.int64),
+            frozen(first, np.int32),
+            frozen(relevant, np.bool_),
+            frozen(cuts, np.int64),
+            over_retrieved,
+            begin,
+            end,
+            out,
+        )
+        return
     _average_precision(
         frozen(start, np.int64),
         frozen(first, np.int32),
