@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from evalengine import Options, dialects
 from evalengine.executors import Threads
 from evalengine.tasks.retrieval.lists import Lists, Ties
 from evalengine.tasks.retrieval.measures import all_measures, contexts
-from evalengine.tasks.retrieval.settings import Settings, resolve
+from evalengine.tasks.retrieval.settings import USUAL, Settings, resolve
 
 Scores = dict[str, dict[str, float]]
 
@@ -94,6 +95,13 @@ def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tupl
         for need in all_measures().keys() - contexts.MEASURES.keys()
         for key, values in measured(need, lists, chosen, threads).items()
     }
+
+
+def without_options(key: tuple) -> tuple:
+    """The key without the options that the oracle was told of."""
+    metric, text, k = key
+    told = {name: value for name, value in json.loads(text or "{}").items() if name not in USUAL}
+    return metric, json.dumps(told) if told else None, k
 
 
 def read_run(path: Path) -> Scores:
