@@ -99,8 +99,8 @@ def _meet(
         g_low, g_high = gold_start[q], gold_start[q + 1]
         size = _sized(g_high - g_low)
         mask = np.uint64(size - 1)
-        for at in range(size):
-            wanted[at] = 0
+        for entry in range(size):
+            wanted[entry] = 0
         for g in range(g_low, g_high):
             place = _find(wanted, mask, golds, g_low, golds[g, KEY])
             if wanted[place] != 0:
@@ -109,18 +109,21 @@ def _meet(
                 wanted[place] = g - g_low + 1
         run_size = _sized(high - low)
         run_mask = np.uint64(run_size - 1)
-        for at in range(run_size):
-            seen[at] = 0
+        for entry in range(run_size):
+            seen[entry] = 0
         base = room[q]
         n = 0
+        nought = False
         for i in range(low, high):
             key = laid[i, KEY]
-            place = _find(seen, run_mask, laid, low, key)
-            if seen[place] != 0:
+            at = key & run_mask
+            while seen[at] != 0 and seen[at] != key:
+                at = (at + np.uint64(1)) & run_mask
+            if seen[at] != 0 or (key == 0 and nought):
                 repeats[0, q] = i + 1
                 repeats[2, q] += 1
-            else:
-                seen[place] = i - low + 1
+            seen[at] = key
+            nought = nought or key == 0  # which leaves its place as empty as it was
             place = _find(wanted, mask, golds, g_low, key)
             if wanted[place] != 0 and base + n < room[q + 1]:
                 gold_of[i - low] = g_low + wanted[place] - 1
@@ -262,7 +265,7 @@ def meet(
         frozen(gold_start, np.int64),
         frozen(golds, np.uint64),
         frozen(room, np.int64),
-        np.empty(table_size(longest), np.int32),
+        np.empty(table_size(longest), np.uint64),
         np.empty(table_size(most), np.int32),
         np.empty(longest, np.int32),
         np.empty(longest),

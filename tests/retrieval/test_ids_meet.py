@@ -168,3 +168,12 @@ def test_rows_are_laid_out_by_query_in_their_order() -> None:
     assert start.tolist() == [0, 1, 2, 4]
     assert laid[:, judged_rows.ROW].tolist() == [1, 3, 0, 2]
     assert judged_rows.scores_of(laid).tolist() == [0.5, 1.5, 0.0, 1.0]
+
+
+def test_a_document_whose_key_is_nought_stands_once_too() -> None:
+    """The integer 0 is its own key, which stands for an empty place in tables of keys."""
+    truth = pl.DataFrame({"query_id": [1], "doc_id": [0]})
+    run = pl.DataFrame({"query_id": [1] * 3, "doc_id": [7, 0, 5], "score": [3.0, 2.0, 1.0]})
+    assert ee.score(run, truth, metrics="MRR").value("MRR") == 1 / 2
+    with pytest.raises(ee.InputError, match="doc_id=0 in rows 1 and 3"):
+        ee.score(pl.concat([run, run.slice(1, 1)]), truth)

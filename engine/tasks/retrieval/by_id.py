@@ -233,14 +233,16 @@ def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
     query = np.repeat(np.arange(n), np.diff(hits.start))
     rank = hits.greater + 1
     ties = None
-    if bool((hits.equal > 1).any()):
+    tied = bool((hits.equal > 1).any())
+    if tied:
         ahead = _ahead(met, settings.ties, ascending=ascending)
         if settings.ties == "average":
             ties = Ties(rank.copy(), hits.equal.copy())
         rank = rank + ahead
     elif settings.ties == "average":
         ties = Ties(rank.copy(), hits.equal.copy())
-    order = np.lexsort((rank, query))
+    # hits stand by descending score already
+    order = np.lexsort((rank, query)) if tied else np.arange(rank.size)
     relevance = met.judged.value[met.gold_rows]
     gold, rank = hits.gold[order], rank[order].astype(np.int32)
     if ties is not None:
