@@ -23,7 +23,7 @@ def samples() -> Iterator[Sample]:
         {"query_id": ["a", "b", "a"], "doc_id": ["x", "y", "w"], "relevance": [1.0, 0.0, 2.0]}
     )
     yield run, qrels, {"metrics": every}
-    yield run, qrels, {"metrics": ["RetrievalRecallAll", "MAP", "nDCG"], "ties": "average"}
+    yield run, qrels, {"metrics": ["RetrievalRecallAll", "MAP", "MRR", "nDCG"], "ties": "average"}
     texts = pl.DataFrame(
         {
             "retrieved": [["One sentence. And another one.", "user: three"]],
