@@ -10,7 +10,7 @@ import numpy as np
 from ..tally.cells import Cells
 
 if TYPE_CHECKING:
-    from ..tally.stats import Column, StatsView
+    from ..tally.stats import StatsView
 
 Array = np.ndarray[Any, Any]
 
@@ -18,41 +18,24 @@ AXES = ("group", "parameters", "k")
 _NOBODY = "no datum to average over"
 
 
-def cells_of(
-    column: Column, view: StatsView, value: Array, scored: Array, cuts: tuple[int | None, ...]
-) -> Cells:
-    """Rows of the metrics frame, at the cut-offs that a metric was asked for.
+Compute = Callable[["StatsView", Any], "list[Cells]"]
+"""What a metric of the registry computes with: from a view and settings to cells."""
+
+
+def _over_datums(
+    needs: tuple[str, ...],
+    summed: Callable[[Array, Array, Any], Array],
+    *,
+    of: Callable[[Array], Array] = lambda values: values,
+    metric: str | None = None,
+) -> Compute:
+    """A number over datums, at the cut-offs that a metric was asked for.
 
     Args:
-        column: whose rows they are.
-        view: the datums, by group.
-        value: float64 [group, parameters, k].
-        scored: datums that have a value, of that shape.
-        cuts: the metric's own cut-offs.
-    """
-    at = [column.k.index(k) for k in cuts] if len(column.k) > 1 else [0]
-    value, scored = value[:, :, at], scored[:, :, at]
-    support = np.broadcast_to(view.support[:, None, None], value.shape)
-    return Cells(
-        axes=AXES,
-        values={"parameters": column.parameters, "k": tuple(column.k[i] for i in at)},
-        columns={
-            "metric": column.metric,
-            "statistic": column.statistic,
-            "value": value,
-            "support": support,
-            "scored": scored,
-        },
-        shape=value.shape,
-        reason=column.reason or _NOBODY,
-    )
-
-
-def mean_of(*needs: str) -> Callable[[StatsView, Any], list[Cells]]:
-    """The mean over datums of what was tallied for a need.
-
-    Args:
-        *needs: the need; several where they hold a metric's cut-offs between them.
+        needs: what was tallied for it; several where they hold its cut-offs between them.
+        summed: from sums, how many values entered them, and settings to the number.
+        of: what is summed of each value.
+        metric: its name, unless that is the columns' own.
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
@@ -60,31 +43,47 @@ def mean_of(*needs: str) -> Callable[[StatsView, Any], list[Cells]]:
         for column in (column for need in needs for column in view.stats.columns[need]):
             own = len(needs) == 1 and len(column.k) == 1  # a metric without cut-offs
             cuts = column.k if own else tuple(k for k in settings.k if k in column.k)
-            if cuts:
-                total, scored = view.total(column.values)
-                mean = _rounded(_over(total, scored), settings.rules.decimals)
-                made.append(cells_of(column, view, mean, scored, cuts))
+            if not cuts:
+                continue
+            at = [column.k.index(k) for k in cuts]
+            total, scored = view.total(of(column.values[:, :, at]))
+            value = summed(total, scored, settings)
+            cells = Cells(
+                axes=AXES,
+                values={"parameters": column.parameters, "k": cuts},
+                columns={
+                    "metric": metric or column.metric,
+                    "statistic": column.statistic,
+                    "value": value,
+                    "support": np.broadcast_to(view.support[:, None, None], value.shape),
+                    "scored": scored,
+                },
+                shape=value.shape,
+                reason=column.reason or _NOBODY,
+            )
+            made.append(cells)
         return made
 
     return compute
 
 
-def sum_of(need: str) -> Callable[[StatsView, Any], list[Cells]]:
+def mean_of(*needs: str) -> Compute:
+    """The mean over datums of what was tallied for a need.
+
+    Args:
+        *needs: the need; several where they hold a metric's cut-offs between them.
+    """
+    return _over_datums(
+        needs, lambda total, many, settings: _rounded(_over(total, many), settings.rules.decimals)
+    )
+
+
+def sum_of(need: str) -> Compute:
     """The sum over datums of what was tallied for a need."""
-
-    def compute(view: StatsView, settings: Any) -> list[Cells]:
-        made = []
-        for column in view.stats.columns[need]:
-            total, scored = view.total(column.values)
-            made.append(cells_of(column, view, total, scored, settings.k))
-        return made
-
-    return compute
+    return _over_datums((need,), lambda total, many, settings: total)
 
 
-def geometric_of(
-    need: str, metric: str, floor: float = 1e-5
-) -> Callable[[StatsView, Any], list[Cells]]:
+def geometric_of(need: str, metric: str, floor: float = 1e-5) -> Compute:
     """The geometric mean over datums of what was tallied for a need.
 
     Args:
@@ -92,22 +91,12 @@ def geometric_of(
         metric: name of the mean.
         floor: values below count as this, since one 0 would make all 0.
     """
-
-    def compute(view: StatsView, settings: Any) -> list[Cells]:
-        made = []
-        for column in view.stats.columns[need]:
-            total, scored = view.total(np.log(np.maximum(column.values, floor)))
-            cells = cells_of(column, view, np.exp(_over(total, scored)), scored, settings.k)
-            made.append(_named(cells, metric))
-        return made
-
-    return compute
-
-
-def _named(cells: Cells, metric: str) -> Cells:
-    import msgspec
-
-    return msgspec.structs.replace(cells, columns={**cells.columns, "metric": metric})
+    return _over_datums(
+        (need,),
+        lambda total, many, settings: np.exp(_over(total, many)),
+        of=lambda values: np.log(np.maximum(values, floor)),
+        metric=metric,
+    )
 
 
 def _rounded(values: Array, decimals: int | None) -> Array:
