@@ -11,29 +11,14 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, inner, kernel
+from .query_rows import KEY, SCORE
 
 Array = np.ndarray[Any, Any]
 
 
-KEY, SCORE, ROW = 0, 1, 2
-"""What stands where in a row laid out by query: side by side, so that each costs one write."""
-
-
-@kernel
-def _lay_out(query: Array, key: Array, score: Array, place: Array, laid: Array) -> None:
-    """Rows by query, in their own order within one."""
-    for i in range(query.size):
-        q = query[i]
-        at = place[q]
-        place[q] = at + 1
-        laid[at, KEY] = key[i]
-        laid[at, SCORE] = score[i]
-        laid[at, ROW] = i
-
-
 @inner
 def _sized(n: int) -> int:
-    """The power of two that leaves a table of n entries at most half full."""
+    """The power of two that leaves a table of n entries at most half full; 4 max(1, n) at most."""
     size = 4
     while size < 2 * n:
         size *= 2
@@ -132,7 +117,7 @@ def _meet(
         many[q] = n
         if n == 0:
             continue
-        _by_score(hits, base, n, values)
+        _by_score(hits, base, many[q], values)  # n began as a literal, of a type of its own
         for h in range(n):
             gold[base + h] = gold_of[hits[base + h] - low]
             ordered[h] = values[hits[base + h], SCORE]
@@ -159,71 +144,6 @@ def _meet(
         for h in range(n - 2, -1, -1):  # counted at the last hit of a score
             if ordered[h] == ordered[h + 1]:
                 equal[base + h] = equal[base + h + 1]
-
-
-@kernel
-def _beside(
-    start: Array, values: Array, hit_start: Array, hits: Array, equal: Array, tied: Array, of: Array
-) -> int:
-    """Rows whose score is that of a hit which is not alone with it; returns how many."""
-    found = 0
-    for q in range(start.size - 1):
-        low, high = hit_start[q], hit_start[q + 1]
-        shared = False
-        for h in range(low, high):
-            shared = shared or equal[h] > 1
-        if not shared:
-            continue
-        for i in range(start[q], start[q + 1]):
-            score = values[i, SCORE]
-            below, end = low, high
-            while below < end:
-                middle = (below + end) // 2
-                if values[hits[middle], SCORE] <= score:
-                    end = middle
-                else:
-                    below = middle + 1
-            if below < high and values[hits[below], SCORE] == score and equal[below] > 1:
-                tied[found] = i
-                of[found] = below
-                found += 1
-    return found
-
-
-def table_size(n: int) -> int:
-    """The power of two that leaves a table of n entries at most half full, 4 or more."""
-    return max(4, 1 << (2 * n - 1).bit_length()) if n else 4
-
-
-def by_query(query: Array, key: Array, score: Array, n_queries: int) -> tuple[Array, Array]:
-    """Rows laid out by query, in their own order within one.
-
-    Args:
-        query: int32 [n], query of each row.
-        key: uint64 [n], what stands for its document.
-        score: float64 [n].
-        n_queries: number of queries.
-
-    Returns:
-        offsets int64 [n_queries + 1]; uint64 [n, 3], key, bits of the score and row number.
-    """
-    start = np.zeros(n_queries + 1, np.int64)
-    np.cumsum(np.bincount(query, minlength=n_queries), out=start[1:])
-    laid = np.empty((query.size, 3), np.uint64)
-    _lay_out(
-        frozen(query, np.int32),
-        frozen(key, np.uint64),
-        frozen(score, np.float64).view(np.uint64),
-        start[:-1].copy(),
-        laid,
-    )
-    return start, laid
-
-
-def scores_of(laid: Array) -> Array:
-    """Scores of rows laid out by query, float64 [n], a view."""
-    column: Array = laid.view(np.float64)[:, SCORE]
-    return column
 
 
 def meet(
@@ -265,44 +185,9 @@ def meet(
         frozen(gold_start, np.int64),
         frozen(golds, np.uint64),
         frozen(room, np.int64),
-        np.empty(table_size(longest), np.uint64),
-        np.empty(table_size(most), np.int32),
+        np.empty(4 * max(1, longest), np.uint64),  # no table is larger, see _sized()
+        np.empty(4 * max(1, most), np.int32),
         np.empty(longest, np.int32),
         np.empty(longest),
         *out,
     )
-
-
-def beside(
-    start: Array, laid: Array, hit_start: Array, hits: Array, equal: Array
-) -> tuple[Array, Array]:
-    """Rows that share the score of a hit with others, by query and position.
-
-    Args:
-        start: int64 [q + 1], offsets of the rows of each query.
-        laid: uint64 [n, 3], rows by query.
-        hit_start: int64 [q + 1], offsets of its hits.
-        hits: int64 [h], positions by descending score.
-        equal: int32 [h], rows with the score of each.
-
-    Returns:
-        positions int64 [m]; for each the first hit with its score, int64 [m].
-    """
-    # A score that several hits share is counted once.
-    mine = scores_of(laid)[hits]
-    same = np.zeros(hits.size, bool)
-    if hits.size > 1:
-        same[1:] = mine[1:] == mine[:-1]
-        same[hit_start[:-1][hit_start[:-1] < hits.size]] = False
-    room = int(equal[(equal > 1) & ~same].sum())
-    tied, of = np.empty(room, np.int64), np.empty(room, np.int64)
-    found = _beside(
-        frozen(start, np.int64),
-        frozen(laid, np.uint64).view(np.float64),
-        frozen(hit_start, np.int64),
-        frozen(hits, np.int64),
-        frozen(equal, np.int32),
-        tied,
-        of,
-    )
-    return tied[:found], of[:found]

@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs import list_ranks
 from ...inputs.codes import encode
-from ...kernels.judged_rows import ROW, beside, by_query, meet
+from ...kernels.judged_rows import meet
+from ...kernels.query_rows import ROW, by_query
+from ...kernels.tied_rows import beside
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..workers import Workers
@@ -232,17 +233,11 @@ def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
     n = met.start.size - 1
     query = np.repeat(np.arange(n), np.diff(hits.start))
     rank = hits.greater + 1
-    ties = None
-    tied = bool((hits.equal > 1).any())
-    if tied:
-        ahead = _ahead(met, settings.ties, ascending=ascending)
-        if settings.ties == "average":
-            ties = Ties(rank.copy(), hits.equal.copy())
-        rank = rank + ahead
-    elif settings.ties == "average":
-        ties = Ties(rank.copy(), hits.equal.copy())
-    # hits stand by descending score already
-    order = np.lexsort((rank, query)) if tied else np.arange(rank.size)
+    ties = Ties(rank, hits.equal) if settings.ties == "average" else None
+    order = np.arange(rank.size)  # hits stand by descending score already
+    if bool((hits.equal > 1).any()):
+        rank = rank + _ahead(met, settings.ties, ascending=ascending)
+        order = np.lexsort((rank, query))
     relevance = met.judged.value[met.gold_rows]
     gold, rank = hits.gold[order], rank[order].astype(np.int32)
     if ties is not None:
@@ -305,16 +300,3 @@ def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
     ahead = np.zeros(hits.position.size, np.int32)
     ahead[inside] = place[by_position[where[inside]]]
     return ahead
-
-
-def check_ranks(run: Side, queries: pl.Series) -> str | None:
-    """Refuse a rank that two documents of a query share; tell of lists whose ranks have gaps.
-
-    Args:
-        run: with ranks negated as values.
-        queries: query ids by code.
-
-    Raises:
-        InputError: naming the first of them.
-    """
-    return list_ranks.check_ranks(run.query, -run.value, queries, "predictions")

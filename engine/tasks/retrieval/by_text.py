@@ -12,7 +12,6 @@ from ...kernels.text_hits import credit
 from ..workers import Workers
 from .lists import Lists
 from .settings import MATCHES, Settings
-from .texts import match_texts, token_counts
 
 Array = np.ndarray[Any, Any]
 
@@ -61,6 +60,8 @@ def text_lists(
         workers: runs ranges of queries side by side.
         count_tokens: whether tokens are estimated.
     """
+    from .texts import match_texts, token_counts  # which ids do without
+
     ours, start, _ = _laid_out(retrieved, n)
     golds, gold_start, value = _laid_out(relevant, n)
     threshold = MATCHES[rule] if settings.match_threshold is None else settings.match_threshold

@@ -10,6 +10,7 @@ import polars as pl
 
 from ...inputs import dtypes
 from ...inputs.frames import Frames
+from ...inputs.list_ranks import check_ranks
 from ...inputs.meeting import refuse_negative
 from ...inputs.problems import Note, count_of, listing
 from ...schemas.errors import InputError, OptionError
@@ -18,7 +19,7 @@ from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, table_datums, taken
 from ..workers import Workers
-from .by_id import Met, Side, check_ranks, judged_side, lists_of, meet_ids
+from .by_id import Met, Side, judged_side, lists_of, meet_ids
 from .by_text import Texts, text_lists
 from .lists import Lists
 from .settings import MATCHES, SENTENCES, Settings
@@ -79,6 +80,8 @@ def encode_batch(
     if not ranked and "score" not in run.columns:
         _tell(frames, "neither score nor rank: texts are ranked in the order of their rows.")
     value = _order(run, height[0])
+    if ranked:
+        _tell(frames, check_ranks(query, -value, datums.id, "predictions"))
     answered = np.bincount(query, minlength=len(datums)) > 0
     known = np.bincount(golds, minlength=len(datums)) > 0
     if "doc_id" in run.columns:
@@ -86,22 +89,13 @@ def encode_batch(
             Side("predictions", query, taken(run, "doc_id"), value, "rank" if ranked else "score"),
             Side("ground truths", golds, taken(judged, "doc_id"), relevance, "relevance"),
         )
-        if ranked:
-            _tell(frames, check_ranks(sides[0], datums.id))
         lists, others = _by_id(frames, datums, *sides, settings, needs, workers)
     else:
-        if ranked:
-            _tell(frames, check_ranks(Side("", query, ids_of(run), value), datums.id))
         retrieved = Texts(query, taken(run, "text"), value)
         relevant = Texts(golds, taken(judged, "text"), relevance)
         lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
     _tell_relevance(frames, relevance, lists, known)
     return Batch(datums, lists, others, answered, known)
-
-
-def ids_of(run: pl.DataFrame) -> pl.Series:
-    """What stands for documents that are texts, where only their ranks are looked at."""
-    return run["text"]
 
 
 def _order(run: pl.DataFrame, height: int) -> Array:
@@ -358,7 +352,10 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
 
 def _spaced(lists: pl.Series) -> bool:
     items = lists.explode(empty_as_null=False, keep_nulls=False)
-    return items.dtype == pl.String and bool(items.str.contains(r"\s").any())
+    if items.dtype != pl.String:
+        return False
+    # Of texts the first few tell.
+    return any(bool(some.str.contains(r"\s").any()) for some in (items.head(1000), items))
 
 
 def _tell(frames: Frames, said: str | None) -> None:
@@ -374,9 +371,7 @@ def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array
             frames,
             f"{count_of(unjudged, 'judgment')} with a relevance below 0: taken as not judged.",
         )
-    positive = np.concatenate([[0], np.cumsum(lists.gold > 0)])
-    relevant = np.diff(positive[lists.gold_start])
-    empty = int(((relevant == 0) & known).sum())
+    empty = int(((lists.relevant == 0) & known).sum())
     if empty:
         _tell(
             frames,

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+
+def count(start: Array, chosen: Array) -> Array:
+    """How many are chosen in each query.
+
+    Args:
+        start: int64 [q + 1], CSR offsets.
+        chosen: bool [n].
+
+    Returns:
+        int64 [q].
+    """
+    upto = np.r_[0, np.cumsum(chosen, dtype=np.int64)]
+    return upto[start[1:]] - upto[start[:-1]]
 
 
 class Ties(msgspec.Struct, frozen=True):
@@ -22,7 +37,7 @@ class Ties(msgspec.Struct, frozen=True):
     size: Array
 
 
-class Lists(msgspec.Struct, frozen=True, kw_only=True):
+class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The queries of a run; documents that nobody judged are only counted.
 
     Two ragged arrays (CSR over queries) say everything: ``hits``, retrieved documents that have a
@@ -63,3 +78,8 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True):
 
     def __len__(self) -> int:
         return self.retrieved.size
+
+    @cached_property
+    def relevant(self) -> Array:
+        """Judgments above 0, int64 [q]."""
+        return count(self.gold_start, self.gold > 0)

@@ -133,9 +133,7 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
         made = measures[need](lists, settings, workers)
         columns[need] = tuple(_where_judged(column, batch.judged) for column in made)
     counted = batch.judged if settings.complete else batch.judged & batch.answered
-    relevant = np.concatenate([[0], np.cumsum(batch.lists.gold > 0)])
-    none = np.diff(relevant[batch.lists.gold_start]) == 0
-    status = np.where(none, 1, 0)
+    status = np.where(batch.lists.relevant == 0, 1, 0)
     status[~batch.answered] = 2
     status[~batch.judged] = 3
     return Stats(counted, columns, (STATUS, status.astype(np.int8)))

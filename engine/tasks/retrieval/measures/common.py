@@ -12,14 +12,15 @@ from ....kernels.rank_sums import log_discounts, rank_sums
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
-from ..lists import Lists
+from ..lists import Lists, count
 from ..settings import Settings
 
 Array = np.ndarray[Any, Any]
 
 WHOLE = 2**62
 """The cut-off of a whole list, beyond any rank."""
-_ABOVE_ZERO = 5e-324  # the smallest positive float64
+ABOVE_ZERO = 5e-324
+"""The smallest positive float64: the level that anything above 0 reaches."""
 
 
 def cuts_of(settings: Settings) -> tuple[tuple[int | None, ...], Array]:
@@ -30,7 +31,7 @@ def cuts_of(settings: Settings) -> tuple[tuple[int | None, ...], Array]:
 
 def levels_of(settings: Settings) -> list[float]:
     """Lowest relevance that is relevant, of each variant."""
-    return [_ABOVE_ZERO if level is None else level for level in settings.relevance_levels]
+    return [ABOVE_ZERO if level is None else level for level in settings.relevance_levels]
 
 
 def variants(settings: Settings, **more: Any) -> tuple[str | None, ...]:
@@ -143,21 +144,6 @@ def counts_within(lists: Lists, chosen: Array, cuts: Array, workers: Workers) ->
     """How many of the chosen documents, bool [h], stand up to each cut-off; float64 [q, k]."""
     places = places_of(lists)
     return sums(lists, places, chosen, even_weights(places.longest), cuts, workers)
-
-
-def count(start: Array, chosen: Array) -> Array:
-    """How many are chosen in each query.
-
-    Args:
-        start: int64 [q + 1], CSR offsets.
-        chosen: bool [n].
-
-    Returns:
-        int64 [q].
-    """
-    upto: Array = np.r_[0, np.cumsum(chosen, dtype=np.int64)]
-    many: Array = upto[start[1:]] - upto[start[:-1]]
-    return many
 
 
 def relevant_golds(lists: Lists, level: float) -> Array:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ....tally.stats import Column
 from ...workers import Workers
-from ..lists import Lists
+from ..lists import Lists, count
 from ..settings import Settings
-from .common import count, ratio
+from .common import ratio
 
 Array = np.ndarray[Any, Any]
 
@@ -31,10 +31,6 @@ def _found(lists: Lists) -> Array:
     return count(lists.gold_start, (lists.found > 0) & (lists.gold > 0))
 
 
-def _golds(lists: Lists) -> Array:
-    return count(lists.gold_start, lists.gold > 0)
-
-
 def _id_precision(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Distinct relevant documents retrieved over distinct documents retrieved."""
     distinct = lists.retrieved if lists.again is None else lists.retrieved - lists.again
@@ -44,13 +40,13 @@ def _id_precision(lists: Lists, settings: Settings, workers: Workers) -> tuple[C
 
 def _id_recall(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Distinct relevant documents retrieved over all that are relevant."""
-    value = _defined(_found(lists), _golds(lists))
+    value = _defined(_found(lists), lists.relevant)
     return _column("IDBasedContextRecall", value, _NO_RELEVANT)
 
 
 def _text_recall(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Relevant texts that some retrieved one matches over all that are relevant."""
-    value = _defined(_found(lists), _golds(lists))
+    value = _defined(_found(lists), lists.relevant)
     return _column("NonLLMContextRecall", value, _NO_RELEVANT)
 
 
@@ -64,7 +60,7 @@ def _text_precision(lists: Lists, settings: Settings, workers: Workers) -> tuple
     total = np.bincount(query, terms, minlength=len(lists))
     many = count(lists.start, relevant)
     value = ratio(total, many + settings.rules.precision_epsilon)
-    value = np.where(_golds(lists) > 0, value, np.nan)
+    value = np.where(lists.relevant > 0, value, np.nan)
     return _column("NonLLMContextPrecision", value, _NO_RELEVANT)
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from ....kernels.rank_sums import found_within
 from ....tally.stats import Column
 from ...workers import Workers
-from ..lists import Lists
+from ..lists import Lists, count
 from ..settings import Settings
 from .common import (
     WHOLE,
     by_level,
-    count,
     counts_within,
     cuts_of,
     plain,
@@ -191,7 +190,7 @@ def _precision_recall_f1(lists: Lists, settings: Settings, workers: Workers) -> 
     hits = count(lists.start, lists.relevance > 0)
     found = count(lists.gold_start, (lists.gold > 0) & (lists.found > 0))
     precision = ratio(hits, lists.retrieved)
-    recall = ratio(found, count(lists.gold_start, lists.gold > 0))
+    recall = ratio(found, lists.relevant)
     f1 = ratio(2 * precision * recall, precision + recall)
     return tuple(
         Column(metric=name, values=values[:, None, None])

@@ -18,12 +18,12 @@ from ....schemas.wording import option
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
-from ..lists import Lists
+from ..lists import Lists, count
 from ..settings import Settings, unusual
 from .common import (
+    ABOVE_ZERO,
     Weights,
     by_level,
-    count,
     cuts_of,
     log_weights,
     persistent_weights,
@@ -180,23 +180,22 @@ def _ndcg_any(lists: Lists, settings: Settings, workers: Workers) -> tuple[Colum
     dcg = sums(lists, places, relevant, weights, cuts, workers)
     many = count(lists.start, relevant)
     best = weights.upto[np.minimum(many[:, None], cuts)]
-    golds = count(lists.gold_start, lists.gold > 0)[:, None]
-    values = np.where(golds > 0, ratio(dcg, best), 0.0)
+    values = np.where(lists.relevant[:, None] > 0, ratio(dcg, best), 0.0)
     return (Column(metric="RetrievalNDCGAny", k=ks, values=values[:, None]),)
 
 
 def _recall(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
-    found = golds_within(lists, np.nextafter(0.0, 1.0), cuts, workers)
-    values = ratio(found, count(lists.gold_start, lists.gold > 0)[:, None])
+    found = golds_within(lists, ABOVE_ZERO, cuts, workers)
+    values = ratio(found, lists.relevant[:, None])
     return (Column(metric="RetrievalRecall", k=ks, values=values[:, None]),)
 
 
 def _recall_all(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
-    golds = count(lists.gold_start, lists.gold > 0)
+    golds = lists.relevant
     if lists.ties is None:
-        found = golds_within(lists, np.nextafter(0.0, 1.0), cuts, workers)
+        found = golds_within(lists, ABOVE_ZERO, cuts, workers)
         values = ((found == golds[:, None]) & (golds > 0)[:, None]).astype(np.float64)
     else:
         places = places_of(lists)

@@ -12,12 +12,11 @@ from ....kernels.rank_precision import interpolated_precision, precision_sums
 from ....kernels.rank_preferences import preferences
 from ....tally.stats import Column
 from ...workers import Workers
-from ..lists import Lists
+from ..lists import Lists, count
 from ..settings import Settings
 from .common import (
     WHOLE,
     by_level,
-    count,
     cuts_of,
     log_weights,
     places_of,
