@@ -174,7 +174,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     each combination of writable and read-only arguments, so wrappers pass their inputs through
     :func:`frozen`, which makes them all read-only.
     """
-    return Kernel(function)
+    return Kernel(function, no_cfunc_wrapper=True)
 
 
 def inner(function: Callable[..., Any]) -> Kernel:
