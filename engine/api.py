@@ -20,9 +20,9 @@ from .exports import makers
 from .inputs.frames import Frames, checked_frames
 from .inputs.infer import infer_task
 from .inputs.opening import Inputs, open_inputs
+from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.options import Options, make_options
-from .schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.wording import in_python
 from .scorecard import Scorecard
 

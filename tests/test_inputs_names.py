@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, load, predictions, refusal
 
 from evalengine.inputs.names import recognise
+from evalengine.schemas.detection_tables import DETECTION_PREDICTIONS
 from evalengine.schemas.errors import InputError, OptionError
-from evalengine.schemas.tables import DATUM_TABLE, DETECTION_PREDICTIONS, LABEL_TABLE, table_for
+from evalengine.schemas.shared_tables import DATUM_TABLE, LABEL_TABLE
+from evalengine.schemas.tables import table_for
 
 ALIASES = {
     "datum_id": ["image_id", "img_id", "image", "datum", "file_name"],

@@ -15,8 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import OptionError, unknown
-from ..schemas.tables import DEFAULT_LABEL_KEY
 from .frames import aligned, markdown_frame
 from .sections import Grid, Section, coco_numbers, exact_headline, sections
 from .summary import (

@@ -9,7 +9,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..schemas.tables import DEFAULT_LABEL_KEY
+from ..schemas.contract import DEFAULT_LABEL_KEY
 from .sections import Grid, Number, Section, exact_headline, sections
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from evalengine.inputs.problems import Problem, refuse
 from evalengine.inputs.shapes import SHAPES
 from evalengine.readers.source import Source
 from evalengine.readers.tables import READ_FAILURES, open_source, schema_of
+from evalengine.schemas.contract import Table
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.tables import (
+from evalengine.schemas.retrieval_tables import (
     DOC_ID,
     QUERY_ID,
     RANK,
     RETRIEVAL_PREDICTIONS,
     RETRIEVAL_SCORE,
-    Table,
 )
 
 from .pool import Pool

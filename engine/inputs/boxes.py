@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from evalengine.schemas import tables
+from evalengine.schemas import columns
+from evalengine.schemas.contract import Column
 from evalengine.schemas.errors import OptionError, unknown
-from evalengine.schemas.tables import Column
 from evalengine.schemas.wording import option
 
 from . import dtypes
@@ -22,9 +22,9 @@ from .finding import Finder
 from .problems import Note, Problem
 
 FORMATS = ("xyxy", "xywh", "cxcywh")
-CORNERS = (tables.XMIN, tables.YMIN, tables.XMAX, tables.YMAX)
+CORNERS = (columns.XMIN, columns.YMIN, columns.XMAX, columns.YMAX)
 CORNER_NAMES = tuple(column.name for column in CORNERS)
-EXTENTS = (tables.BOX_WIDTH, tables.BOX_HEIGHT)
+EXTENTS = (columns.BOX_WIDTH, columns.BOX_HEIGHT)
 BOX_NAMES = (*CORNER_NAMES, "box_width", "box_height")
 LENGTH = "__bbox_length"
 """Helper column: how many numbers a list box holds; checked, then dropped."""
@@ -71,7 +71,7 @@ def find_boxes(find: Finder, box_format: str | None) -> Boxes:
     if box_format is not None and box_format not in FORMATS:
         raise OptionError(unknown("box_format", box_format, FORMATS))
     quadruple = _four(find)
-    bbox = find.find(tables.BBOX)
+    bbox = find.find(columns.BBOX)
     if quadruple is None and bbox is None:
         _nothing(find)
         return Boxes()
@@ -103,7 +103,7 @@ def has_boxes(find: Finder) -> bool:
 
 
 def _bbox_like(find: Finder) -> bool:
-    return bool(find.candidates(tables.BBOX.aliases))
+    return bool(find.candidates(columns.BBOX.aliases))
 
 
 def _four(find: Finder) -> tuple[str, tuple[str, ...]] | None:
@@ -172,7 +172,7 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
 def _incomplete(find: Finder, found: dict[str, str | None]) -> None:
     """Some corners without the rest: give them back, or say which are missing."""
     here = [name for name in CORNER_NAMES if found[name] is not None]
-    if here and not find.candidates((tables.BBOX.name, *tables.BBOX.aliases)):
+    if here and not find.candidates((columns.BBOX.name, *columns.BBOX.aliases)):
         for column in CORNERS:
             if found[column.name] is None:
                 find.missing(column)
@@ -255,7 +255,7 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         return Boxes(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
     if not isinstance(dtype, (pl.List, pl.Array)) or not _numbers(dtype):
         find.problems.append(
-            Problem(find.side, "bbox", dtypes.wrong_type(tables.BBOX, bbox, dtype))
+            Problem(find.side, "bbox", dtypes.wrong_type(columns.BBOX, bbox, dtype))
         )
         return Boxes()
     if isinstance(dtype, pl.Array) and dtype.shape != (4,):

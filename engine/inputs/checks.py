@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from evalengine.schemas.tables import TABLE, Table
+from evalengine.schemas.contract import TABLE, Table
 from evalengine.schemas.wording import option
 
 from .distinct import has_repeats

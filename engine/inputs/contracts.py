@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from evalengine.schemas import tables
+from evalengine.schemas.contract import TABLE, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import TABLE, Table
 
 
 def contract(task: str, role: str, options: Options) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from evalengine.schemas.tables import Column
+from evalengine.schemas.contract import Column
 from evalengine.schemas.wording import option
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)

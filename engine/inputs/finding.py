@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from evalengine.schemas.tables import Column
+from evalengine.schemas.contract import Column
 from evalengine.schemas.wording import option
 
 from .problems import Problem

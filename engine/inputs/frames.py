@@ -11,9 +11,9 @@ import polars as pl
 from evalengine.readers.explain import explain
 from evalengine.readers.source import Source
 from evalengine.readers.tables import READ_FAILURES
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.wording import option
 
 from . import dtypes, meeting, wide

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from evalengine.schemas import tables
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.wording import option
 
 from .contracts import needs_two

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from evalengine.schemas.errors import InputError
-from evalengine.schemas.tables import (
+from evalengine.schemas.contract import (
     DATUMS,
     DEFAULT_LABEL_KEY,
     GROUND_TRUTHS,
@@ -16,6 +15,7 @@ from evalengine.schemas.tables import (
     PREDICTIONS,
     TABLE,
 )
+from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
 from . import dtypes

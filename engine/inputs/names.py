@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
-from evalengine.schemas.tables import GROUND_TRUTHS, PREDICTIONS, Column, Table
 from evalengine.schemas.wording import option
 
 from . import dtypes

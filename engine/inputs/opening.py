@@ -9,19 +9,11 @@ import polars as pl
 
 from evalengine.readers.source import Source
 from evalengine.readers.tables import open_source, schema_of
+from evalengine.schemas.columns import DATUM_ID
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Column
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import (
-    DATUM_ID,
-    DATUMS,
-    GROUND_TRUTHS,
-    LABELS,
-    PREDICTIONS,
-    TABLE,
-    Column,
-    contracts,
-    task_names,
-)
+from evalengine.schemas.tables import contracts, task_names
 
 from .finding import Finder
 from .lists import open_datums, open_labels

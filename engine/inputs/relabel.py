@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from evalengine.schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError, did_you_mean
-from evalengine.schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 
 from . import dtypes, meeting
 from .label_map import read_label_map

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError, did_you_mean
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from evalengine.schemas.wording import option
 
 from .distinct import union

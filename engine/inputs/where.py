@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
-from evalengine.schemas.tables import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.wording import option
 
 from .distinct import distinct

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from evalengine.schemas.contract import Column
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean
-from evalengine.schemas.tables import Column
 from evalengine.schemas.wording import option
 
 from . import dtypes

@@ -11,7 +11,7 @@ import polars as pl
 from ..inputs.codes import encode
 from ..inputs.frames import Frames
 from ..inputs.slices import slice_text
-from ..schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..tally.datums import Datums, Labels
 
 Array = np.ndarray[Any, Any]

@@ -12,8 +12,8 @@ import polars as pl
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
 from ...kernels.marking import place
+from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
-from ...schemas.tables import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.units import joined

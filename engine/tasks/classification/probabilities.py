@@ -7,8 +7,8 @@ import polars as pl
 from ...inputs.frames import Frames
 from ...inputs.problems import count_of
 from ...inputs.wide import PREFIX
+from ...schemas.contract import PREDICTIONS, TABLE
 from ...schemas.errors import InputError
-from ...schemas.tables import PREDICTIONS, TABLE
 from ...schemas.wording import option
 
 _SHOWN = 3

@@ -13,8 +13,8 @@ from ...inputs.frames import Frames
 from ...inputs.list_ranks import check_ranks
 from ...inputs.meeting import refuse_negative
 from ...inputs.problems import Note, count_of, listing
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
-from ...schemas.tables import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, table_datums, taken

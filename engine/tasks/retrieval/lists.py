@@ -22,7 +22,8 @@ def count(start: Array, chosen: Array) -> Array:
         int64 [q].
     """
     upto = np.r_[0, np.cumsum(chosen, dtype=np.int64)]
-    return upto[start[1:]] - upto[start[:-1]]
+    counted: Array = upto[start[1:]] - upto[start[:-1]]
+    return counted
 
 
 class Ties(msgspec.Struct, frozen=True):

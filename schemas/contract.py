@@ -1,0 +1,97 @@
+"""What a contract is: columns, the names recognised for them, and a table's rules."""
+
+from __future__ import annotations
+
+import msgspec
+
+PREDICTIONS = "predictions"
+GROUND_TRUTHS = "ground_truths"
+TABLE = "table"
+"""The role of one table that holds both sides."""
+DATUMS = "datums"
+LABELS = "labels"
+
+DEFAULT_LABEL_KEY = "label"
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column of an input table.
+
+    Attributes:
+        name: canonical name.
+        kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
+            those), ``items`` (a list of integers or strings), ``text``, ``number``, ``flag``,
+            ``list``, ``any``.
+        about: one line for ``evalengine schemas``.
+        aliases: names that users of other tools have for it, most common first; compared
+            without case.
+        nullable: whether a row may leave it out.
+        low: smallest value allowed, for numbers.
+        unique: whether a value may stand in one row only.
+        single: whether single precision stays as it is.
+        kin: names that may mean this column or something else: offered, never taken.
+    """
+
+    name: str
+    kind: str
+    about: str
+    aliases: tuple[str, ...] = ()
+    nullable: bool = False
+    low: float | None = None
+    unique: bool = False
+    single: bool = False
+    kin: tuple[str, ...] = ()
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The contract of one side of one task.
+
+    Attributes:
+        task: task name, or ``all``.
+        side: one of the table roles.
+        required: columns that must be there.
+        optional: columns used when they are there.
+        key: columns that, as far as they are there, together may stand in one row only.
+        any_of: columns of which at least one must be there.
+        multilabel_key: the key instead, where the option ``multilabel`` is true.
+        signs: columns that tell the task; it follows from a table that has one of them.
+        formats: source formats that tell the task.
+        shape: what the columns make together beyond single columns, by the name under which
+            ``inputs`` knows how to find and check it: ``boxes``, ``pair``; empty for nothing.
+        wide: what ``score_columns`` replaces, where scores may stand in a column per label.
+        datum: the column that names datums; once checked, every task's is called ``datum_id``.
+        unit: word for one datum, and for several.
+        lack: what to say first where none of ``any_of`` is there.
+        either: columns of which both sides are read by the first that both have.
+        instead: pairs of columns of which the second is read only where the first is not there.
+        unread: columns that users may expect to count here and that do not, each with the reason;
+            their presence is told.
+    """
+
+    task: str
+    side: str
+    required: tuple[Column, ...]
+    optional: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+    multilabel_key: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    shape: str = ""
+    wide: tuple[str, ...] = ()
+    datum: str = "datum_id"
+    unit: tuple[str, str] = ("datum", "datums")
+    lack: str = "nothing was predicted"
+    either: tuple[str, ...] = ()
+    instead: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[Column, str], ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, required ones first."""
+        return self.required + self.optional
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The canonical names of all columns."""
+        return frozenset(column.name for column in self.columns)

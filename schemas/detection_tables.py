@@ -1,0 +1,52 @@
+"""Tables of detection."""
+
+from __future__ import annotations
+
+from .columns import (
+    ANNOTATION_ID,
+    AREA,
+    BBOX,
+    BOX_HEIGHT,
+    BOX_WIDTH,
+    DATASET,
+    DATUM_ID,
+    IGNORE,
+    ISCROWD,
+    LABEL_KEY,
+    LABEL_VALUE,
+    SCORE,
+    WEIGHT,
+    XMAX,
+    XMIN,
+    YMAX,
+    YMIN,
+)
+from .contract import GROUND_TRUTHS, PREDICTIONS, Table
+
+_BOX = (XMIN, YMIN, XMAX, YMAX)
+_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX)
+
+_NO_WEIGHTS = ((WEIGHT, "detection has no sample weights"),)
+
+DETECTION_PREDICTIONS = Table(
+    "detection",
+    PREDICTIONS,
+    (DATUM_ID, LABEL_VALUE, SCORE, *_BOX),
+    _COMMON,
+    signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
+    formats=("coco",),
+    shape="boxes",
+    unread=_NO_WEIGHTS,
+)
+DETECTION_GROUND_TRUTHS = Table(
+    "detection",
+    GROUND_TRUTHS,
+    (DATUM_ID, LABEL_VALUE, *_BOX),
+    (*_COMMON, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
+    signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
+    formats=("coco",),
+    shape="boxes",
+    unread=_NO_WEIGHTS,
+)
+
+# Classification: what its users call a row, the truth, what was predicted, and how sure it was.

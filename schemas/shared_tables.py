@@ -1,0 +1,60 @@
+"""Tables that every task may have beside its own: all datums, declared labels."""
+
+from __future__ import annotations
+
+from .columns import DATASET, HEIGHT, LABEL_KEY, WIDTH
+from .contract import DATUMS, LABELS, Column, Table
+
+# In a table of datums, ids and names stand side by side; so do they in a table of labels.
+DATUM_ROW = Column(
+    "datum_id",
+    "id",
+    "The datum.",
+    (
+        "image_id",
+        "imageid",
+        "img_id",
+        "datum",
+        "datum_uid",
+        "image",
+        "query_id",
+        "qid",
+        "query-id",
+        "q_id",
+        "topic_id",
+        "topic",
+        "queryid",
+        "question_id",
+        "id",
+    ),
+    unique=True,
+)
+FILE_NAME = Column(
+    "file_name", "text", "Image file, shown in examples.", ("filename",), nullable=True
+)
+LABEL_ROW = Column(
+    "label_value",
+    "id",
+    "The class.",
+    ("category_id", "label", "class", "category", "class_id", "label_id", "id"),
+)
+LABEL_NAME = Column(
+    "label_name",
+    "text",
+    "Shown beside the value.",
+    ("category_name", "class_name", "name"),
+    nullable=True,
+)
+SUPERCATEGORY = Column("supercategory", "text", "Group of labels.", (), nullable=True)
+FREQUENCY = Column(
+    "frequency", "text", "How common the label is (LVIS: r, c, f).", (), nullable=True
+)
+
+DATUM_TABLE = Table("all", DATUMS, (DATUM_ROW,), (DATASET, FILE_NAME, WIDTH, HEIGHT))
+LABEL_TABLE = Table(
+    "all",
+    LABELS,
+    (LABEL_ROW,),
+    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY),
+    ("label_key", "label_value"),
+)
