@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import frozen, kernel
+from .jit import frozen, inner, kernel
 from .run_layout import Array, Runs, closed, put
 
 FILLS, MALFORMED, CUT, NEGATIVE, SHORT, LONG = range(6)
@@ -30,6 +30,22 @@ def _n_numbers(data: Array, offset: Array, n: Array) -> None:
         n[i] = count
 
 
+@inner
+def _number(data: Array, p: int, stop: int) -> tuple[Any, Any]:
+    """The number that starts at ``p`` and its characters, or less 1 or 2 for what is wrong."""
+    value, shift, at = 0, 0, p
+    while at < stop:
+        c = np.int64(data[at]) - 48
+        if c < 0 or c > 63 or shift > 50:
+            return 0, -1
+        value |= (c & 31) << shift
+        shift += 5
+        at += 1
+        if c & 32 == 0:
+            return (value | (-1 << shift) if c & 16 else value), at - p
+    return 0, -2
+
+
 @kernel
 def _decode(
     data: Array, offset: Array, pixels: Array, room: Array,
@@ -38,35 +54,38 @@ def _decode(
     for i in range(pixels.size):
         first, at = room[i], room[i]
         p, stop = offset[i], offset[i + 1]
-        position, m, before, last, wrong = 0, 0, 0, 0, 0
-        while p < stop and wrong == 0:
-            value, shift, more = 0, 0, True
-            while more:
-                if p == stop:
-                    wrong = 2
-                    break
-                c = np.int64(data[p]) - 48
-                if c < 0 or c > 63 or shift > 50:
-                    wrong = 1
-                    break
-                value |= (c & 31) << shift
-                shift += 5
+        position, m, before, last, wrong, reach = 0, 0, 0, 0, 0, -1
+        while p < stop:
+            # Most numbers have one or two characters: read without a loop.
+            c = np.int64(data[p]) - 48
+            d = np.int64(data[p + 1]) - 48 if p + 1 < stop else 64
+            if c & ~31 == 0:
+                value = (c << 59) >> 59
                 p += 1
-                more = c & 32 != 0
-                if not more and c & 16 != 0:
-                    value |= -1 << shift
-            if wrong != 0:
-                break
+            elif c & ~63 == 0 and d & ~31 == 0:
+                value = ((c & 31 | d << 5) << 54) >> 54
+                p += 2
+            else:
+                value, size = _number(data, p, stop)
+                if size < 0:
+                    wrong = -size
+                    break
+                p += size
             if m > 2:
                 value += before
-            if value < 0:
-                wrong = 3
-            elif position + value > pixels[i]:
-                wrong = 5
-            elif m & 1:
-                at = put(begin, end, first, at, position, position + value)
-            position += value
+            if value < 0 or position + value > pixels[i]:
+                wrong = 3 if value < 0 else 5
+                break
             before, last = last, value
+            if m & 1 and value > 0:
+                if reach == position:
+                    at -= 1  # no zeros in between: the run before goes on
+                else:
+                    begin[at] = np.uint32(position)
+                reach = position + value
+                end[at] = np.uint32(reach)
+                at += 1
+            position += value
             m += 1
         if wrong == 0 and position < pixels[i]:
             wrong = 4
@@ -145,7 +164,7 @@ def _encode(
     total = 0
     for i in range(pixels.size):
         first, last = start[i], start[i + 1]
-        m, position, older, old = 0, 0, 0, 0
+        position, older, old = 0, 0, 0
         # zeros and ones in turn, then the zeros after the last run
         n = 2 * (last - first)
         for k in range(n + 1):
@@ -159,9 +178,8 @@ def _encode(
                     np.int64(end[run] - begin[run]) if k & 1 else np.int64(begin[run]) - position
                 )
             position += value
-            left = value - older if m > 2 else value
+            left = value - older if k > 2 else value
             older, old = old, value
-            m += 1
             more = True
             while more:
                 c = left & 31

@@ -11,7 +11,7 @@ from .run_layout import Array, Runs, longer, put
 @kernel
 def _erode(
     start: Array, begin: Array, end: Array, length: Array, depth: Array, to_start: Array
-) -> tuple[Array, Array]:
+) -> tuple[int, Array, Array]:
     to_begin = np.empty(begin.size + 16, np.uint32)
     to_end = np.empty(begin.size + 16, np.uint32)
     at = 0
@@ -32,7 +32,7 @@ def _erode(
                 if stop == line + size:
                     line += size
     to_start[length.size] = at
-    return to_begin[:at], to_end[:at]
+    return at, to_begin, to_end
 
 
 def erode_lines(runs: Runs, length: Array, depth: Array) -> Runs:
@@ -47,8 +47,8 @@ def erode_lines(runs: Runs, length: Array, depth: Array) -> Runs:
     """
     start, begin, end = runs
     to_start = np.zeros(length.size + 1, np.int64)
-    to_begin, to_end = _erode(
+    n, to_begin, to_end = _erode(
         frozen(start, np.int64), frozen(begin, np.uint32), frozen(end, np.uint32),
         frozen(length, np.int64), frozen(depth, np.int64), to_start,
     )  # fmt: skip
-    return to_start, to_begin, to_end
+    return to_start, to_begin[:n], to_end[:n]

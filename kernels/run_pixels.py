@@ -12,11 +12,10 @@ from .run_layout import Array, Runs
 def _count(pixel: Array, offset: Array, start: Array) -> None:
     """Offsets of the runs of each image."""
     for i in range(start.size - 1):
-        n = 0
-        before = np.uint8(0)
+        n, before = 0, False
         for p in range(offset[i], offset[i + 1]):
-            here = np.uint8(pixel[p] != 0)
-            n += here & (before ^ 1)
+            here = pixel[p] != 0
+            n += here and not before
             before = here
         start[i + 1] = start[i] + n
 

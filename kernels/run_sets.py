@@ -11,10 +11,7 @@ from .run_layout import Array, Runs, closed, put
 
 
 @inner
-def _merge(
-    begin: Array, end: Array, i: int, middle: int, last: int,
-    to_begin: Array, to_end: Array, first: int,
-) -> Any:  # fmt: skip
+def _merge(begin: Array, end: Array, i: int, middle: int, last: int, first: int) -> Any:
     """The union of the runs [i, middle) and [middle, last), written from ``first`` on; its end."""
     j = middle
     at = first
@@ -25,7 +22,7 @@ def _merge(
         else:
             k = j
             j += 1
-        at = put(to_begin, to_end, first, at, np.int64(begin[k]), np.int64(end[k]))
+        at = put(begin, end, first, at, np.int64(begin[k]), np.int64(end[k]))
     return at
 
 
@@ -47,28 +44,30 @@ def _unite(
                 to_end[at] = end[k]
                 at += 1
             cut[m + 1] = at - room[g]
-        if members > 1:
-            b, e = to_begin[room[g] : room[g + 1]], to_end[room[g] : room[g + 1]]
-            other_b, other_e = np.empty(size, np.uint32), np.empty(size, np.uint32)
-            while members > 1:
-                half = (members + 1) >> 1
-                at = 0
-                for m in range(half):
-                    middle = cut[2 * m + 1]
-                    last = cut[2 * m + 2] if 2 * m + 2 <= members else middle
-                    low = cut[2 * m]
-                    cut[m] = at
-                    at = _merge(b, e, low, middle, last, other_b, other_e, at)
-                cut[half] = at
-                members = half
-                b, other_b = other_b, b
-                e, other_e = other_e, e
-            for k in range(at):
-                to_begin[room[g] + k] = b[k]
-                to_end[room[g] + k] = e[k]
-            used[g] = at
-        else:
-            used[g] = size
+        used[g] = size
+        if members < 2:
+            continue
+        # From one half of a buffer into the other, and back.
+        buffer_begin, buffer_end = np.empty(2 * size, np.uint32), np.empty(2 * size, np.uint32)
+        for k in range(size):
+            buffer_begin[k] = to_begin[room[g] + k]
+            buffer_end[k] = to_end[room[g] + k]
+        here, there = 0, size
+        while members > 1:
+            half = (members + 1) >> 1
+            at = there
+            for m in range(half):
+                low, middle = here + cut[2 * m], here + cut[2 * m + 1]
+                last = here + cut[2 * m + 2] if 2 * m + 2 <= members else middle
+                cut[m] = at - there
+                at = _merge(buffer_begin, buffer_end, low, middle, last, at)
+            cut[half] = at - there
+            members = half
+            here, there = there, here
+        used[g] = cut[1]
+        for k in range(used[g]):
+            to_begin[room[g] + k] = buffer_begin[here + k]
+            to_end[room[g] + k] = buffer_end[here + k]
 
 
 def unite(runs: Runs, group: Array, n_groups: int) -> Runs:

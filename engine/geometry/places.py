@@ -1,4 +1,4 @@
-"""Where values stand in a user's table, for errors that name column, count, rows and the way out."""
+"""Where values stand in a user's table, for errors that name column, count and first rows."""
 
 from __future__ import annotations
 
