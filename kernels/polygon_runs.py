@@ -63,7 +63,7 @@ def _sort(values: Array, first: int, last: int) -> None:
 
 @inner
 def _cross(
-    xs: int, ys: int, xe: int, ye: int, height: int, first: int, last: int,
+    xs: Any, ys: Any, xe: Any, ye: Any, height: int, first: int, last: int,
     place: Array, base: int, y: Array,
 ) -> None:  # fmt: skip
     """Write where an edge crosses the columns [first, last), into each column's next place."""
@@ -74,8 +74,8 @@ def _cross(
     for column in range(first, last):
         u = 5 * column + 2
         if dx >= dy:
-            t = u - xs
-            v = min(np.int64(ys + slope * t + 0.5), np.int64(ys + slope * (t + 1) + 0.5))
+            t: Any = u - xs
+            v: Any = min(np.int64(ys + slope * t + 0.5), np.int64(ys + slope * (t + 1) + 0.5))
         else:
             # The first step on the other side of the middle: estimated, then made exact with the
             # very expression of the walk.

@@ -24,7 +24,7 @@ a number, has a run below zero, holds fewer pixels than its size, or more."""
 def _n_numbers(data: Array, offset: Array, n: Array) -> None:
     """How many numbers each text holds: characters after which no more bits follow."""
     for i in range(n.size):
-        count = 0
+        count: Any = 0
         for p in range(offset[i], offset[i + 1]):
             count += (((np.int64(data[p]) - 48) >> 5) & 1) ^ 1
         n[i] = count
@@ -33,7 +33,8 @@ def _n_numbers(data: Array, offset: Array, n: Array) -> None:
 @inner
 def _number(data: Array, p: int, stop: int) -> tuple[Any, Any]:
     """The number that starts at ``p`` and its characters, or less 1 or 2 for what is wrong."""
-    value, shift, at = 0, 0, p
+    value: Any = 0
+    shift, at = 0, p
     while at < stop:
         c = np.int64(data[at]) - 48
         if c < 0 or c > 63 or shift > 50:
@@ -60,7 +61,7 @@ def _decode(
             c = np.int64(data[p]) - 48
             d = np.int64(data[p + 1]) - 48 if p + 1 < stop else 64
             if c & ~31 == 0:
-                value = (c << 59) >> 59
+                value: Any = (c << 59) >> 59
                 p += 1
             elif c & ~63 == 0 and d & ~31 == 0:
                 value = ((c & 31 | d << 5) << 54) >> 54

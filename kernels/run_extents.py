@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .jit import frozen, kernel
@@ -14,10 +16,12 @@ def _extents(
 ) -> None:
     for i in range(area.size):
         h = height[i]
-        total, top, bottom = 0, h, 0
+        total: Any = 0
+        top = h
+        bottom: Any = 0
         first, last = start[i], start[i + 1]
         # A column costs a division; runs ascend, so most lie in the column found last.
-        column = -1
+        column: Any = -1
         for k in range(first, last):
             low, high = np.int64(begin[k]), np.int64(end[k]) - 1
             total += high + 1 - low

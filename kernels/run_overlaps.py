@@ -24,8 +24,8 @@ def _first_after(end: Array, low: int, high: int, position: Any) -> Any:
 
 @inner
 def shared(
-    begin: Array, end: Array, i: int, last: int,
-    other_begin: Array, other_end: Array, j: int, other_last: int,
+    begin: Array, end: Array, i: Any, last: int,
+    other_begin: Array, other_end: Array, j: Any, other_last: int,
 ) -> Any:  # fmt: skip
     """Pixels that the runs [i, last) of one mask share with the runs [j, other_last) of another."""
     if i == last or j == other_last:
@@ -34,10 +34,10 @@ def shared(
     if i == last:
         return 0
     j = _first_after(other_end, j, other_last, begin[i])
-    total = 0
+    total: Any = 0
     while i < last and j < other_last:
         e, f = np.int64(end[i]), np.int64(other_end[j])
-        common = min(e, f) - max(np.int64(begin[i]), np.int64(other_begin[j]))
+        common: Any = min(e, f) - max(np.int64(begin[i]), np.int64(other_begin[j]))
         total += max(common, 0)
         i += np.int64(e <= f)
         j += np.int64(f <= e)

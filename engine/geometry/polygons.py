@@ -122,13 +122,13 @@ def read_polygons(
 
 
 def from_boxes(boxes: Array, place: Place | None = None) -> Polygons:
-    """Boxes as polygons of four corners.
+    """Boxes as polygons of four corners, in pycocotools' order.
 
     Args:
         boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
         place: where they stand.
     """
-    xy = np.asarray(boxes, np.float64)[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 2)
+    xy = np.asarray(boxes, np.float64)[:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
     each = np.arange(len(boxes) + 1)
     return Polygons(Rings(xy, 4 * each, each, each), place or Place("boxes", "xmin"))
 
