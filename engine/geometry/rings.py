@@ -140,12 +140,7 @@ def _listed(column: pl.Series, place: Place) -> Rings:
 
 def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: bool) -> Rings:
     """The rings of at least three points; the others are refused or left out."""
-    first, last = rings.ring_start[:-1], rings.ring_start[1:]
-    n = last - first
-    xy = rings.xy
-    if xy.size:
-        closing = (n > 1) & (xy[np.minimum(first, len(xy) - 1)] == xy[last - 1]).all(axis=1)
-        n = n - closing
+    n = np.diff(rings.ring_start)
     short = n < 3
     none = np.diff(rings.part_start[rings.start]) == 0
     if not short.any() and not none.any():
@@ -172,7 +167,7 @@ def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: b
     of_polygon = np.repeat(np.arange(none.size), np.diff(rings.start))
     points, ring_start = _members(rings.ring_start, np.flatnonzero(kept_ring))
     return Rings(
-        xy[points],
+        rings.xy[points],
         ring_start,
         offsets_of(np.bincount(of_part[kept_ring], minlength=parts.size)[~lost]),
         offsets_of(np.bincount(of_polygon[~lost], minlength=none.size)),

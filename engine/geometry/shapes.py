@@ -25,14 +25,14 @@ def built(rings: Rings, place: Place, *, repair: bool) -> Array:
     Raises:
         InputError: parts that are not valid, with shapely's reason.
     """
-    n_rings, n_parts = rings.ring_start.size - 1, rings.part_start.size - 1
-    of_point = np.repeat(np.arange(n_rings), np.diff(rings.ring_start))
+    n_parts = rings.part_start.size - 1
     of_ring = np.repeat(np.arange(n_parts), np.diff(rings.part_start))
     in_polygon = np.diff(rings.start)
     of_part = np.repeat(np.arange(in_polygon.size), in_polygon)
     if not n_parts:
         return np.full(in_polygon.size, shapely.Polygon(), object)
-    parts = shapely.polygons(shapely.linearrings(rings.xy, indices=of_point), indices=of_ring)
+    xy, of_point = _closable(rings)
+    parts = shapely.polygons(shapely.linearrings(xy, indices=of_point), indices=of_ring)
     valid = shapely.is_valid(parts)
     if not valid.all():
         wrong = np.flatnonzero(~valid)
@@ -46,6 +46,21 @@ def built(rings: Rings, place: Place, *, repair: bool) -> Array:
     if several.size:
         whole[several] = _united(parts, rings.start, several)
     return whole
+
+
+def _closable(rings: Rings) -> tuple[Array, Array]:
+    """Points and the ring of each, where rings of three points that are closed have a fourth.
+
+    GEOS makes no ring of three points whose last is the first; of four it does, and says that they
+    are too few to be valid.
+    """
+    first, last = rings.ring_start[:-1], rings.ring_start[1:]
+    closed = (rings.xy[first] == rings.xy[last - 1]).all(axis=1)
+    short = np.flatnonzero(closed & (last - first == 3))
+    counts = last - first
+    counts[short] += 1
+    xy = np.insert(rings.xy, last[short], rings.xy[first[short]], axis=0)
+    return xy, np.repeat(np.arange(counts.size), counts)
 
 
 def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:

@@ -11,12 +11,16 @@ import numpy as np
 import polars as pl
 import pytest
 import rasterio
+from affine import Affine
 from geometry.pixels import pixels
-from rasterio.transform import from_origin
 
 from evalengine.executors.threads import Threads
 from evalengine.geometry import grids, rasters
 from evalengine.schemas.errors import InputError
+
+
+def from_origin(west: float, north: float, width: float, height: float) -> Affine:
+    return Affine(width, 0.0, west, 0.0, -height, north)
 
 
 def write(path: Path, bands: list[Any], **more: Any) -> str:
@@ -111,7 +115,7 @@ def test_what_cannot_be_read(tmp_path: Path, labels: Any) -> None:
         read([good, "no.tif"])
     with pytest.raises(InputError, match="1 row without a path"):
         read([None, good])
-    with pytest.raises(InputError, match="raster of row 8 cannot be read.*bad.tif"):
+    with pytest.raises(InputError, match=r"raster of row 8 cannot be read.*bad.tif"):
         read([good, str(tmp_path / "bad.tif")], rows=np.array([3, 8]))
     with pytest.raises(InputError, match=r"raster of 1 bands.*row 2 \(band 2 of "):
         read([good, good, good], np.array([1, 1, 2]))

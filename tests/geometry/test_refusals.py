@@ -96,12 +96,12 @@ def test_pixel_rows(value: Any, told: str) -> None:
     ],
 )
 def test_dtypes_that_are_no_mask(values: pl.Series) -> None:
-    with pytest.raises(InputError, match="column 'mask'.*height, width"):
+    with pytest.raises(InputError, match=r"column 'mask'.*height, width"):
         masks.read_masks(values, side="predictions")
 
 
 def test_orders_that_are_none() -> None:
-    with pytest.raises(InputError, match="'order' is neither 'row' nor 'column'.*'diagonal'"):
+    with pytest.raises(InputError, match=r"'order' is neither 'row' nor 'column'.*diagonal"):
         masks.read_masks(column([{**GOOD, "order": "diagonal"}]), side="predictions")
 
 
@@ -116,7 +116,8 @@ BOW = [[0.0, 0.0], [4.0, 4.0], [4.0, 0.0], [0.0, 4.0]]
 REPAIRABLE = [
     ([BOW], "Self-intersection", 8.0),
     ([[[0.0, 0.0], [1.0, 1.0]]], "fewer than three points", 0.0),
-    ([[[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]], "fewer than three points", 0.0),
+    ([[[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]], "Too few points", 0.0),
+    ([[[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]]], "Too few points", 0.0),
     ([[]], "fewer than three points", 0.0),
     ([], "empty polygon", 0.0),
     ([[[0.0, 0.0], [2.0, 2.0], [4.0, 4.0]]], "Too few points|Self-intersection", 0.0),
@@ -181,11 +182,11 @@ def test_dtypes_that_are_no_polygon() -> None:
 
 
 def test_an_unknown_treatment() -> None:
-    with pytest.raises(OptionError, match="invalid_polygons='repare'.*'repair'"):
+    with pytest.raises(OptionError, match=r"invalid_polygons='repare'.*'repair'"):
         polygons.read_polygons(column([SQUARE], "polygon"), side="it", invalid="repare")
 
 
 def test_images_without_a_size() -> None:
     found = polygons.read_polygons(column([SQUARE, SQUARE], "polygon"), side="predictions")
-    with pytest.raises(InputError, match="1 row of images whose height or width.*row 1"):
+    with pytest.raises(InputError, match=r"1 row of images whose height or width.*row 1"):
         polygons.rasterise(found, np.array([4, 0]), np.array([4, 4]))
