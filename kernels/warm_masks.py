@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .polygon_overlaps import edges, shared_areas
 from .polygon_runs import rasterise_rings
 from .run_counts import decode, encode, from_counts
 from .run_erosion import erode_lines
@@ -33,4 +34,7 @@ def warm_masks() -> None:
     paint(runs[1], runs[2], 2)
     transpose(runs, two, one)
     erode_lines(runs, two, one)
-    rasterise_rings(np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]), 3 * ends, two, two)
+    triangle = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    rasterise_rings(triangle, 3 * ends, two, two)
+    polygon = edges(triangle, 3 * ends, ends, ends), 2.0 * np.ones(1), np.array([[0.0, 0, 2, 2]])
+    shared_areas(polygon, polygon, row, row)

@@ -13,8 +13,10 @@ from .rings import Rings
 _POLYGON = 3  # shapely's type number
 
 
-def built(rings: Rings, place: Place, *, repair: bool) -> Array:
-    """Polygons and multipolygons, object [n]; parts of one that overlap are united.
+def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
+    """Polygons and multipolygons, object [n], and whether their rings are those given.
+
+    Parts of one polygon that overlap are united.
 
     Args:
         rings: of at least three points each.
@@ -30,7 +32,7 @@ def built(rings: Rings, place: Place, *, repair: bool) -> Array:
     in_polygon = np.diff(rings.start)
     of_part = np.repeat(np.arange(in_polygon.size), in_polygon)
     if not n_parts:
-        return np.full(in_polygon.size, shapely.Polygon(), object)
+        return np.full(in_polygon.size, shapely.Polygon(), object), True
     xy, of_point = _closable(rings)
     parts = shapely.polygons(shapely.linearrings(xy, indices=of_point), indices=of_ring)
     valid = shapely.is_valid(parts)
@@ -43,9 +45,11 @@ def built(rings: Rings, place: Place, *, repair: bool) -> Array:
     single = in_polygon == 1
     whole[single] = parts[rings.start[:-1][single]]
     several = np.flatnonzero(in_polygon > 1)
+    as_given = bool(valid.all())
     if several.size:
-        whole[several] = _united(parts, rings.start, several)
-    return whole
+        whole[several], apart = _united(parts, rings.start, several)
+        as_given = as_given and apart
+    return whole, as_given
 
 
 def _closable(rings: Rings) -> tuple[Array, Array]:
@@ -79,8 +83,12 @@ def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
     )
 
 
-def _united(parts: Array, start: Array, several: Array) -> Array:
-    """Polygons of several parts: multipolygons where the parts lie apart, else their union."""
+def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
+    """Polygons of several parts: multipolygons where the parts lie apart, else their union.
+
+    Also whether all lie apart.
+    """
+    all_apart = True
     counts = np.diff(start)[several]
     made = np.empty(several.size, object)
     for size in np.unique(counts):  # as many rows of parts as polygons have that many
@@ -89,9 +97,10 @@ def _united(parts: Array, start: Array, several: Array) -> Array:
         whole = shapely.multipolygons(_flat(table), indices=_owners(table))
         apart = shapely.is_valid(whole)
         if not apart.all():
+            all_apart = False
             whole[~apart] = _polygonal(shapely.union_all(table[~apart], axis=1))
         made[same] = whole
-    return made
+    return made, all_apart
 
 
 def _flat(table: Array) -> Array:

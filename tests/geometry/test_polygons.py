@@ -144,6 +144,48 @@ def test_areas_and_intersections_are_shapely_s(seed: int) -> None:
     assert (taken.boxes == [*found.boxes[rows].tolist(), [0, 0, 6, 4]]).all()
 
 
+@st.composite
+def solids(draw: Any) -> Any:
+    """Valid polygons, with hollows, holes and several parts, on whole numbers or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    step = draw(st.sampled_from([0.0, 1.0]))
+    parts = []
+    for _ in range(draw(st.integers(2, 4))):
+        n = rng.integers(3, 15)
+        turn = np.sort(rng.random(n)) * 2 * np.pi
+        reach = 1 + 8 * rng.random(n)
+        xy = np.stack([reach * np.cos(turn), reach * np.sin(turn)], axis=1) + rng.random(2) * 20
+        parts.append(
+            shapely.make_valid(shapely.Polygon(np.round(xy / step) * step if step else xy))
+        )
+    last = parts.pop()
+    made = shapely.difference(shapely.union_all(parts), last)
+    if not made.area or made.geom_type not in ("Polygon", "MultiPolygon"):
+        return shapely.Polygon(SQUARE, [HOLE])
+    return made
+
+
+@given(solids(), solids())
+def test_any_two_polygons_share_what_shapely_says(one: Any, two: Any) -> None:
+    found = read([one.wkb, two.wkb, one.reverse().wkb])
+    ia, ib = (part.ravel().astype(np.int32) for part in np.mgrid[:3, :3])
+    shared = polygons.intersection_areas(found, found, ia, ib)
+    want = shapely.area(shapely.intersection(found.geometries[ia], found.geometries[ib]))
+    assert shared == pytest.approx(want, rel=1e-11, abs=1e-9)
+    assert (shared.reshape(3, 3) == shared.reshape(3, 3).T).all()
+    assert (shared[ia == ib] == found.area).all()
+    assert shared[2] == found.area[0]
+
+
+def test_inside_and_beside_are_exact() -> None:
+    inner = [[1 / 3, 1 / 3], [7 / 3, 1 / 7], [5 / 3, 9 / 7]]
+    beside = [[6, 1 / 3], [9, 1 / 3], [9, 3]]
+    found = read([[SQUARE], [inner], [beside]])
+    rows = np.zeros(3, np.int32)
+    shared = polygons.intersection_areas(found, found, rows, np.arange(3, dtype=np.int32))
+    assert shared.tolist() == [24.0, found.area[1], 0.0]
+
+
 def test_threads_change_nothing() -> None:
     rng = np.random.default_rng(8)
     found = read([(rng.random((rng.integers(3, 9), 2)) * 40).tolist() for _ in range(150)])
