@@ -135,6 +135,7 @@ def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = 
     Returns:
         int64 [k].
     """
+    ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
     work = offsets_of(np.diff(a.start)[ia] + np.diff(b.start)[ib] + 8)
     boxes, other_boxes = a.boxes, b.boxes
     parts = in_ranges(

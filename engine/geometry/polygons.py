@@ -237,6 +237,7 @@ def intersection_areas(
     Raises:
         InputError: as :attr:`Polygons.geometries`.
     """
+    ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
     one = a.edges, a.area, a.boxes
     two = b.edges, b.area, b.boxes
     work = offsets_of(np.diff(a.edges[0])[ia] * np.diff(b.edges[0])[ib] + 16)

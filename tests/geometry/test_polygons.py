@@ -172,9 +172,7 @@ def test_any_two_polygons_share_what_shapely_says(one: Any, two: Any) -> None:
     shared = polygons.intersection_areas(found, found, ia, ib)
     want = shapely.area(shapely.intersection(found.geometries[ia], found.geometries[ib]))
     assert shared == pytest.approx(want, rel=1e-11, abs=1e-9)
-    assert (shared.reshape(3, 3) == shared.reshape(3, 3).T).all()
     assert (shared[ia == ib] == found.area).all()
-    assert shared[2] == found.area[0]
 
 
 def test_inside_and_beside_are_exact() -> None:
