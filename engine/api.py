@@ -273,17 +273,25 @@ def metrics_table() -> pl.DataFrame:
     return metrics.table()
 
 
-def warmup() -> None:
-    """Compile every kernel and keep the result, for image builds and first runs."""
+def warmup(task: str | None = None) -> None:
+    """Compile every kernel and keep the result, for image builds and first runs.
+
+    Args:
+        task: compile what this task runs, and no more; every task unless given.
+
+    Raises:
+        OptionError: no task of that name.
+    """
+    wanted = tasks.NAMES if task is None else (task,)
+    runs = [(name, run) for name in wanted for run in tasks.get(name).samples()]
     from .kernels.warm import warm_large  # with NumPy, which asking for help does without
 
     warm_large()
-    for task in tasks.NAMES:
-        for predictions, ground_truths, named in tasks.get(task).samples():
-            card = score(predictions, ground_truths, task=task, **named)
-            for frame in card.frames:
-                card.frame(frame)
-            shape = dialects.get(task, card.dialect).export
-            exported = getattr(card, f"to_{shape}")()
-            if isinstance(exported, Mapping):  # arrays made on access
-                list(exported.values())
+    for task, (predictions, ground_truths, named) in runs:
+        card = score(predictions, ground_truths, task=task, **named)
+        for frame in card.frames:
+            card.frame(frame)
+        shape = dialects.get(task, card.dialect).export
+        exported = getattr(card, f"to_{shape}")()
+        if isinstance(exported, Mapping):  # arrays made on access
+            list(exported.values())

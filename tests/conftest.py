@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+import warming
 from hypothesis import HealthCheck, settings
+
+from evalengine.kernels.jit import CACHE_VARIABLE, cache_folder, is_compiled
 
 # How long an example takes depends on what else the machine does, and on whether kernels are
 # compiled yet; neither says that anything is wrong.
@@ -10,3 +20,40 @@ settings.register_profile(
     "untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("untimed")
+
+WARMED = "EVALENGINE_TESTS_WARMED"
+"""Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile all kernels once, before the workers start, where none is there yet."""
+    folder = cache_folder()
+    apart = session.config.getoption("collectonly") or hasattr(session.config, "workerinput")
+    if (
+        apart
+        or folder is None
+        or is_compiled()
+        or not session.config.getoption("numprocesses", None)
+    ):
+        return
+    fresh = Path(tempfile.mkdtemp(prefix="warmed-"))
+    compiled = warming.warm(fresh)
+    shutil.copytree(fresh, folder.parent, dirs_exist_ok=True)
+    os.environ[CACHE_VARIABLE] = str(folder.parent)
+    os.environ[WARMED] = json.dumps([str(fresh), compiled])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave nothing behind."""
+    if WARMED in os.environ and not hasattr(session.config, "workerinput"):
+        shutil.rmtree(json.loads(os.environ.pop(WARMED))[0])
+
+
+@pytest.fixture(scope="session")
+def warmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int]]:
+    """A folder right after a warm-up that found it empty, and how often it compiled each kernel."""
+    if WARMED in os.environ:
+        folder, compiled = json.loads(os.environ[WARMED])
+        return folder, compiled
+    empty = tmp_path_factory.mktemp("warmed")
+    return str(empty), warming.warm(empty)

@@ -305,13 +305,15 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 
 
 @cli.command()
+@click.option("--task", metavar="NAME", help="Kernels of one task only.")
 @debug
-def warmup() -> None:
+def warmup(task: str | None) -> None:
     """Compile every kernel now, for image builds; later runs find them compiled.
 
     \b
     Example:
       RUN evalengine warmup
+      RUN evalengine warmup --task retrieval
     """
     import time
 
@@ -319,7 +321,7 @@ def warmup() -> None:
     from ..kernels.jit import cache_folder
 
     begun = time.perf_counter()
-    run()
+    run(task)
     folder = cache_folder()
     kept = f"kept in {folder}" if folder else "not kept: no folder can be written"
     click.echo(f"kernels compiled in {time.perf_counter() - begun:.1f} s, {kept}")

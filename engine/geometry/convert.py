@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .mask_runs import Masks, to_pixels
+from .mask_runs import Masks, columns_of
 from .places import Place
 from .polygons import Polygons
 from .ranges import Array, offsets_of
 from .rings import Rings
+
+_CANVAS = 1 << 22  # pixels traced at once
 
 
 def outlines(masks: Masks, place: Place | None = None) -> Polygons:
@@ -23,35 +25,58 @@ def outlines(masks: Masks, place: Place | None = None) -> Polygons:
         masks: n masks.
         place: where they stand.
     """
-    from affine import Affine
-    from rasterio.features import shapes
-
-    rings: list[Array] = []
-    in_part: list[int] = []
-    in_mask: list[int] = []
+    of_mask: list[int] = []
+    parts: list[list[Any]] = []
     boxes = masks.boxes.astype(np.int64)
-    for i in range(len(masks)):
-        xmin, ymin, xmax, ymax = boxes[i].tolist()
-        parts = 0
-        if xmin < xmax:
-            pixels: Any = np.ascontiguousarray(to_pixels(masks, i)[ymin:ymax, xmin:xmax])
-            place_of_crop = Affine.translation(xmin, ymin)
-            for shape, _ in shapes(pixels, mask=pixels.view(np.bool_), transform=place_of_crop):
-                own = shape["coordinates"]
-                rings += [np.array(ring[:-1], np.float64) for ring in own]
-                in_part.append(len(own))
-                parts += 1
-        in_mask.append(parts)
+    there = np.flatnonzero(boxes[:, 2] > boxes[:, 0])
+    size = boxes[there, 2:] - boxes[there, :2]
+    first = 0
+    while first < there.size:
+        # GDAL takes longer to start than to trace a mask: many are traced on one canvas, each
+        # below the other, told apart by their values.
+        width = np.maximum.accumulate(size[first:, 0])
+        fits = width * np.cumsum(size[first:, 1]) <= _CANVAS
+        last = first + max(int(np.argmin(np.r_[fits, False])), 1)
+        owners, found = _traced(masks, there[first:last], boxes)
+        of_mask += owners
+        parts += found
+        first = last
+    order = np.argsort(np.array(of_mask, np.int64), kind="stable").tolist()
+    rings = [np.asarray(ring[:-1], np.float64) for i in order for ring in parts[i]]
+    in_part = [len(parts[i]) for i in order]
+    in_mask = np.bincount(np.array(of_mask, np.int64), minlength=len(masks))
     return _polygons(rings, in_part, in_mask, place or Place("masks", "mask"))
 
 
-def _polygons(rings: list[Array], in_part: list[int], in_mask: list[int], place: Place) -> Polygons:
+def _traced(masks: Masks, rows: Array, boxes: Array) -> tuple[list[int], list[list[Any]]]:
+    """The mask of each part of some masks, and its rings of points, the last being the first."""
+    from rasterio.features import shapes
+
+    low, high = boxes[rows, :2], boxes[rows, 2:]
+    top = offsets_of(high[:, 1] - low[:, 1])
+    dtype = np.uint8 if rows.size < 256 else np.int32
+    canvas = np.zeros((int(top[-1]), int((high - low)[:, 0].max())), dtype)
+    for k, row in enumerate(rows.tolist()):
+        (xmin, ymin), (xmax, ymax) = low[k].tolist(), high[k].tolist()
+        pixels = columns_of(masks, row, xmin, xmax)[ymin:ymax]
+        np.multiply(pixels, k + 1, out=canvas[top[k] : top[k + 1], : xmax - xmin], casting="unsafe")
+    owners: list[int] = []
+    parts: list[list[Any]] = []
+    for shape, value in shapes(canvas, mask=canvas > 0):
+        k = int(value) - 1
+        away = low[k] - [0, top[k]]
+        owners.append(int(rows[k]))
+        parts.append([np.asarray(ring) + away for ring in shape["coordinates"]])
+    return owners, parts
+
+
+def _polygons(rings: list[Array], in_part: list[int], in_mask: Array, place: Place) -> Polygons:
     return Polygons(
         Rings(
             np.concatenate([np.zeros((0, 2)), *rings]),
             offsets_of(np.array([len(ring) for ring in rings], np.int64)),
             offsets_of(np.array(in_part, np.int64)),
-            offsets_of(np.array(in_mask, np.int64)),
+            offsets_of(in_mask),
         ),
         place,
     )

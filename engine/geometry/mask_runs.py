@@ -127,9 +127,21 @@ def from_rows(runs: Runs, height: Array, width: Array) -> Masks:
 
 def to_pixels(masks: Masks, i: int) -> Array:
     """The pixels of one mask, uint8 [height, width]: 1 where it is set."""
+    return columns_of(masks, i, 0, int(masks.width[i]))
+
+
+def columns_of(masks: Masks, i: int, left: int, right: int) -> Array:
+    """The columns [left, right) of one mask's pixels, uint8 [height, right - left].
+
+    They must hold all that is set of it.
+    """
     first, last = int(masks.start[i]), int(masks.start[i + 1])
-    h, w = int(masks.height[i]), int(masks.width[i])
-    return paint(masks.begin[first:last], masks.end[first:last], h * w).reshape(w, h).T
+    h = int(masks.height[i])
+    before = np.uint32(left * h)
+    pixels = paint(
+        masks.begin[first:last] - before, masks.end[first:last] - before, h * (right - left)
+    )
+    return pixels.reshape(right - left, h).T
 
 
 def to_rle(masks: Masks) -> pl.Series:

@@ -158,7 +158,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     sources = {role: side.source.description for role, side in sides.items()}
     speech = _speech(sides)
     known = {role: (side.schema, side.naming) for role, side in sides.items()}
-    plan = plan_slices(options.by, known, speech.column, speech.one)
+    plan = plan_slices(options.by, known, speech)
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
     where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)

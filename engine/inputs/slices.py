@@ -13,6 +13,7 @@ from evalengine.schemas.wording import option
 
 from .distinct import union
 from .known import Known
+from .meeting import Speech
 from .names import Naming
 from .problems import Note, count_of, listing
 
@@ -26,11 +27,13 @@ class SlicePlan(msgspec.Struct):
         by: the entries as given, in order, each once.
         homes: column name to the tables it is read from; the first that knows a datum tells.
         extra: table to the expressions to read beside its canonical columns.
+        speech: what the task calls its datums.
     """
 
     by: tuple[str, ...] = ()
     homes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
+    speech: Speech = Speech()
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -51,31 +54,29 @@ def split(entry: str) -> list[str]:
 def plan_slices(
     by: tuple[str, ...],
     sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
-    datum: str = "datum_id",
-    unit: str = "datum",
+    speech: Speech,
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions.
 
     Args:
         by: the entries as given.
         sides: table to its own columns and what they were recognised as.
-        datum: the column that names datums.
-        unit: word for one.
+        speech: what the task calls its datums.
 
     Raises:
         InputError: a column no table has, with the nearest.
     """
-    plan = SlicePlan(tuple(dict.fromkeys(by)))
-    names = {"datum_id", datum}
+    plan = SlicePlan(tuple(dict.fromkeys(by)), speech=speech)
+    names = {"datum_id", speech.column}
     for entry in plan.by:
         for piece in split(entry):
             if piece in plan.homes:
                 continue
             if piece in names:
                 raise InputError(
-                    f"by: {piece!r} is the {unit} itself; to see each {unit} by itself, read"
-                    f" per_datum, or copy the column under another name in {option('datums')} and"
-                    " slice by that."
+                    f"by: {piece!r} is the {speech.one} itself; to see each {speech.one} by"
+                    " itself, read per_datum, or copy the column under another name in"
+                    f" {option('datums')} and slice by that."
                 )
             plan.homes[piece] = _homes(piece, sides, entry)
             for role in plan.homes[piece]:
@@ -139,18 +140,20 @@ def build_slices(
     for role in _LOOKED_AT:
         names = [name for name, homes in plan.homes.items() if role in homes]
         if names:
-            values = _per_datum(frames[role], names, role)
+            values = _per_datum(frames[role], names, role, plan.speech)
             slices = slices.join(
                 values, on="datum_id", how="left", maintain_order="left", suffix=f" {role}"
             )
     for name, homes in plan.homes.items():
         if len(homes) > 1:
-            slices = _agreed(slices, name, homes)
+            slices = _agreed(slices, name, homes, plan.speech)
     crossed = [
         _crossed([pl.col(f"__{piece}") for piece in split(entry)]).alias(entry) for entry in plan.by
     ]
     slices = slices.select("datum_id", *crossed)
-    return slices, [note for entry in plan.by for note in _without_value(slices, entry)]
+    return slices, [
+        note for entry in plan.by for note in _without_value(slices, entry, plan.speech)
+    ]
 
 
 def slices_by_row(
@@ -207,7 +210,9 @@ def _rows_without_value(column: pl.Series) -> list[Note]:
     return [Note("datums_without_slice", f"{rows}: {listing(first, n)}.", n)]
 
 
-def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataFrame:
+def _agreed(
+    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: Speech
+) -> pl.DataFrame:
     """One column from the two sides', which must not contradict each other."""
     first, second = f"__{name}", f"__{name} {homes[1]}"
     torn = slices.filter(pl.col(first) != pl.col(second))
@@ -215,9 +220,9 @@ def _agreed(slices: pl.DataFrame, name: str, homes: tuple[str, ...]) -> pl.DataF
         datum, one, other = torn.select("datum_id", first, second).row(0)
         raise InputError(
             f"by: column {name!r} differs between the two sides for"
-            f" {count_of(torn.height, 'datum', 'datums')}, the first is {datum!r} with {one!r} in"
-            f" the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give one value per"
-            f" datum, e.g. in {option('datums')}."
+            f" {count_of(torn.height, speech.one, speech.many)}, the first is {datum!r} with"
+            f" {one!r} in the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give"
+            f" one value per {speech.one}, e.g. in {option('datums')}."
         )
     return slices.with_columns(pl.coalesce(first, second).alias(first))
 
@@ -243,7 +248,7 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String)
 
 
-def _per_datum(frame: pl.DataFrame, names: list[str], role: str) -> pl.DataFrame:
+def _per_datum(frame: pl.DataFrame, names: list[str], role: str, speech: Speech) -> pl.DataFrame:
     values = frame.select(
         "datum_id", *(_text(name, frame.schema[name]).alias(f"__{name}") for name in names)
     )
@@ -251,11 +256,11 @@ def _per_datum(frame: pl.DataFrame, names: list[str], role: str) -> pl.DataFrame
         return values
     found = values.unique(maintain_order=True)
     if found["datum_id"].is_duplicated().any():
-        _refuse_varying(values, names, role)
+        _refuse_varying(values, names, role, speech)
     return found
 
 
-def _refuse_varying(values: pl.DataFrame, names: list[str], role: str) -> None:
+def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: Speech) -> None:
     for name in names:
         several = (
             values.group_by("datum_id", maintain_order=True)
@@ -264,20 +269,21 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str) -> None:
         )
         if several.height:
             datum, found = several.row(0)
+            n = count_of(several.height, f"{speech.one} has", f"{speech.many} have")
             raise InputError(
                 f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
-                f" datum: {count_of(several.height, 'datum has', 'datums have')} several values,"
-                f" the first is {datum!r} with {listing(found, most=2)}. A slice is a group of"
-                f" datums; give one value per datum, e.g. in {option('datums')}."
+                f" {speech.one}: {n} several values, the first is {datum!r} with"
+                f" {listing(found, most=2)}. A slice is a group of {speech.many}; give one value"
+                f" per {speech.one}, e.g. in {option('datums')}."
             )
 
 
-def _without_value(slices: pl.DataFrame, entry: str) -> list[Note]:
+def _without_value(slices: pl.DataFrame, entry: str, speech: Speech) -> list[Note]:
     lone = slices.filter(pl.col(entry).is_null())["datum_id"]
     if not len(lone):
         return []
     some = listing(lone.head(5).to_list(), len(lone))
-    what = count_of(len(lone), "datum", "datums")
+    what = count_of(len(lone), speech.one, speech.many)
     return [
         Note("datums_without_slice", f"{what} without a value of {entry!r}: {some}.", len(lone))
     ]

@@ -198,11 +198,17 @@ class TestOthers:
         assert (tmp_path / "tables" / "predictions.parquet").is_file()
 
     def test_warmup(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        calls: list[int] = []
-        monkeypatch.setattr(api, "warmup", lambda: calls.append(1))
-        status, out, _ = run("warmup")
-        assert (status, calls) == (0, [1])
-        assert out.startswith("kernels compiled in")
+        calls: list[str | None] = []
+        monkeypatch.setattr(api, "warmup", calls.append)
+        for more, wanted in (((), None), (("--task", "retrieval"), "retrieval")):
+            status, out, _ = run("warmup", *more)
+            assert (status, calls.pop()) == (0, wanted)
+            assert out.startswith("kernels compiled in")
+
+    def test_warmup_of_a_task_that_does_not_exist(self, run: Run) -> None:
+        status, _, err = run("warmup", "--task", "detecton")
+        assert status == 2
+        assert "Did you mean 'detection'?" in err
 
 
 class TestProcess:

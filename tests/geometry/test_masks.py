@@ -139,6 +139,19 @@ def test_intersections_unions_and_choices(given_images: list[Any], seed: int) ->
     assert all((a == b).all() for a, b in zip(pixels(both), wanted, strict=True))
 
 
+@pytest.mark.parametrize("as_counts", [False, True])
+def test_slices_and_chunks_of_a_column(as_counts: bool) -> None:
+    texts = {"24": [2, 4], "15": [1, 5], "06": [0, 6], "42": [4, 2], "33": [3, 3]}
+    codes = list(texts.values()) if as_counts else list(texts)
+    whole = column([{"size": [2, 3], "counts": code} for code in codes])
+    for part, areas in (
+        (whole[2:4], [6, 2]),
+        (whole.gather([4, 0]), [3, 4]),
+        (pl.concat([whole[:2], whole[3:]], rechunk=False), [4, 5, 2, 3]),
+    ):
+        assert masks.read_masks(part, side="it").area.tolist() == areas
+
+
 def test_threads_change_nothing() -> None:
     rng = np.random.default_rng(3)
     many = [(rng.random((9, 11)) < 0.4).astype(np.uint8) for _ in range(200)]

@@ -114,6 +114,22 @@ def test_arrays_of_fixed_length_are_lists() -> None:
     assert polygons.read_polygons(values, side="it").area.tolist() == [24, 24]
 
 
+def test_slices_and_chunks_of_a_column() -> None:
+    far = flat(APART)
+    widths = [[[0.0, 0.0, i + 1.0, 0.0, i + 1.0, 2.0, 0.0, 2.0], far] for i in range(5)]
+    nested = [[[[0.0, 0.0], [i + 1.0, 0.0], [i + 1.0, 2.0], [0.0, 2.0]]] for i in range(5)]
+    for values, more in ((widths, 6.0), (nested, 0.0)):
+        whole = column(values, "polygon")
+        chunks = pl.concat([whole[:1], whole[3:]], rechunk=False)
+        for part, areas in (
+            (whole[2:4], [6.0, 8.0]),
+            (whole.gather([4, 1]), [10.0, 4.0]),
+            (chunks, [2.0, 8.0, 10.0]),
+        ):
+            found = polygons.read_polygons(part, side="it")
+            assert found.area.tolist() == [area + more for area in areas]
+
+
 def test_strings_of_two_kinds_in_one_column() -> None:
     found = read([GEOMETRY.wkt, " " + shapely.to_geojson(BOTH), GEOMETRY.wkt])
     assert found.area.tolist() == [22, 28, 22]
@@ -212,6 +228,18 @@ def test_outlines_hold_the_very_pixels(seed: int) -> None:
         corners = np.argwhere(image)[:, ::-1]
         want = shapely.MultiPoint(corners).convex_hull.area if len(corners) else 0.0
         assert hulls.area[i] == pytest.approx(want)
+
+
+def test_many_outlines_on_several_canvases(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    made = [(rng.random((6, 9)) < rng.choice([0, 0.4, 1])).astype(np.uint8) for _ in range(300)]
+    found = masks.from_pixels(made)
+    whole = convert.outlines(found)  # more masks than a byte tells apart
+    monkeypatch.setattr(convert, "_CANVAS", 100)
+    for traced in (whole, convert.outlines(found)):
+        assert (traced.area == found.area).all()
+        back = polygons.rasterise(traced, found.height, found.width)
+        assert all((a == b).all() for a, b in zip(back.runs, found.runs, strict=True))
 
 
 def test_a_block_of_pixels_and_its_hull() -> None:

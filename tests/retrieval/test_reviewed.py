@@ -97,3 +97,13 @@ def test_ragas_takes_references_as_a_set() -> None:
     table = pl.DataFrame({"retrieved": [[1, 2]], "relevant": [[2, 2, 3]]})
     (found,) = ee.score(table, dialect="ragas").to_ragas()
     assert found == {"id_based_context_precision": 0.5, "id_based_context_recall": 0.5}
+
+
+def test_slices_speak_of_queries() -> None:
+    run = pl.DataFrame({"query_id": [1, 1, 2], "doc_id": [1, 2, 1], "score": [2.0, 1.0, 3.0]})
+    qrels = pl.DataFrame({"query_id": [1, 2], "doc_id": [1, 1], "kind": ["web", None]})
+    card = ee.score(run, qrels, by="kind")
+    assert any("1 query without a value of 'kind'" in note for note in card.notes)
+    torn = run.with_columns(kind=pl.Series(["a", "b", "c"]))
+    with pytest.raises(ee.InputError, match=r"not constant within a query: 1 query has"):
+        ee.score(torn, qrels.drop("kind"), by="kind")
