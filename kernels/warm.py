@@ -1,4 +1,4 @@
-"""Kernels that only large tables reach, run on a few values, so that a warm-up compiles them too.
+"""Kernels that small tables do not reach, run on a few values, so that a warm-up compiles them too.
 
 What is given here has the dtypes that the wrappers fix and the writable arrays that their callers
 make; a test holds the compiled kernels against what large tables ask for.
@@ -14,6 +14,7 @@ from .majority import majority_order
 from .marking import look_up, mark, place, rises
 from .partition import partition
 from .walk_depth import walks_too_far
+from .warm_masks import warm_masks
 
 
 def warm_large() -> None:
@@ -32,3 +33,4 @@ def warm_large() -> None:
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
+    warm_masks()

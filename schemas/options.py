@@ -100,6 +100,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, tuple[float, float]] | None,
         _meta("Named area ranges in squared pixels, both ends included.", "small=0:1024"),
     ] = None
+    convert_to: Annotated[
+        str | None,
+        _meta(
+            "Geometry to compare: box, polygon or mask; the coarser of the two sides' unless"
+            " given.",
+            "box",
+        ),
+    ] = None
+    invalid_polygons: Annotated[
+        str | None,
+        _meta("Self-crossing or empty polygons: refuse or repair; refuse unless given.", "repair"),
+    ] = None
+    boundary_ratio: Annotated[
+        float | None,
+        _meta("Width of the boundary in boundary IoU, as a share of the diagonal; 0.02.", "0.02"),
+    ] = None
+    ignore_index: Annotated[
+        int | None, _meta("Index of ground-truth pixels that count nowhere.", "255")
+    ] = None
+    background: Annotated[
+        int | None, _meta("Index of pixels without a label; none in standard.", "0")
+    ] = None
+    resample: Annotated[
+        bool | None,
+        _meta("Bring predicted rasters of another resolution onto the ground truth's; false."),
+    ] = None
     beta: Annotated[float | None, _meta("Weight of recall in F; 1.", "0.5")] = None
     average: Annotated[
         str | None,
@@ -239,10 +265,15 @@ _LISTS = (
     "persistence",
     "ignore_identical_ids",
 )
+_SHAPES = ("convert_to", "invalid_polygons")
+_PIXELS = ("ignore_index", "background", "resample")
 TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_BOXES, ("detection",)),
     **dict.fromkeys(_CLASSES, ("classification",)),
     **dict.fromkeys(_LISTS, ("retrieval",)),
+    **dict.fromkeys(_SHAPES, ("detection", "segmentation")),
+    **dict.fromkeys(_PIXELS, ("segmentation",)),
+    "boundary_ratio": ("detection",),
     "k": ("classification", "retrieval"),
 }
 """Options that not every task reads -> the tasks that do."""

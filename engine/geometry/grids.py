@@ -1,0 +1,178 @@
+"""Where the pixels of raster files lie, and reading them by strips of whole rows."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import InputError
+
+from .places import Place
+from .ranges import Array
+
+_STRIP = 1 << 23  # pixels read at once, unless one row of blocks has more
+_OPENING = Lock()  # filters of warnings are the process's
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """Where the pixels of a raster lie.
+
+    Attributes:
+        height: rows of pixels.
+        width: pixels of a row.
+        transform: the six numbers (a, b, c, d, e, f) that bring column and row to coordinates,
+            x = a * column + b * row + c and y = d * column + e * row + f; those of an image
+            without a place on Earth are (1, 0, 0, 0, 1, 0).
+        crs: coordinate reference system as WKT, empty if there is none.
+        bands: how many there are.
+    """
+
+    height: int
+    width: int
+    transform: tuple[float, float, float, float, float, float]
+    crs: str
+    bands: int
+
+    def differs(self, other: Grid) -> str:
+        """Why pixel (row, column) of two rasters is not the same place; empty if it is.
+
+        Transforms are held to a thousandth of a pixel at the far corner.
+        """
+        if (self.height, self.width) != (other.height, other.width):
+            return (
+                f"{self.height} x {self.width} pixels against {other.height} x {other.width}"
+                " (height x width)"
+            )
+        if self.crs and other.crs and not _same_crs(self.crs, other.crs):
+            return "coordinate reference systems differ"
+        corners = np.array([[0, 0, 1], [self.width, 0, 1], [0, self.height, 1]], np.float64)
+        here, there = (corners @ np.reshape(one.transform, (2, 3)).T for one in (self, other))
+        pixel = max(abs(number) for number in self.transform[:2] + self.transform[3:5])
+        if np.abs(here - there).max() > 1e-3 * pixel:
+            return f"transforms {self.transform} against {other.transform}"
+        return ""
+
+
+def _same_crs(one: str, two: str) -> bool:
+    from rasterio.crs import CRS
+
+    return one == two or bool(CRS.from_wkt(one) == CRS.from_wkt(two))
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """A rasterio dataset, without its warning that an image has no place on Earth.
+
+    Raises:
+        OSError: there is no such file, or it is no raster; rasterio's message.
+    """
+    import rasterio
+
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        dataset = rasterio.open(path)
+    with dataset:
+        yield dataset
+
+
+def grid_of(dataset: Any) -> Grid:
+    """Where the pixels of an open dataset lie."""
+    import rasterio
+
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        transform = tuple(dataset.transform)[:6]
+        crs = dataset.crs.to_wkt() if dataset.crs else ""
+    return Grid(dataset.height, dataset.width, transform, crs, dataset.count)
+
+
+def strips(dataset: Any, band: int, most: int = _STRIP) -> Iterator[tuple[int, Array]]:
+    """Whole rows of one band, strip by strip from the top.
+
+    Args:
+        dataset: an open dataset.
+        band: from 1.
+        most: pixels of a strip at most, unless one row of the file's blocks has more.
+
+    Yields:
+        first row; pixels [rows, width] in the file's dtype.
+    """
+    from rasterio.windows import Window
+
+    block = int(dataset.block_shapes[band - 1][0])
+    rows = max(most // max(dataset.width, 1) // block, 1) * block
+    for first in range(0, dataset.height, rows):
+        n = min(rows, dataset.height - first)
+        yield first, dataset.read(band, window=Window(0, first, dataset.width, n))
+
+
+def grids(paths: pl.Series, *, side: str, rows: Array | None = None) -> list[Grid]:
+    """Where the pixels of each file lie; every file is opened once, its pixels are not read.
+
+    Args:
+        paths: n paths.
+        side: the table they are of, for errors.
+        rows: int64 [n], their row numbers in the user's table, for errors.
+
+    Raises:
+        InputError: a null, a missing file, or one that cannot be read, each with its row.
+    """
+    place = Place(side, paths.name, rows)
+    first, code = distinct(paths, place)
+    names = paths.to_list()
+    found: list[Grid] = []
+    for row in first.tolist():
+        with reading(names[row], place, row) as dataset:
+            found.append(grid_of(dataset))
+    return [found[i] for i in code.tolist()]
+
+
+def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[Array, Array]:
+    """Heights and widths of raster files, int64 [n] each; see :func:`grids`."""
+    found = grids(paths, side=side, rows=rows)
+    height = np.array([grid.height for grid in found], np.int64)
+    width = np.array([grid.width for grid in found], np.int64)
+    return height, width
+
+
+def distinct(paths: pl.Series, place: Place) -> tuple[Array, Array]:
+    """The first row of each path, and the number of each row's path among those."""
+    place.refuse(
+        paths.is_null().to_numpy(), "without a path (null)", "Remove these rows, or give files."
+    )
+    code = paths.cast(pl.String).rank("dense").cast(pl.Int64).to_numpy() - 1
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    missing = np.array([_is_missing(path) for path in paths.gather(first).to_list()], np.bool_)
+    place.refuse(
+        missing[number] if missing.size else np.zeros(0, np.bool_),
+        "with files that do not exist",
+        f"Paths are relative to the working folder, {os.getcwd()!r}.",
+        paths.__getitem__,
+    )
+    return first, number
+
+
+def _is_missing(path: str) -> bool:
+    local = "://" not in path and not path.startswith("/vsi")
+    return local and not os.path.exists(path)
+
+
+@contextmanager
+def reading(path: str, place: Place, row: int) -> Iterator[Any]:
+    """An open dataset; what goes wrong with it names the row."""
+    try:
+        with opened(path) as dataset:
+            yield dataset
+    except OSError as error:  # rasterio's are
+        raise InputError(
+            f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of row"
+            f" {place.row(row)} cannot be read: {error}"
+        ) from error

@@ -1,0 +1,174 @@
+"""Columns of masks, and what is counted and made of masks: intersections, unions, boundaries."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import InputError
+
+from ..kernels.run_erosion import erode_lines
+from ..kernels.run_layout import Runs, joined
+from ..kernels.run_overlaps import overlaps
+from ..kernels.run_sets import subtract, unite
+from ..kernels.run_transpose import transpose
+from .mask_columns import read_columns
+from .mask_runs import Masks, concat, from_pixels, from_rows, part_of, to_pixels, to_rle
+from .places import Place
+from .ranges import Array, Over, in_ranges, offsets_of
+
+__all__ = [
+    "Masks",
+    "boundary",
+    "concat",
+    "different_sizes",
+    "from_pixels",
+    "from_rows",
+    "intersections",
+    "read_masks",
+    "refuse_sizes",
+    "to_pixels",
+    "to_rle",
+    "union_by",
+]
+
+
+def read_masks(
+    column: pl.Series, *, side: str, over: Over | None = None, rows: Array | None = None
+) -> Masks:
+    """Masks from a column in any of the accepted forms.
+
+    A struct of ``size`` (height, width) and ``counts``: COCO's compressed string, as text or
+    binary, or a list of counts, down the columns; or of ``size`` and ``runs`` (or
+    ``rle_rowmajor``), a list of counts along the rows; a field ``order``, ``row`` or ``column``,
+    says otherwise. Or rows of pixels, those that are not 0 being set.
+
+    Args:
+        column: n values.
+        side: the table it is of, for errors.
+        over: runs ranges side by side.
+        rows: int64 [n], row numbers of the values in the user's table, for errors.
+
+    Raises:
+        InputError: a null, a size that is not two positive whole numbers or that has 2^32 pixels,
+            a code that is malformed or does not fill its size, rows of pixels of different
+            lengths, or a dtype that is none of these.
+    """
+    runs, height, width = read_columns(column, Place(side, column.name, rows), over)
+    return Masks(*runs, height, width)
+
+
+def different_sizes(a: Masks, b: Masks, ia: Array, ib: Array) -> Array:
+    """Which pairs are of masks of different size: indices of the pairs, int64."""
+    return np.flatnonzero((a.height[ia] != b.height[ib]) | (a.width[ia] != b.width[ib]))
+
+
+def refuse_sizes(
+    a: Masks, b: Masks, ia: Array, ib: Array, *, a_place: Place, b_place: Place
+) -> None:
+    """Raise if the masks of any pair are of different size.
+
+    Args:
+        a: masks of one side.
+        b: masks of the other.
+        ia: int [k], the mask of each pair in ``a``.
+        ib: int [k], its partner in ``b``.
+        a_place: where the masks of ``a`` stand, as errors name it.
+        b_place: where those of ``b`` stand.
+
+    Raises:
+        InputError: naming both columns, how many pairs, and the first rows.
+    """
+    pairs = different_sizes(a, b, ia, ib)
+    if not pairs.size:
+        return
+    shown = [
+        f"row {a_place.row(i)} is {a.height[i]} x {a.width[i]}, row {b_place.row(j)} is"
+        f" {b.height[j]} x {b.width[j]}"
+        for i, j in zip(ia[pairs[:3]].tolist(), ib[pairs[:3]].tolist(), strict=True)
+    ]
+    several = "pair" if pairs.size == 1 else "pairs"
+    raise InputError(
+        f"{a_place.side.replace('_', ' ')} (column {a_place.column!r}) and"
+        f" {b_place.side.replace('_', ' ')} (column {b_place.column!r}): {pairs.size:,} {several}"
+        f" of masks of different size (height x width) on one datum, first (rows count from 0):"
+        f" {'; '.join(shown)}. Masks of a datum must have the size of its image: bring one side to"
+        " the other's."
+    )
+
+
+def union_by(masks: Masks, group: Array, n_groups: int) -> Masks:
+    """The union of the masks of each group.
+
+    Args:
+        masks: n masks.
+        group: int32 [n], in [0, n_groups); members of a group are of equal size.
+        n_groups: how many masks to make. A group without members is an empty mask of size 0 x 0.
+
+    Raises:
+        InputError: members of different size.
+    """
+    height, width = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
+    height[group], width[group] = masks.height, masks.width
+    other = np.flatnonzero((height[group] != masks.height) | (width[group] != masks.width))
+    if other.size:
+        i = int(other[0])
+        g = int(group[i])
+        raise InputError(
+            f"masks of different size cannot be united: mask {i} is {masks.height[i]} x"
+            f" {masks.width[i]} (height x width), others of its group are {height[g]} x {width[g]};"
+            f" {other.size:,} such masks."
+        )
+    return Masks(*unite(masks.runs, group, n_groups), height, width)
+
+
+def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = None) -> Array:
+    """Pixels that pairs of masks share.
+
+    Args:
+        a: masks of one side.
+        b: masks of the other.
+        ia: int32 [k], the mask of each pair in ``a``.
+        ib: int32 [k], its partner in ``b``, of equal size.
+        over: runs ranges side by side.
+
+    Returns:
+        int64 [k].
+    """
+    ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
+    work = offsets_of(np.diff(a.start)[ia] + np.diff(b.start)[ib] + 8)
+    boxes, other_boxes = a.boxes, b.boxes
+    parts = in_ranges(
+        over,
+        work,
+        lambda first, last: overlaps(
+            a.runs, boxes, b.runs, other_boxes, ia[first:last], ib[first:last]
+        ),
+    )
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def boundary(masks: Masks, ratio: float = 0.02, over: Over | None = None) -> Masks:
+    """The pixels of each mask that lie within a distance of its outline, on its inner side.
+
+    The mask without what is left of it after d erosions by 3 x 3 pixels, what lies outside of the
+    image being zero; d is ``ratio`` times the image's diagonal, rounded half to even, at least 1.
+    Source: Cheng et al., Boundary IoU, 2021, and its reference code's ``mask_to_boundary``.
+
+    Args:
+        masks: n masks.
+        ratio: width of the boundary as a share of the diagonal, above 0.
+        over: runs ranges side by side.
+    """
+    height, width = masks.height, masks.width
+    depth = np.maximum(np.rint(ratio * np.sqrt(height**2 + width**2)), 1).astype(np.int64)
+
+    def run(first: int, last: int) -> Runs:
+        h, w, d = height[first:last], width[first:last], depth[first:last]
+        own = part_of(masks.runs, first, last)
+        # d erosions by 3 x 3 are one by a square of 2 d + 1: first down the columns, then along
+        # the rows.
+        rows = transpose(erode_lines(own, h, d), h, w)
+        return subtract(own, transpose(erode_lines(rows, w, d), w, h))
+
+    return Masks(*joined(in_ranges(over, masks.start, run)), height, width)

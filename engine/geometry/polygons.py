@@ -1,0 +1,247 @@
+"""Polygons as flat rings, and as shapely geometries once those are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.wording import option
+
+from ..kernels.polygon_overlaps import Edges, edges, shared_areas
+from ..kernels.polygon_runs import rasterise_rings
+from ..kernels.run_layout import Runs, joined, take_runs
+from ..kernels.run_sets import subtract, unite
+from .masks import Masks
+from .places import Place
+from .ranges import Array, Over, in_ranges, offsets_of
+from .rings import Rings, read_rings
+
+REFUSE, REPAIR = "refuse", "repair"
+
+
+class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
+    """n polygons of one or several parts with holes.
+
+    Attributes:
+        rings: their points.
+        place: where they stand in the user's table.
+        invalid: what happens to polygons whose rings cross themselves or each other, once areas
+            or intersections are asked for: ``refuse`` or ``repair``.
+    """
+
+    rings: Rings
+    place: Place
+    invalid: str = REFUSE
+
+    def __len__(self) -> int:
+        return int(self.rings.start.size) - 1
+
+    @cached_property
+    def _built(self) -> tuple[Array, bool]:
+        from .shapes import built
+
+        return built(self.rings, self.place, repair=self.invalid == REPAIR)
+
+    @property
+    def geometries(self) -> Array:
+        """Shapely polygons or multipolygons, object [n]; several parts of one are united.
+
+        Raises:
+            InputError: rings that cross themselves or each other, unless they are repaired.
+        """
+        return self._built[0]
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Edges of the geometries, for the kernel that intersects them.
+
+        Raises:
+            InputError: as :attr:`geometries`.
+        """
+        geometries, as_given = self._built
+        rings = self.rings
+        if not as_given:
+            from .well_known import rings_of
+
+            rings = rings_of(geometries)
+        return edges(rings.xy, rings.ring_start, rings.part_start, rings.start)
+
+    @cached_property
+    def area(self) -> Array:
+        """Areas, float64 [n], squared pixels; holes do not count.
+
+        Raises:
+            InputError: as :attr:`geometries`.
+        """
+        import shapely
+
+        area: Array = shapely.area(self.geometries)
+        return area
+
+    @cached_property
+    def boxes(self) -> Array:
+        """xmin, ymin, xmax, ymax of the outside rings, float64 [n, 4]; zeros of an empty one."""
+        boxes = np.zeros((len(self), 4), np.float64)
+        rings, there = self.rings, np.diff(self.rings.start) > 0
+        if there.any():
+            outside = rings.part_start[:-1]
+            parts = rings.start[:-1][there]
+            for at, extreme in ((0, np.minimum), (2, np.maximum)):
+                of_ring = extreme.reduceat(rings.xy, rings.ring_start[:-1], axis=0)
+                boxes[there, at : at + 2] = extreme.reduceat(of_ring[outside], parts, axis=0)
+        return boxes
+
+    def take(self, rows: Array) -> Polygons:
+        """The polygons at some rows (integer [k]), in their order."""
+        numbers = np.asarray(rows) if self.place.rows is None else self.place.rows[rows]
+        place = Place(self.place.side, self.place.column, numbers)
+        taken = Polygons(self.rings.take(rows), place, self.invalid)
+        known = self.__dict__.get("_built")
+        if known is not None:
+            taken.__dict__["_built"] = known[0][rows], known[1]
+        return taken
+
+
+def read_polygons(
+    column: pl.Series, *, side: str, invalid: str = REFUSE, rows: Array | None = None
+) -> Polygons:
+    """Polygons from a column in any of the accepted forms.
+
+    Lists of rings of points, the first outside and the rest holes; one ring of points; lists of
+    such polygons; flat rings of x, y, x, y, ..., each a part of its own as in COCO, or one flat
+    ring; WKB as binary; WKT or GeoJSON as strings. Rings of lists need not repeat their first
+    point. Whether rings cross is looked at only once geometries are asked for:
+    :func:`rasterise` has a rule for those, as COCO does.
+
+    Args:
+        column: n values.
+        side: the table it is of, for errors.
+        invalid: ``refuse`` polygons that are empty, have rings of fewer than three points or
+            cross themselves, or ``repair`` them: such rings are left out, and what shapely's
+            ``make_valid`` makes of the others counts as far as it has an area.
+        rows: int64 [n], row numbers of the values in the user's table, for errors.
+
+    Raises:
+        InputError: a null, a coordinate that is null, NaN or infinite, a value that cannot be
+            read or is no polygon, and what ``invalid`` says.
+        OptionError: an unknown ``invalid``.
+    """
+    if invalid not in (REFUSE, REPAIR):
+        raise OptionError(
+            f"{option('invalid_polygons', invalid)}:"
+            f" {unknown('treatment of polygons', invalid, (REFUSE, REPAIR))}"
+        )
+    place = Place(side, column.name, rows)
+    return Polygons(read_rings(column, place, repair=invalid == REPAIR), place, invalid)
+
+
+def from_boxes(boxes: Array, place: Place | None = None) -> Polygons:
+    """Boxes as polygons of four corners, in pycocotools' order.
+
+    Args:
+        boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
+        place: where they stand.
+    """
+    xy = np.asarray(boxes, np.float64)[:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
+    each = np.arange(len(boxes) + 1)
+    return Polygons(Rings(xy, 4 * each, each, each), place or Place("boxes", "xmin"))
+
+
+def concat(parts: Sequence[Polygons]) -> Polygons:
+    """The polygons of several parts, one after the other; place and rule are the first one's."""
+    rings = [part.rings for part in parts]
+    together = Rings(
+        np.concatenate([one.xy for one in rings]),
+        offsets_of(np.concatenate([np.diff(one.ring_start) for one in rings])),
+        offsets_of(np.concatenate([np.diff(one.part_start) for one in rings])),
+        offsets_of(np.concatenate([np.diff(one.start) for one in rings])),
+    )
+    return Polygons(together, parts[0].place, parts[0].invalid)
+
+
+def rasterise(polygons: Polygons, height: Array, width: Array, over: Over | None = None) -> Masks:
+    """Masks of polygons, to the bit as pycocotools makes them; see ``kernels.polygon_runs``.
+
+    Rings are rasterised one by one: a part is its outside without its holes, a polygon the union
+    of its parts. Where a ring crosses itself, pixels that it surrounds twice are outside.
+
+    Args:
+        polygons: n polygons.
+        height: int64 [n], of the image of each, pixels.
+        width: int64 [n]; height * width is below 2^32.
+        over: runs ranges side by side.
+
+    Raises:
+        InputError: an image size that is not positive or has 2^32 pixels.
+    """
+    height, width = np.asarray(height, np.int64), np.asarray(width, np.int64)
+    polygons.place.refuse(
+        (height < 1) | (width < 1) | (height * width >= 1 << 32),
+        "of images whose height or width is not positive, or of 2^32 pixels or more",
+        "Masks need the size of each image: give height and width in datums.",
+        lambda i: f"{height[i]} x {width[i]}",
+    )
+    rings = polygons.rings
+    first_ring = rings.part_start[rings.start]
+
+    def run(first: int, last: int) -> Runs:
+        low, high = int(first_ring[first]), int(first_ring[last])
+        in_polygon = np.diff(first_ring[first : last + 1])
+        runs = rasterise_rings(
+            rings.xy,
+            rings.ring_start[low : high + 1],
+            np.repeat(height[first:last], in_polygon),
+            np.repeat(width[first:last], in_polygon),
+        )
+        parts = np.diff(rings.part_start[rings.start[first] : rings.start[last] + 1])
+        if (parts != 1).any():
+            runs = _without_holes(runs, parts)
+        in_polygon = np.diff(rings.start[first : last + 1])
+        if (in_polygon == 1).all():
+            return runs
+        return unite(runs, np.repeat(np.arange(last - first), in_polygon), last - first)
+
+    return Masks(*joined(in_ranges(over, rings.ring_start[first_ring], run)), height, width)
+
+
+def _without_holes(runs: Runs, rings: Array) -> Runs:
+    """Masks of parts from those of their rings, of which there are ``rings`` in each part."""
+    hole = np.ones(int(rings.sum()), np.bool_)
+    hole[offsets_of(rings)[:-1]] = False
+    of_part = np.repeat(np.arange(rings.size), rings)
+    outside = take_runs(runs, np.flatnonzero(~hole))
+    holes = take_runs(runs, np.flatnonzero(hole))
+    return subtract(outside, unite(holes, of_part[hole], rings.size))
+
+
+def intersection_areas(
+    a: Polygons, b: Polygons, ia: Array, ib: Array, over: Over | None = None
+) -> Array:
+    """Areas that pairs of polygons share, float64 [k], squared pixels.
+
+    Summed over pairs of edges (``kernels.polygon_overlaps``); shapely's areas differ by rounding.
+    What is within 1e-12 of nothing, or of all of the smaller polygon, is exactly that.
+
+    Args:
+        a: polygons of one side.
+        b: polygons of the other.
+        ia: int32 [k], the polygon of each pair in ``a``.
+        ib: int32 [k], its partner in ``b``.
+        over: runs ranges side by side.
+
+    Raises:
+        InputError: as :attr:`Polygons.geometries`.
+    """
+    ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
+    one = a.edges, a.area, a.boxes
+    two = b.edges, b.area, b.boxes
+    work = offsets_of(np.diff(a.edges[0])[ia] * np.diff(b.edges[0])[ib] + 16)
+    parts = in_ranges(
+        over, work, lambda first, last: shared_areas(one, two, ia[first:last], ib[first:last])
+    )
+    return np.concatenate([np.zeros(0), *parts])

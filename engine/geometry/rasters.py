@@ -1,0 +1,135 @@
+"""Masks from raster files: PNG, TIFF, GeoTIFF and whatever else rasterio reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..kernels.run_layout import Runs, joined
+from ..kernels.run_pixels import scan
+from .convert import hulls, outlines
+from .grids import Grid, distinct, grid_of, grids, opened, reading, size_of, strips
+from .mask_runs import Masks, from_rows
+from .places import Place
+from .ranges import Array, Over, in_ranges
+
+__all__ = [
+    "Grid",
+    "grid_of",
+    "grids",
+    "hulls",
+    "opened",
+    "outlines",
+    "read_raster_masks",
+    "size_of",
+    "strips",
+]
+
+
+def read_raster_masks(
+    paths: pl.Series,
+    band: Array | None = None,
+    value: Array | None = None,
+    *,
+    side: str,
+    over: Over | None = None,
+    rows: Array | None = None,
+) -> Masks:
+    """Masks of raster files: the pixels that have a value, or any but 0 and the file's no-data.
+
+    Every file is read once a band that is asked of it, in strips of whole rows, so that it need
+    not fit into memory; its masks are kept as runs.
+
+    Args:
+        paths: n paths.
+        band: int64 [n], from 1; 1 if not given.
+        value: float64 [n], NaN for any value but 0; that if not given.
+        side: the table they are of, for errors.
+        over: reads files side by side.
+        rows: int64 [n], row numbers in the user's table, for errors.
+
+    Raises:
+        InputError: a null, a missing file, one that cannot be read, lacks the band or has 2^32
+            pixels, each with its row.
+    """
+    place = Place(side, paths.name, rows)
+    n = paths.len()
+    first, code = distinct(paths, place)
+    bands = np.ones(n, np.int64) if band is None else np.asarray(band, np.int64)
+    values = np.full(n, np.nan) if value is None else np.asarray(value, np.float64)
+    names = paths.to_list()
+    members = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[members], np.arange(first.size + 1))
+
+    def run(low: int, high: int) -> list[tuple[Array, Grid, list[Runs]]]:
+        found = []
+        for file in range(low, high):
+            own = members[ends[file] : ends[file + 1]]
+            with reading(names[own[0]], place, int(own[0])) as dataset:
+                grid = grid_of(dataset)
+                _refuse_grid(grid, own, bands[own], names[own[0]], place)
+                found.append((own, grid, _read_file(dataset, bands[own], values[own])))
+        return found
+
+    parts = [one for part in in_ranges(over, ends, run) for one in part]
+    order = np.concatenate([np.zeros(0, np.int64), *(own for own, _, _ in parts)])
+    sizes = [(grid.height, grid.width) for own, grid, _ in parts for _ in own]
+    height, width = np.array(sizes, np.int64).reshape(-1, 2).T.copy()
+    runs = joined([one for _, _, found in parts for one in found])
+    return from_rows(runs, height, width).take(np.argsort(order))
+
+
+def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place) -> None:
+    there = Place(place.side, place.column, np.array([place.row(int(i)) for i in rows]))
+    there.refuse(
+        (bands < 1) | (bands > grid.bands),
+        f"with a raster of {grid.bands} bands that lacks the one asked for",
+        "Bands count from 1.",
+        lambda i: f"band {bands[i]} of {path}",
+    )
+    there.refuse(
+        np.full(rows.size, grid.height * grid.width >= 1 << 32),
+        "with rasters of 2^32 pixels or more",
+        "Cut them into tiles, each a datum of its own.",
+        lambda i: f"{path}: {grid.height} x {grid.width}",
+    )
+
+
+def _read_file(dataset: Any, bands: Array, values: Array) -> list[Runs]:
+    """Runs along the rows, one mask for each band and value asked of a file."""
+    pieces: list[list[tuple[Array, Array]]] = [[] for _ in bands]
+    for band in np.unique(bands).tolist():
+        wanted = np.flatnonzero(bands == band).tolist()
+        nodata = dataset.nodatavals[band - 1]
+        for first, pixels in strips(dataset, band):
+            base = first * dataset.width
+            for i in wanted:
+                chosen = _chosen(pixels, values[i], nodata)
+                whole = np.array([0, chosen.size])
+                _, begin, end = scan(chosen.view(np.uint8).ravel(), whole)
+                if begin.size:
+                    pieces[i].append((begin + np.uint32(base), end + np.uint32(base)))
+    return [_stitched(one) for one in pieces]
+
+
+def _chosen(pixels: Array, value: float, nodata: float | None) -> Array:
+    """Which pixels are the object, bool [rows, width]."""
+    if not np.isnan(value):
+        return np.asarray(pixels == value)
+    chosen = pixels != 0
+    if nodata is not None:
+        chosen &= ~np.isnan(pixels) if np.isnan(nodata) else pixels != nodata
+    return np.asarray(chosen)
+
+
+def _stitched(pieces: list[tuple[Array, Array]]) -> Runs:
+    """One mask's runs, where those that go on from strip to strip are one."""
+    if not pieces:
+        return np.zeros(2, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
+    begin = np.concatenate([piece[0] for piece in pieces])
+    end = np.concatenate([piece[1] for piece in pieces])
+    goes_on = end[:-1] == begin[1:]
+    begin, end = begin[np.r_[True, ~goes_on]], end[np.r_[~goes_on, True]]
+    return np.array([0, begin.size]), begin, end

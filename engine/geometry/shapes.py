@@ -1,0 +1,133 @@
+"""Shapely geometries of rings, made in bulk: repaired or refused where rings cross."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+
+from evalengine.schemas.wording import option
+
+from .places import Array, Place
+from .rings import Rings
+
+_POLYGON = 3  # shapely's type number
+
+
+def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
+    """Polygons and multipolygons, object [n], and whether their rings are those given.
+
+    Parts of one polygon that overlap are united.
+
+    Args:
+        rings: of at least three points each.
+        place: where the polygons stand.
+        repair: keep the polygonal part of what ``make_valid`` makes of parts that are not valid,
+            instead of refusing them.
+
+    Raises:
+        InputError: parts that are not valid, with shapely's reason.
+    """
+    n_parts = rings.part_start.size - 1
+    of_ring = np.repeat(np.arange(n_parts), np.diff(rings.part_start))
+    in_polygon = np.diff(rings.start)
+    of_part = np.repeat(np.arange(in_polygon.size), in_polygon)
+    if not n_parts:
+        return np.full(in_polygon.size, shapely.Polygon(), object), True
+    xy, of_point = _closable(rings)
+    parts = shapely.polygons(shapely.linearrings(xy, indices=of_point), indices=of_ring)
+    valid = shapely.is_valid(parts)
+    if not valid.all():
+        wrong = np.flatnonzero(~valid)
+        if not repair:
+            _refuse(parts[wrong], of_part[wrong], in_polygon.size, place)
+        parts[wrong] = _polygonal(shapely.make_valid(parts[wrong]))
+    whole = np.full(in_polygon.size, shapely.Polygon(), object)
+    single = in_polygon == 1
+    whole[single] = parts[rings.start[:-1][single]]
+    several = np.flatnonzero(in_polygon > 1)
+    as_given = bool(valid.all())
+    if several.size:
+        whole[several], apart = _united(parts, rings.start, several)
+        as_given = as_given and apart
+    return whole, as_given
+
+
+def _closable(rings: Rings) -> tuple[Array, Array]:
+    """Points and the ring of each, where rings of three points that are closed have a fourth.
+
+    GEOS makes no ring of three points whose last is the first; of four it does, and says that they
+    are too few to be valid.
+    """
+    first, last = rings.ring_start[:-1], rings.ring_start[1:]
+    closed = (rings.xy[first] == rings.xy[last - 1]).all(axis=1)
+    short = np.flatnonzero(closed & (last - first == 3))
+    counts = last - first
+    counts[short] += 1
+    xy = np.insert(rings.xy, last[short], rings.xy[first[short]], axis=0)
+    return xy, np.repeat(np.arange(counts.size), counts)
+
+
+def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
+    wrong = np.zeros(n, np.bool_)
+    wrong[of_part] = True
+    reason = dict(
+        zip(of_part.tolist()[::-1], shapely.is_valid_reason(parts).tolist()[::-1], strict=True)
+    )
+    place.refuse(
+        wrong,
+        "with polygons that are not valid",
+        f"Correct these rows, write {option('invalid_polygons', 'repair')} to count what shapely"
+        f" makes of them, or {option('convert_to', 'mask')} to compare pixels, which works with"
+        " any ring.",
+        lambda i: reason[i],
+    )
+
+
+def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
+    """Polygons of several parts: multipolygons where the parts lie apart, else their union.
+
+    Also whether all lie apart.
+    """
+    all_apart = True
+    counts = np.diff(start)[several]
+    made = np.empty(several.size, object)
+    for size in np.unique(counts):  # as many rows of parts as polygons have that many
+        same = np.flatnonzero(counts == size)
+        table = parts[start[several[same]][:, None] + np.arange(size)]
+        whole = shapely.multipolygons(_flat(table), indices=_owners(table))
+        apart = shapely.is_valid(whole)
+        if not apart.all():
+            all_apart = False
+            whole[~apart] = _polygonal(shapely.union_all(table[~apart], axis=1))
+        made[same] = whole
+    return made, all_apart
+
+
+def _flat(table: Array) -> Array:
+    """The polygons in a table of polygons and multipolygons, row by row."""
+    flat: Array = shapely.get_parts(table.ravel())
+    return flat
+
+
+def _owners(table: Array) -> Array:
+    """The row of each of them."""
+    counts = shapely.get_num_geometries(table.ravel())
+    return np.repeat(np.repeat(np.arange(table.shape[0]), table.shape[1]), counts)
+
+
+def _polygonal(geometries: Array) -> Array:
+    """What has an area in each geometry: a polygon, a multipolygon, or an empty polygon."""
+    made = np.full(len(geometries), shapely.Polygon(), object)
+    members, owner = shapely.get_parts(geometries, return_index=True)
+    # a collection may hold multipolygons
+    parts, inner = shapely.get_parts(members, return_index=True)
+    owner = owner[inner]
+    kept = (shapely.get_type_id(parts) == _POLYGON) & ~shapely.is_empty(parts)
+    parts, owner = parts[kept], owner[kept]
+    count = np.bincount(owner, minlength=len(geometries))
+    one = count[owner] == 1
+    made[owner[one]] = parts[one]
+    if not one.all():
+        rows, at = np.unique(owner[~one], return_inverse=True)
+        made[rows] = shapely.multipolygons(parts[~one], indices=at)
+    return made

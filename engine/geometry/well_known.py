@@ -1,0 +1,84 @@
+"""Polygons in well-known binary, well-known text and GeoJSON, read in bulk by shapely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import shapely
+
+from evalengine.schemas.errors import InputError
+
+from .places import Array, Place
+from .ranges import offsets_of
+from .rings import FORMS, Rings
+
+_POLYGON, _MULTIPOLYGON = 3, 6  # shapely's type numbers
+
+
+def parsed(column: pl.Series, place: Place) -> Rings:
+    """Rings of a column of WKB (binary), WKT or GeoJSON (strings).
+
+    Raises:
+        InputError: values that cannot be read, with GEOS's reason, or that are no polygons.
+    """
+    values = column.to_numpy()
+    if column.dtype == pl.Binary:
+        geometries = _read(shapely.from_wkb, values, "WKB", place)
+    else:
+        json = column.str.strip_chars_start().str.starts_with("{").to_numpy()
+        geometries = np.empty(len(values), object)
+        for chosen, reader, name in (
+            (json, shapely.from_geojson, "GeoJSON"),
+            (~json, shapely.from_wkt, "WKT"),
+        ):
+            at = np.flatnonzero(chosen)
+            if at.size:
+                rows = at if place.rows is None else place.rows[at]
+                there = Place(place.side, place.column, rows)
+                geometries[at] = _read(reader, values[at], name, there)
+    kind = shapely.get_type_id(geometries)
+    place.refuse(
+        (kind != _POLYGON) & (kind != _MULTIPOLYGON),
+        "with geometries that are no polygons",
+        FORMS,
+        lambda i: geometries[i].geom_type,
+    )
+    return rings_of(geometries)
+
+
+def rings_of(geometries: Array) -> Rings:
+    """Rings of shapely polygons and multipolygons, object [n]; an empty one has no part."""
+    parts, of_polygon = shapely.get_parts(geometries, return_index=True)
+    there = ~shapely.is_empty(parts)
+    parts, of_polygon = parts[there], of_polygon[there]
+    rings, of_part = shapely.get_rings(parts, return_index=True)
+    xy, of_ring = shapely.get_coordinates(rings, return_index=True)
+    return Rings(
+        xy,
+        offsets_of(np.bincount(of_ring, minlength=len(rings))),
+        offsets_of(np.bincount(of_part, minlength=len(parts))),
+        offsets_of(np.bincount(of_polygon, minlength=len(geometries))),
+    )
+
+
+def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
+    """Geometries, object [n], once all values can be read."""
+    geometries: Array = np.asarray(reader(values, on_invalid="ignore"), object)
+    wrong = np.array([one is None for one in geometries], np.bool_)
+    place.refuse(
+        wrong,
+        f"that cannot be read as {name}",
+        f"Rings must be closed in it. {FORMS}",
+        lambda i: f"{_reason(reader, values[i])}: {values[i]!r}",
+    )
+    return geometries
+
+
+def _reason(reader: Any, value: Any) -> str:
+    try:
+        reader(value)
+    except (shapely.errors.ShapelyError, TypeError, ValueError) as error:
+        return str(error).splitlines()[0]
+    raise InputError(f"{value!r} is no geometry")  # null in GeoJSON and the like

@@ -1,0 +1,165 @@
+"""Areas that pairs of valid polygons share, as a sum over pairs of their edges.
+
+A point lies in a polygon if the edges above it, counted +1 where they bound the polygon from above
+and -1 where they bound it from below, add up to 1. So the shared area of two polygons is the sum,
+over all pairs of edges whose extents in x overlap, of the product of both signs and the integral of
+the lower edge over that overlap. Holes and several parts are but more edges, no point where edges
+cross has to be kept, and no input makes it fail.
+
+Source: Green's theorem; the method is that of O'Rourke, Computational Geometry in C, 1998, 1.3, for
+two polygons at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jit import frozen, inner, kernel
+from .run_layout import Array
+
+Edges = tuple[Array, Array]
+"""int64 [n + 1], offsets of each polygon's edges; float64 [e, 5]: left x and y, right x and y, and
+1 or -1 for an upper or a lower edge, by ascending left x."""
+
+_WHOLE = 1e-12  # of the smaller area: less than this from nothing or from all of it is rounding
+
+
+@kernel
+def _edges(
+    xy: Array, ring_start: Array, part_start: Array, start: Array, edge_start: Array, edge: Array
+) -> int:
+    at = 0
+    loose = np.empty((xy.shape[0], 5), np.float64)
+    for i in range(start.size - 1):
+        first = at
+        for part in range(start[i], start[i + 1]):
+            for ring in range(part_start[part], part_start[part + 1]):
+                low, high = ring_start[ring], ring_start[ring + 1]
+                twice, k = 0.0, high - 1
+                x, y = xy[low, 0], xy[low, 1]  # near the origin areas are more exact
+                for p in range(low, high):
+                    twice += (xy[k, 0] - x) * (xy[p, 1] - y) - (xy[p, 0] - x) * (xy[k, 1] - y)
+                    k = p
+                # anticlockwise outside and clockwise holes have upper edges that lead left
+                outside = 1.0 if (twice > 0) == (ring == part_start[part]) else -1.0
+                k = high - 1
+                for p in range(low, high):
+                    if xy[k, 0] != xy[p, 0]:
+                        leads_left = xy[p, 0] < xy[k, 0]
+                        left, right = (p, k) if leads_left else (k, p)
+                        loose[at, 0], loose[at, 1] = xy[left, 0], xy[left, 1]
+                        loose[at, 2], loose[at, 3] = xy[right, 0], xy[right, 1]
+                        loose[at, 4] = outside if leads_left else -outside
+                        at += 1
+                    k = p
+        edge_start[i + 1] = at
+        order = np.argsort(loose[first:at, 0])
+        for k in range(at - first):
+            for field in range(5):
+                edge[first + k, field] = loose[first + order[k], field]
+    return at
+
+
+def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edges:
+    """Edges of polygons that are not vertical.
+
+    Args:
+        xy: float64 [p, 2].
+        ring_start: int64 [r + 1], offsets of the rings' points, from 0.
+        part_start: int64 [q + 1], offsets of the parts' rings, the first being the outside.
+        start: int64 [n + 1], offsets of the polygons' parts.
+    """
+    points = frozen(xy, np.float64)
+    edge_start = np.zeros(start.size, np.int64)
+    edge = np.empty((points.shape[0], 5), np.float64)
+    n = _edges(
+        points, frozen(ring_start, np.int64), frozen(part_start, np.int64),
+        frozen(start, np.int64), edge_start, edge,
+    )  # fmt: skip
+    return edge_start, edge[:n]
+
+
+@inner
+def _height(edge: Array, i: int, x: float) -> Any:
+    """An edge's y at x, exact at its ends."""
+    if x == edge[i, 0]:
+        return edge[i, 1]
+    if x == edge[i, 2]:
+        return edge[i, 3]
+    share = (x - edge[i, 0]) / (edge[i, 2] - edge[i, 0])
+    return edge[i, 1] + share * (edge[i, 3] - edge[i, 1])
+
+
+@inner
+def _below_both(a: Array, i: int, b: Array, j: int, base: float) -> Any:
+    """Integral of the lower of two edges, above ``base``, where their extents in x overlap."""
+    left, right = max(a[i, 0], b[j, 0]), min(a[i, 2], b[j, 2])
+    one, two = _height(a, i, left) - base, _height(b, j, left) - base
+    far_one, far_two = _height(a, i, right) - base, _height(b, j, right) - base
+    near, far = one - two, far_one - far_two
+    low, far_low = min(one, two), min(far_one, far_two)
+    width = 0.5 * (right - left)
+    if near * far >= 0:
+        return width * (low + far_low)
+    share = near / (near - far)
+    crossing = one + share * (far_one - one)
+    return width * (share * (low + crossing) + (1.0 - share) * (crossing + far_low))
+
+
+@kernel
+def _shared_areas(
+    start: Array, edge: Array, area: Array, box: Array,
+    other_start: Array, other_edge: Array, other_area: Array, other_box: Array,
+    row: Array, other: Array, shared: Array,
+) -> None:  # fmt: skip
+    for k in range(row.size):
+        a, b = row[k], other[k]
+        shared[k] = 0.0
+        left, right = max(box[a, 0], other_box[b, 0]), min(box[a, 2], other_box[b, 2])
+        base, top = max(box[a, 1], other_box[b, 1]), min(box[a, 3], other_box[b, 3])
+        if left >= right or base >= top:
+            continue
+        total = 0.0
+        for i in range(start[a], start[a + 1]):
+            if edge[i, 0] >= right:
+                break
+            if edge[i, 2] <= left:
+                continue
+            for j in range(other_start[b], other_start[b + 1]):
+                if other_edge[j, 0] >= edge[i, 2]:
+                    break
+                if other_edge[j, 2] > edge[i, 0]:
+                    sign = edge[i, 4] * other_edge[j, 4]
+                    total += sign * _below_both(edge, i, other_edge, j, base)
+        most = min(area[a], other_area[b])
+        if total > _WHOLE * most:
+            shared[k] = total if total < most - _WHOLE * most else most
+
+
+def shared_areas(
+    one: tuple[Edges, Array, Array], two: tuple[Edges, Array, Array], row: Array, other: Array
+) -> Array:
+    """Areas that pairs of polygons share.
+
+    Args:
+        one: edges, areas float64 [n] and boxes float64 [n, 4] (xmin, ymin, xmax, ymax) of n valid
+            polygons, whose rings neither cross themselves nor each other.
+        two: those of m polygons.
+        row: int32 [k], the polygon of each pair, in [0, n).
+        other: int32 [k], its partner, in [0, m).
+
+    Returns:
+        float64 [k]; exactly 0, or the whole smaller area, where 1e-12 of it is all that is missing.
+    """
+    shared = np.empty(row.size, np.float64)
+    sides = [
+        (
+            frozen(start, np.int64), frozen(edge, np.float64),
+            frozen(area, np.float64), frozen(box, np.float64),
+        )
+        for (start, edge), area, box in (one, two)
+    ]  # fmt: skip
+    _shared_areas(*sides[0], *sides[1], frozen(row, np.int32), frozen(other, np.int32), shared)
+    return shared

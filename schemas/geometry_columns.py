@@ -1,0 +1,34 @@
+"""Columns of geometry beyond boxes: polygons, masks and raster files."""
+
+from __future__ import annotations
+
+from .contract import Column
+
+POLYGON = Column(
+    "polygon",
+    "polygon",
+    "Rings of x, y in pixels (the first outside, the rest holes), several polygons, flat rings as"
+    " in COCO, WKB, WKT or GeoJSON.",
+    ("polygons", "segmentation", "geometry", "wkb", "wkt", "outline"),
+)
+MASK = Column(
+    "mask",
+    "mask",
+    "Run-length mask: a struct of size (height, width) and counts as in COCO, compressed or not;"
+    " or of size and row-major runs; or rows of pixels.",
+    ("masks", "rle", "segmentation", "segmentation_mask"),
+)
+RASTER = Column(
+    "raster",
+    "text",
+    "Path of a raster file (PNG, TIFF, GeoTIFF): its set pixels are the mask, or in semantic"
+    " segmentation the index of a label.",
+    ("raster_path", "mask_path", "mask_file", "segmentation_path", "label_map"),
+)
+RASTER_BAND = Column(
+    "raster_band", "number", "Band of the raster to read, from 1; 1 if absent.", ("band",), low=1.0
+)
+RASTER_VALUE = Column(
+    "raster_value", "number", "Pixel value that is the object; every value but 0 if absent.",
+    ("pixel_value", "instance_value"),
+)  # fmt: skip

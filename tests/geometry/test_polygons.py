@@ -1,0 +1,258 @@
+"""Polygons: rasterised against pycocotools, measured against shapely, in every form."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import shapely
+from geometry.pixels import column, pixels
+from hypothesis import given
+from hypothesis import strategies as st
+from pycocotools import mask as coco
+
+from evalengine.executors.threads import Threads
+from evalengine.geometry import convert, masks, polygons
+
+SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]
+HOLE = [[1, 1], [3, 1], [3, 2], [1, 2]]
+APART = [[10, 10], [14, 10], [14, 13]]
+
+
+def read(values: list[Any], **more: Any) -> polygons.Polygons:
+    return polygons.read_polygons(column(values, "polygon"), side="predictions", **more)
+
+
+def codes(found: masks.Masks) -> list[str]:
+    return masks.to_rle(found).struct.field("counts").to_list()
+
+
+def sizes(found: polygons.Polygons, h: int, w: int) -> tuple[Any, Any]:
+    return np.full(len(found), h), np.full(len(found), w)
+
+
+@st.composite
+def rings(draw: Any) -> list[float]:
+    """Flat rings of any shape: crossing, outside of the image, on whole and half pixels, thin."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(3, 25))
+    scale = draw(st.sampled_from([0.3, 4.0, 30.0, 70.0, 3000.0]))
+    xy = (rng.random((n, 2)) - draw(st.sampled_from([0.0, 0.3, 0.9]))) * scale
+    step = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    if step:
+        xy = np.round(xy / step) * step
+    thin = draw(st.sampled_from([None, 0, 1]))
+    if thin is not None:
+        xy[:, thin] = xy[0, thin]
+    return xy.ravel().tolist()
+
+
+@given(st.lists(rings(), min_size=1, max_size=4), st.integers(1, 50), st.integers(1, 50))
+def test_rasterised_as_pycocotools_does(flat: list[list[float]], h: int, w: int) -> None:
+    each = read([[ring] for ring in flat])
+    want = [coco.frPyObjects([ring], h, w)[0]["counts"].decode() for ring in flat]
+    assert codes(polygons.rasterise(each, *sizes(each, h, w))) == want
+    whole = read([flat])
+    merged = coco.merge(coco.frPyObjects(flat, h, w))["counts"].decode()
+    assert codes(polygons.rasterise(whole, *sizes(whole, h, w))) == [merged]
+
+
+@given(st.lists(st.tuples(*[st.floats(-20, 60)] * 4), max_size=5))
+def test_boxes_rasterised_as_pycocotools_does(given_boxes: list[Any]) -> None:
+    boxes = np.array([(x, y, x + abs(w), y + abs(h)) for x, y, w, h in given_boxes]).reshape(-1, 4)
+    found = polygons.from_boxes(boxes)
+    want = [
+        coco.frPyObjects([[x, y, x, v, u, v, u, y]], 30, 40)[0]["counts"].decode()
+        for x, y, u, v in boxes.tolist()
+    ]
+    assert codes(polygons.rasterise(found, *sizes(found, 30, 40))) == want
+    assert (found.boxes == boxes).all()
+
+
+def flat(ring: list[list[int]]) -> list[float]:
+    return [float(number) for point in ring for number in point]
+
+
+GEOMETRY = shapely.Polygon(SQUARE, [HOLE])
+BOTH = shapely.MultiPolygon([GEOMETRY, shapely.Polygon(APART)])
+
+
+@pytest.mark.parametrize(
+    ("value", "area", "box", "pixel_count"),
+    [
+        ([SQUARE, HOLE], 22, [0, 0, 6, 4], 22),
+        ([[*SQUARE, SQUARE[0]]], 24, [0, 0, 6, 4], 24),
+        (SQUARE, 24, [0, 0, 6, 4], 24),
+        ([flat(SQUARE), flat(APART)], 30, [0, 0, 14, 13], 30),
+        (flat(SQUARE), 24, [0, 0, 6, 4], 24),
+        ([[SQUARE, HOLE], [APART]], 28, [0, 0, 14, 13], 28),
+        (GEOMETRY.wkb, 22, [0, 0, 6, 4], 22),
+        (BOTH.wkb, 28, [0, 0, 14, 13], 28),
+        (GEOMETRY.wkt, 22, [0, 0, 6, 4], 22),
+        (BOTH.wkt, 28, [0, 0, 14, 13], 28),
+        (shapely.to_geojson(BOTH), 28, [0, 0, 14, 13], 28),
+    ],
+)
+def test_forms(value: Any, area: float, box: list[float], pixel_count: int) -> None:
+    found = read([value, value])
+    assert found.area.tolist() == [area, area]
+    assert found.boxes.tolist() == [box, box]
+    drawn = polygons.rasterise(found, *sizes(found, 20, 20))
+    assert drawn.area.tolist() == pytest.approx([pixel_count] * 2, abs=1.0)
+    wanted = np.zeros((20, 20), np.uint8)
+    wanted[:4, :6] = 1
+    if area in (22, 28):
+        wanted[1:2, 1:3] = 0
+    assert (pixels(drawn)[0][:5, :8] == wanted[:5, :8]).all()
+
+
+def test_arrays_of_fixed_length_are_lists() -> None:
+    values = pl.Series("polygon", np.array([[SQUARE], [SQUARE]], float))
+    assert polygons.read_polygons(values, side="it").area.tolist() == [24, 24]
+
+
+def test_slices_and_chunks_of_a_column() -> None:
+    far = flat(APART)
+    widths = [[[0.0, 0.0, i + 1.0, 0.0, i + 1.0, 2.0, 0.0, 2.0], far] for i in range(5)]
+    nested = [[[[0.0, 0.0], [i + 1.0, 0.0], [i + 1.0, 2.0], [0.0, 2.0]]] for i in range(5)]
+    for values, more in ((widths, 6.0), (nested, 0.0)):
+        whole = column(values, "polygon")
+        chunks = pl.concat([whole[:1], whole[3:]], rechunk=False)
+        for part, areas in (
+            (whole[2:4], [6.0, 8.0]),
+            (whole.gather([4, 1]), [10.0, 4.0]),
+            (chunks, [2.0, 8.0, 10.0]),
+        ):
+            found = polygons.read_polygons(part, side="it")
+            assert found.area.tolist() == [area + more for area in areas]
+
+
+def test_strings_of_two_kinds_in_one_column() -> None:
+    found = read([GEOMETRY.wkt, " " + shapely.to_geojson(BOTH), GEOMETRY.wkt])
+    assert found.area.tolist() == [22, 28, 22]
+
+
+def test_parts_that_overlap_are_united() -> None:
+    other = [[3, 0], [9, 0], [9, 4], [3, 4]]
+    found = read([[[SQUARE], [other]], [[SQUARE], [APART]]])
+    assert found.area.tolist() == [36, 30]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_areas_and_intersections_are_shapely_s(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = [
+        shapely.Point(*rng.random(2) * 9).buffer(1 + 4 * rng.random(), quad_segs=3)
+        for _ in range(6)
+    ]
+    found = read([shapely.to_wkb(one) for one in made])
+    assert (found.area == shapely.area(made)).all()
+    assert (found.boxes == shapely.bounds(made)).all()
+    ia, ib = (one.ravel().astype(np.int32) for one in np.mgrid[:6, :6])
+    want = shapely.area(shapely.intersection(np.array(made)[ia], np.array(made)[ib]))
+    assert polygons.intersection_areas(found, found, ia, ib) == pytest.approx(want, abs=1e-9)
+    rows = rng.integers(0, 6, 4)
+    taken = polygons.concat([found.take(rows), read([SQUARE])])
+    assert (taken.area == [*found.area[rows], 24]).all()
+    assert (taken.boxes == [*found.boxes[rows].tolist(), [0, 0, 6, 4]]).all()
+
+
+@st.composite
+def solids(draw: Any) -> Any:
+    """Valid polygons, with hollows, holes and several parts, on whole numbers or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    step = draw(st.sampled_from([0.0, 1.0]))
+    parts = []
+    for _ in range(draw(st.integers(2, 4))):
+        n = rng.integers(3, 15)
+        turn = np.sort(rng.random(n)) * 2 * np.pi
+        reach = 1 + 8 * rng.random(n)
+        xy = np.stack([reach * np.cos(turn), reach * np.sin(turn)], axis=1) + rng.random(2) * 20
+        parts.append(
+            shapely.make_valid(shapely.Polygon(np.round(xy / step) * step if step else xy))
+        )
+    last = parts.pop()
+    made = shapely.difference(shapely.union_all(parts), last)
+    if not made.area or made.geom_type not in ("Polygon", "MultiPolygon"):
+        return shapely.Polygon(SQUARE, [HOLE])
+    return made
+
+
+@given(solids(), solids())
+def test_any_two_polygons_share_what_shapely_says(one: Any, two: Any) -> None:
+    found = read([one.wkb, two.wkb, one.reverse().wkb])
+    ia, ib = (part.ravel().astype(np.int32) for part in np.mgrid[:3, :3])
+    shared = polygons.intersection_areas(found, found, ia, ib)
+    want = shapely.area(shapely.intersection(found.geometries[ia], found.geometries[ib]))
+    assert shared == pytest.approx(want, rel=1e-11, abs=1e-9)
+    assert (shared[ia == ib] == found.area).all()
+
+
+def test_inside_and_beside_are_exact() -> None:
+    inner = [[1 / 3, 1 / 3], [7 / 3, 1 / 7], [5 / 3, 9 / 7]]
+    beside = [[6, 1 / 3], [9, 1 / 3], [9, 3]]
+    found = read([[SQUARE], [inner], [beside]])
+    rows = np.zeros(3, np.int32)
+    shared = polygons.intersection_areas(found, found, rows, np.arange(3, dtype=np.int32))
+    assert shared.tolist() == [24.0, found.area[1], 0.0]
+
+
+def test_threads_change_nothing() -> None:
+    rng = np.random.default_rng(8)
+    found = read([(rng.random((rng.integers(3, 9), 2)) * 40).tolist() for _ in range(150)])
+    there = read([[SQUARE, HOLE], [SQUARE, HOLE]] * 40)
+    with ThreadPoolExecutor(3) as pool:
+        over = Threads(3, pool).over
+        for one in (found, there):
+            alone = polygons.rasterise(one, *sizes(one, 30, 30))
+            both = polygons.rasterise(one, *sizes(one, 30, 30), over)
+            assert all((a == b).all() for a, b in zip(alone.runs, both.runs, strict=True))
+        pair = np.arange(80, dtype=np.int32)
+        assert polygons.intersection_areas(there, there, pair, pair, over).tolist() == [22.0] * 80
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_outlines_hold_the_very_pixels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = [(rng.random((9, 13)) < density).astype(np.uint8) for density in (0, 0.2, 0.6, 1)]
+    found = masks.from_pixels(made)
+    traced = convert.outlines(found)
+    assert (traced.area == found.area).all()
+    back = polygons.rasterise(traced, found.height, found.width)
+    assert all((a == b).all() for a, b in zip(pixels(back), made, strict=True))
+    hulls = convert.hulls(found)
+    for i, image in enumerate(made):
+        corners = np.argwhere(image)[:, ::-1]
+        want = shapely.MultiPoint(corners).convex_hull.area if len(corners) else 0.0
+        assert hulls.area[i] == pytest.approx(want)
+
+
+def test_many_outlines_on_several_canvases(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    made = [(rng.random((6, 9)) < rng.choice([0, 0.4, 1])).astype(np.uint8) for _ in range(300)]
+    found = masks.from_pixels(made)
+    whole = convert.outlines(found)  # more masks than a byte tells apart
+    monkeypatch.setattr(convert, "_CANVAS", 100)
+    for traced in (whole, convert.outlines(found)):
+        assert (traced.area == found.area).all()
+        back = polygons.rasterise(traced, found.height, found.width)
+        assert all((a == b).all() for a, b in zip(back.runs, found.runs, strict=True))
+
+
+def test_a_block_of_pixels_and_its_hull() -> None:
+    image = np.zeros((8, 9))
+    image[2:6, 3:8] = 1
+    found = masks.from_pixels([image, np.eye(1, 9)])
+    assert convert.outlines(found).area.tolist() == [20, 1]
+    assert convert.hulls(found).area.tolist() == [12, 0]  # one less in both directions
+
+
+def test_no_polygons() -> None:
+    found = polygons.read_polygons(pl.Series("polygon", [], pl.List(pl.List(pl.Float64))), side="")
+    assert len(found) == found.area.size == found.boxes.size == 0
+    none = np.zeros(0, np.int64)
+    assert len(polygons.rasterise(found, none, none)) == 0
+    assert polygons.intersection_areas(found, found, none, none).size == 0

@@ -1,0 +1,131 @@
+"""Raster files: values, bands, strips, places on Earth, and what cannot be read."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import rasterio
+from affine import Affine
+from geometry.pixels import pixels
+
+from evalengine.executors.threads import Threads
+from evalengine.geometry import grids, rasters
+from evalengine.schemas.errors import InputError
+
+
+def from_origin(west: float, north: float, width: float, height: float) -> Affine:
+    return Affine(width, 0.0, west, 0.0, -height, north)
+
+
+def write(path: Path, bands: list[Any], **more: Any) -> str:
+    """A raster of some bands."""
+    h, w = bands[0].shape
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        with rasterio.open(
+            path, "w", height=h, width=w, count=len(bands), dtype=bands[0].dtype, **more
+        ) as file:
+            for i, band in enumerate(bands):
+                file.write(band, i + 1)
+    return str(path)
+
+
+@pytest.fixture
+def labels() -> Any:
+    return np.random.default_rng(4).integers(0, 4, (50, 70)).astype(np.uint8)
+
+
+def read(paths: list[str | None], *more: Any, **options: Any) -> Any:
+    return rasters.read_raster_masks(
+        pl.Series("raster", paths, pl.String), *more, side="predictions", **options
+    )
+
+
+@pytest.mark.parametrize("rows", [None, 1, 7, 49])
+def test_values_and_bands(tmp_path: Path, labels: Any, rows: int | None, monkeypatch: Any) -> None:
+    if rows:
+        usual = grids.strips
+        monkeypatch.setattr(
+            rasters, "strips", lambda file, band: usual(file, band, rows * file.width)
+        )
+    png = write(tmp_path / "a.png", [labels], driver="PNG")
+    tif = write(tmp_path / "b.tif", [labels, labels[::-1]], driver="GTiff", nodata=3, blockysize=1)
+    tiled = {"driver": "GTiff", "tiled": True, "blockxsize": 16, "blockysize": 16}
+    wide = write(tmp_path / "c.tif", [labels.astype(np.float32) / 2], **tiled)
+    paths = [png, tif, tif, png, wide, tif]
+    band = np.array([1, 2, 1, 1, 1, 1])
+    value = np.array([2, 1, np.nan, np.nan, 1.5, 3])
+    want = [labels == 2, labels[::-1] == 1, (labels != 0) & (labels != 3), labels != 0,
+            labels == 3, labels == 3]  # fmt: skip
+    with ThreadPoolExecutor(3) as pool:
+        for over in (None, Threads(3, pool).over):
+            found = read(paths, band, value, over=over)
+            assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
+
+
+def test_strips_cover_every_row_once(tmp_path: Path, labels: Any) -> None:
+    tiled = {"driver": "GTiff", "tiled": True, "blockxsize": 16, "blockysize": 16}
+    path = write(tmp_path / "a.tif", [labels], **tiled)
+    with grids.opened(path) as file:
+        found = list(grids.strips(file, 1, 70 * 20))
+    assert [first for first, _ in found] == [0, 16, 32, 48]  # whole blocks
+    assert (np.concatenate([part for _, part in found]) == labels).all()
+
+
+def test_grids(tmp_path: Path, labels: Any) -> None:
+    def grid(name: str, pixels: Any = labels, **more: Any) -> grids.Grid:
+        path = write(tmp_path / name, [pixels], driver="GTiff", **more)
+        return rasters.grids(pl.Series("raster", [path]), side="predictions")[0]
+
+    here = from_origin(500_000, 5_000_000, 0.5, 0.5)
+    one = grid("one.tif", transform=here, crs="EPSG:32633")
+    assert (one.height, one.width, one.bands) == (50, 70, 1)
+    assert one.transform == (0.5, 0.0, 500_000.0, 0.0, -0.5, 5_000_000.0)
+    assert one.differs(one) == ""
+    near = from_origin(500_000.0001, 5_000_000, 0.5, 0.5)
+    assert one.differs(grid("near.tif", transform=near, crs="EPSG:32633")) == ""
+    moved = from_origin(500_000.5, 5_000_000, 0.5, 0.5)
+    assert "transforms" in one.differs(grid("moved.tif", transform=moved, crs="EPSG:32633"))
+    finer = from_origin(500_000, 5_000_000, 0.499, 0.5)
+    assert "transforms" in one.differs(grid("finer.tif", transform=finer, crs="EPSG:32633"))
+    assert "reference systems" in one.differs(grid("other.tif", transform=here, crs="EPSG:32634"))
+    small = grid("small.tif", labels[:-1], transform=here, crs="EPSG:32633")
+    assert one.differs(small) == "50 x 70 pixels against 49 x 70 (height x width)"
+    plain = grid("plain.tif")
+    assert (plain.transform, plain.crs) == ((1, 0, 0, 0, 1, 0), "")
+
+
+def test_sizes(tmp_path: Path, labels: Any) -> None:
+    names = [write(tmp_path / "a.png", [labels]), write(tmp_path / "b.png", [labels.T.copy()])]
+    column = pl.Series("raster", [names[1], names[0], names[1]])
+    height, width = rasters.size_of(column, side="predictions")
+    assert (height.tolist(), width.tolist()) == ([70, 50, 70], [50, 70, 50])
+
+
+def test_what_cannot_be_read(tmp_path: Path, labels: Any) -> None:
+    good = write(tmp_path / "a.png", [labels])
+    (tmp_path / "bad.tif").write_text("no raster")
+    with pytest.raises(InputError, match=r"1 row with files that do not exist.*row 1 \(no\.tif\)"):
+        read([good, "no.tif"])
+    with pytest.raises(InputError, match="1 row without a path"):
+        read([None, good])
+    with pytest.raises(InputError, match=r"raster of row 8 cannot be read.*bad.tif"):
+        read([good, str(tmp_path / "bad.tif")], rows=np.array([3, 8]))
+    with pytest.raises(InputError, match=r"raster of 1 bands.*row 2 \(band 2 of "):
+        read([good, good, good], np.array([1, 1, 2]))
+
+
+def test_empty_and_full_rasters(tmp_path: Path) -> None:
+    shape = (3, 4)
+    paths = [
+        write(tmp_path / "none.png", [np.zeros(shape, np.uint8)]),
+        write(tmp_path / "all.png", [np.ones(shape, np.uint8)]),
+    ]
+    assert read(paths).area.tolist() == [0, 12]
+    assert len(read([])) == 0
