@@ -39,6 +39,9 @@ def greedy(
     area_ranges: Array,
     area_bits: Array,
     max_rank: int,
+    pair_start: Array,
+    pair_gt: Array,
+    pair_iou: Array,
     where: Array,
     seen: Array,
     matched: Array,
@@ -77,6 +80,10 @@ def greedy(
         area_ranges: float64 [a, 2], both ends included.
         area_bits: uint64 [a], variants of that area range.
         max_rank: predictions of rank >= this in their (datum, label) are ignored throughout.
+        pair_start: int64 [n + 1], offsets of the pairs of each place of the layout, for geometry
+            whose IoU was computed before; or [0] to compute that of the boxes here.
+        pair_gt: int32 [k], ground truth of each pair, ascending within a prediction.
+        pair_iou: float64 [k]; pairs that are not there have IoU 0.
         where: int32 [n_datums], scratch, all -1, and so again afterwards.
         seen: int32 [n_datums], scratch, all 0, and so again afterwards.
         matched: uint64 [most ground truths of a label], scratch.
@@ -97,6 +104,7 @@ def greedy(
     one = np.uint64(1)
     none = np.uint64(0)
     wants_taker = taker.size > 0
+    given = pair_start.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         for g in range(g1 - 1, g0 - 1, -1):
@@ -115,24 +123,29 @@ def greedy(
             area = p_area[p]
             # Candidates by descending IoU; of equal ones the later ground truth comes first.
             n = 0
-            j: Any = np.int64(where[datum])
-            while 0 <= j < g1 and g_datum[j] == datum:
-                iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
+            near: Any = pair_start[p] if given else np.int64(where[datum])
+            while near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum:
+                if given:
+                    j = np.int64(pair_gt[near])
+                    iou = pair_iou[near]
+                else:
+                    j = near
+                    iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, g_crowd[j])
+                near += 1
                 if iou >= thresholds[0]:
                     reached = 1
                     while reached < n_thresholds and iou >= thresholds[reached]:
                         reached += 1
-                    c = n
-                    while c > 0 and ious[c - 1] <= iou:
-                        ious[c] = ious[c - 1]
-                        places[c] = places[c - 1]
-                        reach[c] = reach[c - 1]
-                        c -= 1
-                    ious[c] = iou
-                    places[c] = j
-                    reach[c] = prefix[reached]
+                    at = n
+                    while at > 0 and ious[at - 1] <= iou:
+                        ious[at] = ious[at - 1]
+                        places[at] = places[at - 1]
+                        reach[at] = reach[at - 1]
+                        at -= 1
+                    ious[at] = iou
+                    places[at] = j
+                    reach[at] = prefix[reached]
                     n += 1
-                j += 1
             wanted = every
             hits = none
             for c in range(n):

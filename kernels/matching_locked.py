@@ -49,6 +49,9 @@ def locked(
     area_ranges: Array,
     area_bits: Array,
     max_rank: int,
+    pair_start: Array,
+    pair_gt: Array,
+    pair_iou: Array,
     where: Array,
     seen: Array,
     matched: Array,
@@ -76,6 +79,7 @@ def locked(
     own = np.zeros(most, np.float64)
     tied = np.zeros(most, np.int64)
     wants_taker = taker.size > 0
+    given = pair_start.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         p0, p1 = p_start[k], p_start[k + 1]
@@ -88,13 +92,18 @@ def locked(
             datum = p_datum[p]
             own[p - p0] = 0.0
             tied[p - p0] = -1
-            j: Any = np.int64(where[datum])
-            while 0 <= j < g1 and g_datum[j] == datum:
-                iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
+            near: Any = pair_start[p] if given else np.int64(where[datum])
+            while near < pair_start[p + 1] if given else 0 <= near < g1 and g_datum[near] == datum:
+                if given:
+                    j = np.int64(pair_gt[near])
+                    iou = pair_iou[near]
+                else:
+                    j = near
+                    iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
+                near += 1
                 if iou > own[p - p0]:
                     own[p - p0] = iou
                     tied[p - p0] = j
-                j += 1
         # Among equal scores the higher IoU goes first; equal ones keep their place.
         i = p0
         while i < p1:

@@ -40,6 +40,9 @@ def pool(
     area_ranges: Array,
     area_bits: Array,
     max_rank: int,
+    pair_start: Array,
+    pair_gt: Array,
+    pair_iou: Array,
     where: Array,
     seen: Array,
     matched: Array,
@@ -62,6 +65,7 @@ def pool(
     one = np.uint64(1)
     none = np.uint64(0)
     wants_taker = taker.size > 0
+    given = pair_start.size > 0
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         for g in range(g1 - 1, g0 - 1, -1):
@@ -82,9 +86,16 @@ def pool(
             area = p_area[p]
             best = -1.0
             pick: Any = np.int64(-1)
+            pair: Any = pair_start[p] if given else np.int64(0)
+            pairs_end: Any = pair_start[p + 1] if given else np.int64(0)
             while 0 <= j < g1 and g_datum[j] == datum:
+                iou = 0.0
+                if given and pair < pairs_end and pair_gt[pair] == j:
+                    iou = pair_iou[pair]
+                    pair += 1
                 if matched[j - g0] == none:
-                    iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
+                    if not given:
+                        iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
                     if iou > best:
                         best = iou
                         pick = j

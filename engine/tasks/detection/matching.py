@@ -48,6 +48,25 @@ class LaidOut(msgspec.Struct, frozen=True):
         return out
 
 
+class GivenPairs(msgspec.Struct, frozen=True):
+    """IoUs of predictions and ground truths of one datum and label, where boxes do not tell them.
+
+    Attributes:
+        start: int64 [n + 1], offsets by place of the prediction in its layout; [0] for none given,
+            so that IoUs are those of the boxes.
+        ground_truth: int32 [k], place in the layout of ground truths, ascending in a prediction.
+        iou: float64 [k]; of pairs that are not there it counts as 0.
+    """
+
+    start: Array
+    ground_truth: Array
+    iou: Array
+
+
+BY_BOXES = GivenPairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
+"""No pairs: matching computes the IoU of boxes on the way."""
+
+
 class Matched(msgspec.Struct, frozen=True):
     """The ranked tally, and what it was made from, for outputs that need geometry again.
 
@@ -71,6 +90,18 @@ def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> 
     start, position = group_by_label(side.datum, side.label, n_datums, n_labels)
     laid = lay_out(position, side.datum, side.corners, side.extent, from_extent=from_extent)
     return LaidOut(start, position, *laid)
+
+
+def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
+    """Predictions and ground truths by label, then datum, then row."""
+    n_datums, n_labels = len(batch.datums), len(batch.labels)
+    predictions, ground_truths = threads.each(
+        [
+            lambda side=side: _lay_out(side, n_datums, n_labels, from_extent=rules.from_extent)  # type: ignore[misc]
+            for side in (batch.predictions, batch.ground_truths)
+        ]
+    )
+    return predictions, ground_truths
 
 
 def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> Array:
@@ -97,25 +128,30 @@ def _prefix(word: Word) -> Array:
 
 
 def match(
-    batch: Batch, rules: Any, variants: Variants, cap: int | None, threads: Workers, *, taker: bool
+    batch: Batch,
+    sides: tuple[LaidOut, LaidOut],
+    rules: Any,
+    variants: Variants,
+    cap: int | None,
+    threads: Workers,
+    *,
+    taker: bool,
+    pairs: GivenPairs = BY_BOXES,
 ) -> Matched:
     """Match all labels at all variants.
 
     Args:
         batch: encoded tables.
+        sides: its predictions and ground truths as :func:`lay_out_sides` gives them.
         rules: the dialect's rules.
         variants: IoU thresholds and area ranges.
         cap: predictions of that rank or beyond within (datum, label) are ignored.
         threads: where the work runs.
         taker: whether to note which prediction hit each ground truth.
+        pairs: IoUs of other geometry than boxes.
     """
-    n_datums, n_labels = len(batch.datums), len(batch.labels)
-    predictions, ground_truths = threads.each(
-        [
-            lambda side=side: _lay_out(side, n_datums, n_labels, from_extent=rules.from_extent)  # type: ignore[misc]
-            for side in (batch.predictions, batch.ground_truths)
-        ]
-    )
+    predictions, ground_truths = sides
+    n_datums = len(batch.datums)
     n, m = batch.score.size, batch.crowd.size
     score = predictions.laid(batch.score)
     order = np.empty(n, np.int32)
@@ -158,6 +194,9 @@ def match(
             frozen([a[1:] for a in variants.areas[word.first_area :][: word.n_areas]], np.float64),
             frozen([_area_bits(word, a) for a in range(word.n_areas)], np.uint64),
             n + 1 if cap is None else cap,
+            frozen(pairs.start, np.int64),
+            frozen(pairs.ground_truth, np.int32),
+            frozen(pairs.iou, np.float64),
         )
         outputs = (
             rank,

@@ -15,7 +15,7 @@ from ...tally.ranked import Ranked, Variants
 from ..workers import Workers
 from .detailed import detailed_frame
 from .encode import encode_batch
-from .matching import match
+from .matching import lay_out_sides, match
 from .outcomes import outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs
 from .settings import Settings
@@ -85,6 +85,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )
     matched = match(
         batch,
+        lay_out_sides(batch, settings.rules, threads),
         settings.rules,
         variants(settings, needs),
         settings.cap,
