@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from .columns import (
     ANNOTATION_ID,
     AREA,
@@ -22,9 +24,15 @@ from .columns import (
     YMIN,
 )
 from .contract import GROUND_TRUTHS, PREDICTIONS, Table
+from .geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
 
 _BOX = (XMIN, YMIN, XMAX, YMAX)
-_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX)
+# A row has one of these or a box, which then may be left out.
+_SHAPES = tuple(
+    msgspec.structs.replace(column, nullable=True)
+    for column in (POLYGON, MASK, RASTER, RASTER_BAND, RASTER_VALUE)
+)
+_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES)
 
 _NO_WEIGHTS = ((WEIGHT, "detection has no sample weights"),)
 

@@ -30,6 +30,10 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             that order; otherwise means over labels of per-label values. Equal but for rounding.
         unannotated_labels_are_zero: labels without ground truth count as 0 in means; otherwise
             they are undefined and left out.
+        masks_first: polygons become masks where other rows have masks, as in pycocotools;
+            otherwise masks become polygons there.
+        hulls: masks that become polygons become the convex hull of their pixels' upper-left
+            corners, as in Valor's service; otherwise their outline.
     """
 
     matching: str = "greedy"
@@ -42,6 +46,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float = 0.0
     mean_over_cells: bool = False
     unannotated_labels_are_zero: bool = False
+    masks_first: bool = False
+    hulls: bool = False
 
 
 class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +111,7 @@ DIALECTS = {
             name="coco",
             task="detection",
             about="pycocotools' COCOeval, to the bit.",
-            rules=msgspec.structs.replace(_COCO_RULES, declared_only=True),
+            rules=msgspec.structs.replace(_COCO_RULES, declared_only=True, masks_first=True),
             defaults=DetectionDefaults(
                 metrics=_AVERAGES,
                 iou_thresholds=_COCO_IOUS,
@@ -124,7 +130,7 @@ DIALECTS = {
             name="valor",
             task="detection",
             about="Valor's service and core: each prediction locked to its best ground truth.",
-            rules=_VALOR_RULES,
+            rules=msgspec.structs.replace(_VALOR_RULES, hulls=True),
             defaults=_VALOR_DEFAULTS,
             undefined=-1.0,
             export="valor",

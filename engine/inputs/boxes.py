@@ -40,8 +40,6 @@ _EXTENTS = (
     ("width", "height"),
 )  # fmt: skip
 
-_MASKS = ("segmentation", "mask", "polygon", "masks")
-
 
 class Boxes(msgspec.Struct):
     """How to compute the box columns of one table.
@@ -57,21 +55,28 @@ class Boxes(msgspec.Struct):
     notes: list[Note] = msgspec.field(default_factory=list)
 
 
-def find_boxes(find: Finder, box_format: str | None) -> Boxes:
+def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> Boxes:
     """Recognise a table's boxes; what is wrong goes to ``find.problems``.
 
     Args:
         find: the table's columns.
         box_format: what a list column holds: xyxy, xywh or cxcywh; columns x and y are centres
             under the last.
+        needed: whether a table without boxes is a problem; otherwise boxes are left unread where
+            they are incomplete, or a list of which box_format does not say what it holds.
 
     Raises:
         OptionError: a box_format that does not exist.
     """
     if box_format is not None and box_format not in FORMATS:
         raise OptionError(unknown("box_format", box_format, FORMATS))
+    known = len(find.problems)
     quadruple = _four(find)
     bbox = find.find(columns.BBOX)
+    if quadruple is None and not needed:
+        del find.problems[known:]
+        if bbox is None or (box_format is None and not isinstance(find.schema[bbox], pl.Struct)):
+            return Boxes(notes=[_unread(find, bbox)] if bbox is not None else [])
     if quadruple is None and bbox is None:
         _nothing(find)
         return Boxes()
@@ -96,10 +101,10 @@ def find_boxes(find: Finder, box_format: str | None) -> Boxes:
 
 
 def has_boxes(find: Finder) -> bool:
-    """Whether a table has anything that looks like the geometry of objects; claims columns."""
+    """Whether a table has anything that looks like boxes; claims columns."""
     if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
         return True
-    return bool(find.candidates(_MASKS)) or _four(find) is not None or _bbox_like(find)
+    return _four(find) is not None or _bbox_like(find)
 
 
 def _bbox_like(find: Finder) -> bool:
@@ -182,11 +187,11 @@ def _nothing(find: Finder) -> None:
     if any(problem.column in CORNER_NAMES for problem in find.problems):
         return
     there = ", ".join(find.schema) or "none"
-    masks = find.candidates((*_MASKS, "counts"))
+    odd = find.candidates(("segmentation", "mask", "polygon", "masks", "counts"))
     more = (
-        f" {masks[0]!r} holds masks or polygons, which a later release scores;"
-        f" boxes are needed now ({option('iou_type', 'bbox')})."
-        if masks
+        f" Column {odd[0]!r} has dtype {find.schema[odd[0]]}, which is read neither as a polygon"
+        " (rings of x, y; WKB; WKT) nor as a mask (a struct of size and counts)."
+        if odd
         else ""
     )
     find.problems.append(
@@ -195,10 +200,19 @@ def _nothing(find: Finder) -> None:
             "xmin",
             "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Needed are these four,"
             " or x, y, width, height, or one list column bbox with"
-            f" {option('box_format')}. Columns there:"
+            f" {option('box_format')}; or a column polygon, mask or raster. Columns there:"
             f" {there}. If they have other names, write"
             f" {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
         )
+    )
+
+
+def _unread(find: Finder, name: str) -> Note:
+    """A list of four numbers beside polygons or masks, of which nobody said what it holds."""
+    return Note(
+        "unread_column",
+        f"{find.side.replace('_', ' ')}: column {name!r} is not read, since"
+        f" {option('box_format')} does not say what it holds; the polygons or masks are.",
     )
 
 

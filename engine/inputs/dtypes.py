@@ -18,6 +18,8 @@ DEFAULTS: dict[str, pl.DataType] = {
     "text": pl.String(),
     "number": pl.Float64(),
     "flag": pl.Boolean(),
+    "polygon": pl.List(pl.List(pl.Float64())),
+    "mask": pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()}),
 }
 _WORDS = {
     "id": "integers or strings",
@@ -27,6 +29,8 @@ _WORDS = {
     "number": "numbers",
     "flag": "booleans, or 0 and 1",
     "list": "lists of four numbers",
+    "polygon": "lists of rings, WKB, or strings of WKT or GeoJSON",
+    "mask": "structs of size and counts, or rows of pixels",
 }
 _WAY_OUT = {
     "id": "Cast it, e.g. to Int64 or String, before scoring.",
@@ -36,6 +40,8 @@ _WAY_OUT = {
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
+    "polygon": "Give each row a list of rings [[x, y, x, y, ...], ...], or WKB.",
+    "mask": "Give each row {'size': [height, width], 'counts': ...}, as pycocotools encodes it.",
 }
 
 
@@ -61,7 +67,28 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return pl.Float32() if column.single and dtype == pl.Float32 else pl.Float64()
     if column.kind == "flag":
         return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
+    if column.kind == "polygon":
+        return dtype if dtype in (pl.Binary, pl.String) or _numbers_within(dtype) >= 2 else None
+    if column.kind == "mask":
+        return dtype if _is_mask(dtype) else None
     return None
+
+
+def _numbers_within(dtype: pl.DataType) -> int:
+    """How many lists deep numbers stand; 0 where there are none."""
+    depth = 0
+    while isinstance(dtype, (pl.List, pl.Array)):
+        depth += 1
+        dtype = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    return depth if dtype.is_numeric() or dtype == pl.Null else 0
+
+
+def _is_mask(dtype: pl.DataType) -> bool:
+    """A run-length struct, or rows of pixels."""
+    if isinstance(dtype, pl.Struct):
+        names = {field.name for field in dtype.fields}
+        return "size" in names and len(names) > 1
+    return _numbers_within(dtype) == 2
 
 
 def _label(dtype: pl.DataType) -> pl.DataType | None:

@@ -21,6 +21,7 @@ from .checks import check_side, finish
 from .codes import Coded
 from .contracts import contract
 from .distinct import distinct
+from .geometry_choice import leave_unread
 from .infer import infer_task
 from .known import Known
 from .marks import Marks
@@ -241,6 +242,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
     one_way(namings, contracts, by_rule=options.match is not None)
     point_out_swap(namings, schemas, contracts)
+    leave_unread(namings, contracts, inputs.sources, options)
     if TABLE in namings and DATUMS in namings:
         datum = contracts[TABLE].datum
         if datum not in namings[TABLE].exprs:

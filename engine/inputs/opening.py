@@ -16,6 +16,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
 
 from .finding import Finder
+from .geometry_columns import says_boxes
 from .lists import open_datums, open_labels
 
 
@@ -48,7 +49,7 @@ def open_inputs(
         ground_truths: the same; a COCO ground-truth file brings datums and labels along.
         datums: table or list of all datum ids.
         labels: table or list of declared labels.
-        options: box_format is used here.
+        options: box_format is used here, and whether masks can count.
         storage_options: for remote paths, as Polars takes them.
 
     Raises:
@@ -60,7 +61,12 @@ def open_inputs(
     if ground_truths is None:
         given = {TABLE: predictions}
     sources = {
-        role: open_source(thing, storage_options=storage_options, box_format=options.box_format)
+        role: open_source(
+            thing,
+            storage_options=storage_options,
+            box_format=options.box_format,
+            masks=not says_boxes(options),
+        )
         for role, thing in given.items()
     }
     truths = sources[next(reversed(given))]

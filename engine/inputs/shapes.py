@@ -13,8 +13,15 @@ import msgspec
 import polars as pl
 
 from . import box_checks, pairs, ranked
-from .boxes import BOX_NAMES, LENGTH, Boxes, find_boxes, has_boxes
+from .boxes import BOX_NAMES, LENGTH, Boxes
 from .finding import Finder
+from .geometry_columns import (
+    GEOMETRY_NAMES,
+    check_first,
+    check_last,
+    find_objects,
+    has_objects,
+)
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -51,12 +58,12 @@ class Shape(msgspec.Struct, frozen=True):
 SHAPES: dict[str, Shape] = {
     "": Shape(),
     "boxes": Shape(
-        together=(*BOX_NAMES, "bbox"),
-        find=find_boxes,
-        present=has_boxes,
+        together=(*BOX_NAMES, "bbox", *GEOMETRY_NAMES),
+        find=find_objects,
+        present=has_objects,
         screen=box_checks.screen,
-        first=box_checks.lengths,
-        last=box_checks.inverted,
+        first=check_first,
+        last=check_last,
         helpers={LENGTH: "length"},
         low_hint=" (are the boxes corners rather than extents?)",
     ),

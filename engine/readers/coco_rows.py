@@ -1,14 +1,16 @@
 """COCO JSON, ground truths and results, to canonical columns.
 
 Boxes stay exact: ``xmax = x + w`` and, beside it, ``box_width = w`` as annotated, on which bit
-equality with pycocotools rests.
+equality with pycocotools rests. Polygons and masks are kept as text until somebody reads them.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,13 +18,18 @@ import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
-from evalengine.schemas.wording import option
 
+from .coco_masks import with_segmentation
 from .coco_tables import read_categories, read_images, there
 from .json_rows import decode_rows, malformed, misfit
 from .source import Source
 
 Box = tuple[float, float, float, float]
+_NO_BOX = (math.nan,) * 4
+
+
+_MAY_LACK = ("score", "iscrowd", "ignore", "area", "annotation_id", "segmentation")
+_BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax", "box_width", "box_height")
 
 
 class _Result(msgspec.Struct, gc=False):
@@ -61,9 +68,17 @@ class _LooseAnnotation(_LooseResult, gc=False):
     id: int | str | None = None
 
 
-class _Geometry(msgspec.Struct):
-    bbox: Box | None = None
-    segmentation: Any = None
+def _with_text(row: type[Any]) -> type[Any]:
+    """The same row with its segmentation, as text."""
+    field = ("segmentation", msgspec.Raw, msgspec.Raw())
+    return msgspec.defstruct(row.__name__, [field], bases=(row,), gc=False)
+
+
+_ROWS = {"result": (_Result, _LooseResult), "annotation": (_Annotation, _LooseAnnotation)}
+_ROWS_WITH_TEXT = {
+    what: (_with_text(strict), _with_text(loose)) for what, (strict, loose) in _ROWS.items()
+}
+_TOLD = re.compile(rb'"segmentation"')
 
 
 class _File(msgspec.Struct):
@@ -74,32 +89,36 @@ class _File(msgspec.Struct):
     categories: msgspec.Raw = msgspec.Raw()
 
 
-def read_results(buffer: Any, name: str, what: str = "result") -> Source:
-    """A results array ``[{image_id, category_id, bbox, score}, ...]``.
+def read_results(buffer: Any, name: str, what: str = "result", *, masks: bool = True) -> Source:
+    """A results array ``[{image_id, category_id, bbox or segmentation, score}, ...]``.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
         name: the file, for messages.
         what: ``annotation`` for an array of annotations, which have area, iscrowd and id.
+        masks: whether segmentations may be wanted; without, they are read where a box is missing.
 
     Raises:
         ReadError: malformed JSON or a row that does not fit.
-        InputError: results without boxes.
+        InputError: results with neither box nor segmentation.
     """
-    rows, notes = _rows(buffer, name, what)
-    return Source(rows.lazy(), f"COCO {what}s {name}", "coco", (name,), notes=notes)
+    rows, notes = _rows(buffer, name, what, masks=masks)
+    return Source(
+        with_segmentation(rows, name, what), f"COCO {what}s {name}", "coco", (name,), notes=notes
+    )
 
 
-def read_ground_truths(buffer: Any, name: str) -> Source:
+def read_ground_truths(buffer: Any, name: str, *, masks: bool = True) -> Source:
     """An object ``{images, annotations, categories}``; images become datums, categories labels.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
         name: the file, for messages.
+        masks: whether segmentations may be wanted; without, they are read where a box is missing.
 
     Raises:
         ReadError: malformed JSON, a row that does not fit, or no annotations at all.
-        InputError: annotations without boxes.
+        InputError: annotations with neither box nor segmentation.
     """
     try:
         file = msgspec.json.decode(buffer, type=_File)
@@ -112,9 +131,9 @@ def read_ground_truths(buffer: Any, name: str) -> Source:
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
             " those, COCO results, an array of records, and JSON Lines."
         )
-    rows, notes = _rows(memoryview(file.annotations), name, "annotation")
+    rows, notes = _rows(memoryview(file.annotations), name, "annotation", masks=masks)
     return Source(
-        rows.lazy(),
+        with_segmentation(rows, name, "annotation"),
         f"COCO ground truths {name}",
         "coco",
         (name,),
@@ -125,18 +144,21 @@ def read_ground_truths(buffer: Any, name: str) -> Source:
 
 
 def _rows(
-    buffer: Any, name: str, what: str
+    buffer: Any, name: str, what: str, *, masks: bool
 ) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
     """Rows as canonical columns, and what had to be filled in."""
-    strict, loose = (
-        (_Annotation, _LooseAnnotation) if what == "annotation" else (_Result, _LooseResult)
-    )
+    text = masks and _TOLD.search(buffer) is not None
+    strict, loose = (_ROWS_WITH_TEXT if text else _ROWS)[what]
     try:
         pieces = _columns(buffer, strict, name, what, loose=False)
     except (ReadError, OverflowError):
         # Ids that are strings, flags that are booleans; what is really wrong fails again.
         pieces = _columns(buffer, loose, name, what, loose=True)
-    return _tidy(_joined(pieces))
+    frame = _joined(pieces)
+    if not masks and frame.width and frame["xmin"].null_count():
+        return _rows(buffer, name, what, masks=True)
+    _refuse_bare(frame, name, what)
+    return _tidy(frame)
 
 
 def _columns(
@@ -148,20 +170,15 @@ def _columns(
         n = len(rows)
         if n == 0:
             continue
-        try:
-            flat = itertools.chain.from_iterable(map(operator.attrgetter("bbox"), rows))
-            boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
-        except TypeError:
-            raise _no_boxes(buffer, name, what) from None
-        x, y, w, h = np.ascontiguousarray(boxes.T)
         columns: dict[str, pl.Series] = {
             "datum_id": _ids(rows, "image_id", name, what, done, loose=loose),
             "label_value": _ids(rows, "category_id", name, what, done, loose=loose),
             "score": _numbers(rows, "score"),
-            "xmin": pl.Series(x), "ymin": pl.Series(y),
-            "xmax": pl.Series(x + w), "ymax": pl.Series(y + h),
-            "box_width": pl.Series(w), "box_height": pl.Series(h),
-        }  # fmt: skip
+            **_boxes(rows),
+        }
+        if "segmentation" in row.__struct_fields__:
+            texts = [bytes(one.segmentation) or None for one in rows]
+            columns["segmentation"] = pl.Series(texts, dtype=pl.Binary)
         if what == "annotation":
             columns["iscrowd"] = _numbers(rows, "iscrowd")
             columns["ignore"] = _numbers(rows, "ignore")
@@ -171,6 +188,29 @@ def _columns(
         _same_kind(pieces, name, what, done)
         done += n
     return pieces
+
+
+def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
+    """Corners and extents; null where a row has no box."""
+    n = len(rows)
+    found: Iterable[Any] = map(operator.attrgetter("bbox"), rows)
+    whole = True
+    try:
+        flat = itertools.chain.from_iterable(found)
+        boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
+    except TypeError:
+        whole = False
+        flat = itertools.chain.from_iterable(row.bbox or _NO_BOX for row in rows)
+        boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
+    x, y, w, h = np.ascontiguousarray(boxes.T)
+    columns = {
+        "xmin": pl.Series(x), "ymin": pl.Series(y),
+        "xmax": pl.Series(x + w), "ymax": pl.Series(y + h),
+        "box_width": pl.Series(w), "box_height": pl.Series(h),
+    }  # fmt: skip
+    if whole:
+        return columns
+    return {name: column.fill_nan(None) for name, column in columns.items()}
 
 
 def _same_kind(pieces: list[pl.DataFrame], name: str, what: str, done: int) -> None:
@@ -238,7 +278,7 @@ def _tidy(
     notes: list[tuple[str, str, int | None]] = []
     empty = [
         name
-        for name in ("score", "iscrowd", "ignore", "area", "annotation_id")
+        for name in (*_MAY_LACK, *_BOX_COLUMNS)
         if name in frame.columns and frame[name].null_count() == frame.height
     ]
     frame = frame.drop(empty)
@@ -246,7 +286,7 @@ def _tidy(
         if name in frame.columns:
             frame = frame.with_columns(pl.col(name).fill_null(0.0).cast(pl.Int64))
     lacking = frame["area"].null_count() if "area" in frame.columns else 0
-    if lacking:
+    if lacking and "box_width" in frame.columns:
         area = pl.col("area").fill_null(pl.col("box_width") * pl.col("box_height"))
         frame = frame.with_columns(area)
         notes.append(
@@ -256,24 +296,16 @@ def _tidy(
     return frame, tuple(notes)
 
 
-def _no_boxes(buffer: Any, name: str, what: str) -> InputError:
-    """Say how many rows have no box, and that masks are not read yet if they have those."""
-    total = without = masks = 0
-    first = -1
-    for rows in decode_rows(buffer, _Geometry, name, what):
-        for i, row in enumerate(rows):
-            if row.bbox is None:
-                first = total + i if first < 0 else first
-                without += 1
-                masks += row.segmentation is not None
-        total += len(rows)
-    rest = (
-        f" {masks:,} of them have a segmentation: boxes are needed"
-        f" ({option('iou_type', 'bbox')} needs a bbox); masks come with a later release."
-        if masks
-        else " Boxes are needed."
-    )
-    return InputError(
-        f"{name}: {without:,} of {total:,} {what}s have no bbox, first {what} {first:,} (counted"
-        f" from 0).{rest}"
-    )
+def _refuse_bare(frame: pl.DataFrame, name: str, what: str) -> None:
+    """Refuse rows that have neither a box nor a segmentation."""
+    if frame.is_empty():
+        return
+    bare = frame["xmin"].is_null()
+    if "segmentation" in frame.columns:
+        bare &= frame["segmentation"].is_null()
+    if bare.any():
+        raise InputError(
+            f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
+            f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). Give them one,"
+            " or remove them."
+        )

@@ -36,19 +36,22 @@ def sniff(path: str | os.PathLike[str]) -> str:
     return _sniff(_map(name), name)
 
 
-def open_json(files: list[str], description: str, box_format: str | None = None) -> Source:
+def open_json(
+    files: list[str], description: str, box_format: str | None = None, *, masks: bool = True
+) -> Source:
     """JSON files as one source.
 
     Args:
         files: local files in row order.
         description: for people.
         box_format: records, not COCO results, are read where this says anything but xywh.
+        masks: whether segmentations of COCO rows may be wanted.
 
     Raises:
         ReadError: malformed, truncated, or several COCO ground-truth files.
-        InputError: COCO rows without boxes.
+        InputError: COCO rows with neither box nor segmentation.
     """
-    sources = [_open_one(file, box_format) for file in files]
+    sources = [_open_one(file, box_format, masks=masks) for file in files]
     if len(sources) == 1:
         return sources[0]
     if any(source.labels is not None or source.datums is not None for source in sources):
@@ -57,7 +60,8 @@ def open_json(files: list[str], description: str, box_format: str | None = None)
             " convert them to Parquet first."
         )
     try:
-        frame = pl.concat([source.frame for source in sources], how="vertical_relaxed").collect()
+        frames = [source.frame for source in sources]
+        frame = pl.concat(frames, how="vertical_relaxed").collect()
     except pl.exceptions.PolarsError:
         raise ReadError(_mixed(files, sources, description)) from None
     return Source(frame.lazy(), description, sources[0].format, tuple(files))
@@ -74,7 +78,7 @@ def _mixed(files: list[str], sources: list[Source], description: str) -> str:
     return f"{description}: the files differ in their columns."
 
 
-def _open_one(name: str, box_format: str | None) -> Source:
+def _open_one(name: str, box_format: str | None, *, masks: bool) -> Source:
     from .coco_rows import read_ground_truths, read_results
 
     buffer = _map(name)
@@ -82,9 +86,9 @@ def _open_one(name: str, box_format: str | None) -> Source:
     if kind == "mapping":
         return read_mapping(buffer, name)
     if kind == "coco":
-        return read_ground_truths(buffer, name)
+        return read_ground_truths(buffer, name, masks=masks)
     if kind in _ARRAYS and box_format in (None, "xywh"):
-        return read_results(buffer, name, _ARRAYS[kind])
+        return read_results(buffer, name, _ARRAYS[kind], masks=masks)
     if kind == "lines":
         return Source(pl.scan_ndjson(name, infer_schema_length=None), name, "ndjson", (name,))
     return Source(_records(buffer, name).lazy(), name, "json", (name,))

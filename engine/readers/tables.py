@@ -21,7 +21,11 @@ READ_FAILURES: tuple[type[BaseException], ...] = (pl.exceptions.PolarsError, OSE
 
 
 def open_source(
-    thing: Any, *, storage_options: dict[str, str] | None = None, box_format: str | None = None
+    thing: Any,
+    *,
+    storage_options: dict[str, str] | None = None,
+    box_format: str | None = None,
+    masks: bool = True,
 ) -> Source:
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
 
@@ -33,6 +37,7 @@ def open_source(
         storage_options: credentials and the like for remote paths, as Polars takes them.
         box_format: what lists of boxes hold, if said; COCO results are read as plain records
             where it says anything but xywh.
+        masks: whether segmentations of COCO rows may be wanted.
 
     Raises:
         ReadError: missing, empty, truncated or unreadable files, mixed formats.
@@ -41,9 +46,10 @@ def open_source(
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, (str, os.PathLike)):
-        return _open_paths([os.fspath(thing)], storage_options, box_format)
+        return _open_paths([os.fspath(thing)], storage_options, box_format, masks=masks)
     if _paths(thing):
-        return _open_paths([os.fspath(item) for item in thing], storage_options, box_format)
+        paths = [os.fspath(item) for item in thing]
+        return _open_paths(paths, storage_options, box_format, masks=masks)
     return open_object(thing)
 
 
@@ -57,7 +63,11 @@ def _paths(thing: Any) -> bool:
 
 
 def _open_paths(
-    paths: list[str], storage_options: dict[str, str] | None, box_format: str | None
+    paths: list[str],
+    storage_options: dict[str, str] | None,
+    box_format: str | None,
+    *,
+    masks: bool,
 ) -> Source:
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
@@ -77,7 +87,7 @@ def _open_paths(
     if format_ == "json":
         from .json_files import open_json
 
-        return open_json(files, description, box_format)
+        return open_json(files, description, box_format, masks=masks)
     if format_ == "trec":
         from .trec import open_trec
 

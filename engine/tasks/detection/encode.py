@@ -9,9 +9,14 @@ import numpy as np
 import polars as pl
 
 from ...inputs.frames import Frames
+from ...inputs.geometry_columns import GEOMETRY_NAMES
 from ...inputs.problems import Note
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
+from ..workers import Workers
+from .comparing import compared
+from .settings import Settings
+from .shapes import Shapes
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +29,8 @@ class Side(msgspec.Struct, frozen=True):
         label: int32 [n], label codes.
         corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
         extent: width and height as annotated, float64 [n] each, or None.
+        shapes: polygons or masks where those are compared; ``corners`` are then their bounding
+            boxes. None where boxes are.
         frame: what is left of the checked table: columns only some outputs need.
     """
 
@@ -31,6 +38,7 @@ class Side(msgspec.Struct, frozen=True):
     label: Array
     corners: tuple[Array, Array, Array, Array]
     extent: tuple[Array, Array] | None
+    shapes: Shapes | None
     frame: pl.DataFrame
 
 
@@ -46,7 +54,7 @@ class Batch(msgspec.Struct, frozen=True):
         single: whether that dtype was single precision.
         crowd: bool [m].
         ignore: bool [m].
-        area: float64 [m], annotated area, or None to use the box's.
+        area: float64 [m], annotated area, or None to use that of what is compared.
     """
 
     datums: Datums
@@ -64,12 +72,18 @@ def _floats(frame: pl.DataFrame, name: str) -> Array:
     return taken(frame, name).cast(pl.Float64).to_numpy()
 
 
-def _side(frame: pl.DataFrame, datum: Array, label: Array) -> Side:
+def _side(frame: pl.DataFrame, datum: Array, label: Array, shapes: Shapes | None) -> Side:
+    if shapes is not None:
+        corners = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
+        for name in GEOMETRY_NAMES:  # nothing reads them any more
+            if name in frame.columns:
+                frame.drop_in_place(name)
+        return Side(datum, label, corners, None, shapes, frame)  # type: ignore[arg-type]
     corners = tuple(_floats(frame, name) for name in ("xmin", "ymin", "xmax", "ymax"))
     extent = None
     if "box_width" in frame.columns and "box_height" in frame.columns:
         extent = (_floats(frame, "box_width"), _floats(frame, "box_height"))
-    return Side(datum, label, corners, extent, frame)  # type: ignore[arg-type]
+    return Side(datum, label, corners, extent, None, frame)  # type: ignore[arg-type]
 
 
 def _declared_rows(frames: Frames) -> None:
@@ -110,14 +124,19 @@ def _note_scores(frames: Frames, score: Array) -> None:
             )
 
 
-def encode_batch(frames: Frames, *, declared_only: bool = False) -> Batch:
+def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     """Arrays from checked tables, whose columns are taken out as they are encoded.
 
     Args:
         frames: both sides, checked, used up here; their label map is applied.
-        declared_only: leave out rows of datums and labels that are not declared.
+        settings: whether rows of undeclared datums and labels are left out; which geometry is
+            compared.
+        threads: where heavy work runs.
+
+    Raises:
+        InputError: polygons or masks that cannot be read, or not be compared.
     """
-    if declared_only:
+    if settings.rules.declared_only:
         _declared_rows(frames)
     sides = [frames.predictions, frames.ground_truths]
     labels, (p_label, g_label) = encode_labels(
@@ -129,6 +148,7 @@ def encode_batch(frames: Frames, *, declared_only: bool = False) -> Batch:
     datums, (p_datum, g_datum) = encode_datums(
         [taken(side, "datum_id") for side in sides], frames, dataset
     )
+    shapes = compared(frames, datums, (p_datum, g_datum), settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = taken(frames.predictions, "score")
     values = score.cast(pl.Float64).to_numpy()
@@ -142,8 +162,8 @@ def encode_batch(frames: Frames, *, declared_only: bool = False) -> Batch:
     return Batch(
         datums=datums,
         labels=labels,
-        predictions=_side(frames.predictions, p_datum, p_label),
-        ground_truths=_side(ground_truths, g_datum, g_label),
+        predictions=_side(frames.predictions, p_datum, p_label, shapes[0]),
+        ground_truths=_side(ground_truths, g_datum, g_label, shapes[1]),
         score=values,
         single=score.dtype == pl.Float32,
         crowd=crowd,

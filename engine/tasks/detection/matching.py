@@ -29,7 +29,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         start: int64 [labels + 1].
         position: int32 [n], place of each row of the table.
         boxes: float64 [n, 4].
-        area: float64 [n], width * height.
+        area: float64 [n], width * height, or the area of the polygon or mask.
         datum: int32 [n].
         row: int32 [n], row of the table.
     """
@@ -88,8 +88,12 @@ class Matched(msgspec.Struct, frozen=True):
 
 def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> LaidOut:
     start, position = group_by_label(side.datum, side.label, n_datums, n_labels)
-    laid = lay_out(position, side.datum, side.corners, side.extent, from_extent=from_extent)
-    return LaidOut(start, position, *laid)
+    boxes, area, datum, row = lay_out(
+        position, side.datum, side.corners, side.extent, from_extent=from_extent
+    )
+    if side.shapes is not None:
+        boxes, area = side.shapes.boxes[row], side.shapes.area[row]
+    return LaidOut(start, position, boxes, area, datum, row)
 
 
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:

@@ -13,6 +13,7 @@ from ...tally.counts import Counts
 from ...tally.datums import Labels
 from ..workers import Workers
 from .matching import Matched
+from .near import Near
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +53,12 @@ def regular_ground_truths(matched: Matched) -> Array:
 
 
 def find_pairs(
-    matched: Matched, labels: Labels, n_datums: int, lowest: float, threads: Workers
+    matched: Matched,
+    labels: Labels,
+    n_datums: int,
+    lowest: float,
+    threads: Workers,
+    near: Near | None = None,
 ) -> Pairs:
     """Every overlap of at least ``lowest`` with a ground truth that is not ignored.
 
@@ -62,14 +68,35 @@ def find_pairs(
         n_datums: number of datums.
         lowest: smallest IoU kept.
         threads: where the work runs.
+        near: overlaps of other geometry than boxes within label keys.
     """
     ranked = matched.ranked
-    codes = np.arange(ranked.n_labels, dtype=np.int32)
-    p_label = np.repeat(codes, np.diff(ranked.start))
-    g_label = np.repeat(codes, np.diff(ranked.gt_start))
-    laid, truths = matched.predictions, matched.ground_truths
+    p_label, g_label = label_of(ranked.start), label_of(ranked.gt_start)
     place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
     place[matched.order] = np.arange(place.size, dtype=np.int32)
+    if near is None:
+        found = _near_boxes(matched, labels, n_datums, lowest, threads)
+    else:
+        found = near.at_least(lowest)
+    p, g, iou = place[found.prediction], found.ground_truth, found.iou
+    keep = regular_ground_truths(matched)[g]
+    if not keep.all():
+        p, g, iou = p[keep], g[keep], iou[keep]
+    return Pairs(p, g, iou, p_label, g_label)
+
+
+def label_of(start: Array) -> Array:
+    """Label of every row, int32 [n], from offsets by label."""
+    return np.repeat(np.arange(start.size - 1, dtype=np.int32), np.diff(start))
+
+
+def _near_boxes(
+    matched: Matched, labels: Labels, n_datums: int, lowest: float, threads: Workers
+) -> Near:
+    """Boxes of one datum and label key that overlap enough."""
+    ranked = matched.ranked
+    p_label, g_label = label_of(ranked.start), label_of(ranked.gt_start)
+    laid, truths = matched.predictions, matched.ground_truths
     (p_start, p_place), gts = threads.each(
         [
             lambda: rows_by_datum(laid.datum, n_datums),
@@ -83,12 +110,7 @@ def find_pairs(
         p_start, lambda first, last: close_pairs(first, last, predictions, gts, lowest)
     )
     empty = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64))
-    p, g, iou = (np.concatenate(parts) for parts in zip(empty, *found, strict=True))
-    p = place[p]
-    keep = regular_ground_truths(matched)[g]
-    if not keep.all():
-        p, g, iou = p[keep], g[keep], iou[keep]
-    return Pairs(p, g, iou, p_label, g_label)
+    return Near(*(np.concatenate(parts) for parts in zip(empty, *found, strict=True)))
 
 
 class Facts(msgspec.Struct, frozen=True):

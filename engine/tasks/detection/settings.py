@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from ...dialects import Dialect
 from ...dialects.detection import DetectionDefaults, DetectionRules
-from ...schemas.errors import OptionError
+from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
 
 Range = tuple[str | None, float, float]
 
-IOU_TYPES = ("bbox",)
-"""Geometries that can be compared."""
+IOU_TYPES = {"bbox": "box", "segm": "mask", "boundary": "mask"}
+"""What can be compared, and the geometry that is."""
+
+GEOMETRIES = {"box": "box", "polygon": "polygon", "mask": "mask", "raster": "mask"}
+"""What ``convert_to`` may say."""
+
+INVALID = ("refuse", "repair")
+"""What ``invalid_polygons`` may say."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +43,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             were given, else ``pr_curve_iou_threshold``.
         outcome_scores: score thresholds of outcomes: ``score_thresholds`` where they were given,
             else -inf for every prediction.
+        geometry: box, polygon or mask where one was asked for; None to choose by the tables.
+        geometry_said: the option that asked for it, for notes.
+        invalid_polygons: refuse or repair.
+        boundary_ratio: width of boundaries as a share of the image's diagonal; None where
+            boundaries are not compared.
     """
 
     rules: DetectionRules
@@ -48,6 +61,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     areas: tuple[Range, ...]
     spot_ious: tuple[float, ...]
     outcome_scores: tuple[float, ...]
+    geometry: str | None = None
+    geometry_said: str = ""
+    invalid_polygons: str = "refuse"
+    boundary_ratio: float | None = None
 
     @property
     def has_overall_range(self) -> bool:
@@ -101,6 +118,44 @@ def _all_first(area: Range) -> bool:
     return area[0] != "all"
 
 
+def _known(name: str, value: str | None, known: Iterable[str]) -> None:
+    if value is not None and value not in known:
+        raise OptionError(unknown(name, value, known))
+
+
+def _geometry(options: Options) -> dict[str, Any]:
+    """What the options say of geometry.
+
+    Raises:
+        OptionError: values that do not exist or contradict each other.
+    """
+    _known("iou_type", options.iou_type, IOU_TYPES)
+    _known("convert_to", options.convert_to, GEOMETRIES)
+    _known("invalid_polygons", options.invalid_polygons, INVALID)
+    by_type = IOU_TYPES.get(options.iou_type or "")
+    by_name = GEOMETRIES.get(options.convert_to or "")
+    if by_type and by_name and by_type != by_name:
+        raise OptionError(
+            f"{option('iou_type', options.iou_type)} and"
+            f" {option('convert_to', options.convert_to)} ask for different geometry: leave one of"
+            " the two out."
+        )
+    ratio = 0.02 if options.boundary_ratio is None else options.boundary_ratio
+    if not 0 < ratio < 1:
+        raise OptionError(
+            f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
+            " below 1."
+        )
+    said = {"iou_type": options.iou_type, "convert_to": options.convert_to}
+    asked = [option(name, value) for name, value in said.items() if value is not None]
+    return {
+        "geometry": by_type or by_name,
+        "geometry_said": f"asked for by {' and '.join(asked)}" if asked else "",
+        "invalid_polygons": options.invalid_polygons or "refuse",
+        "boundary_ratio": ratio if options.iou_type == "boundary" else None,
+    }
+
+
 def resolve(options: Options, dialect: Dialect) -> Settings:
     """Fill in the defaults and check what was given.
 
@@ -108,12 +163,6 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         OptionError: a threshold out of range, an empty list, a range upside down.
     """
     defaults: DetectionDefaults = dialect.defaults
-    if options.iou_type not in (None, *IOU_TYPES):
-        raise OptionError(
-            f"{option('iou_type', options.iou_type)}: this release compares boxes; write"
-            f" {option('iou_type', 'bbox')} or"
-            " leave it out."
-        )
     thresholds = _distinct(
         "iou_thresholds",
         defaults.iou_thresholds if options.iou_thresholds is None else options.iou_thresholds,
@@ -160,6 +209,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         or ((None, -math.inf, math.inf),),
         spot_ious=thresholds if options.iou_thresholds is not None else (at,),
         outcome_scores=scores if options.score_thresholds is not None else (-math.inf,),
+        **_geometry(options),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ...inputs.frames import Frames
@@ -14,10 +15,11 @@ from ...tally.datums import Datums, Labels
 from ...tally.ranked import Ranked, Variants
 from ..workers import Workers
 from .detailed import detailed_frame
-from .encode import encode_batch
-from .matching import lay_out_sides, match
+from .encode import Batch, encode_batch
+from .matching import BY_BOXES, GivenPairs, LaidOut, lay_out_sides, match
+from .near import Near, find_near
 from .outcomes import outcomes_frame
-from .overlaps import cross_match, find_facts, find_pairs
+from .overlaps import cross_match, find_facts, find_pairs, label_of
 from .settings import Settings
 
 
@@ -58,6 +60,43 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
     return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
 
 
+def _spots(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
+    """IoU thresholds at which overlaps across labels count."""
+    return (
+        *(settings.spot_ious if needs & {"confusion", "outcomes"} else ()),
+        *((settings.pr_curve_iou_threshold,) if "detailed" in needs else ()),
+    )
+
+
+def _near(
+    batch: Batch,
+    sides: tuple[LaidOut, LaidOut],
+    settings: Settings,
+    lowest: float,
+    threads: Workers,
+    across: bool,
+) -> Near | None:
+    """Overlaps of polygons or masks, within labels or across those of a key; None of boxes."""
+    ours, theirs = batch.predictions.shapes, batch.ground_truths.shapes
+    if ours is None or theirs is None:
+        return None
+    rules = settings.rules
+    labels = tuple(label_of(side.start) for side in sides)
+    crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(batch.crowd.size, bool)
+    # Greedy matching looks at IoUs from the lowest threshold on; the others at all that overlap.
+    reaching = min(lowest, rules.iou_ceiling) if rules.matching == "greedy" else 0.0
+    keys = tuple(batch.labels.key[of] for of in labels) if across else labels
+    return find_near(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
+
+
+def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> GivenPairs:
+    """Overlaps within labels, as matching reads them."""
+    p_label, g_label = (label_of(side.start) for side in sides)
+    same = p_label[near.prediction] == g_label[near.ground_truth]
+    kept = Near(near.prediction[same], near.ground_truth[same], near.iou[same])
+    return kept.given(p_label.size)
+
+
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers) -> Tallies:
     """Encode, match and tally.
 
@@ -74,7 +113,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         clock.append(time.perf_counter())
         seconds[step] = clock[-1] - clock[-2]
 
-    batch = encode_batch(frames, declared_only=settings.rules.declared_only)
+    batch = encode_batch(frames, settings, threads)
     lap("encode")
     overlapping = needs & {"detailed", "confusion", "outcomes"}
     if overlapping and not settings.has_overall_range:
@@ -83,24 +122,26 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             " matrix and outcomes are over all sizes; add a range called 'all', such as"
             " 'all': (0, 1e10)."
         )
+    grid = variants(settings, needs)
+    spots = _spots(settings, needs)
+    sides = lay_out_sides(batch, settings.rules, threads)
+    near = _near(batch, sides, settings, min((*spots, *grid.thresholds)), threads, bool(spots))
+    lap("near")
     matched = match(
         batch,
-        lay_out_sides(batch, settings.rules, threads),
+        sides,
         settings.rules,
-        variants(settings, needs),
+        grid,
         settings.cap,
         threads,
         taker=bool(overlapping),
+        pairs=BY_BOXES if near is None else _of_labels(near, sides),
     )
     lap("match")
     crossed = examples = outcomes = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
-        lowest = min(
-            (*(settings.spot_ious if needs & {"confusion", "outcomes"} else ()),
-             *((at,) if "detailed" in needs else ()))
-        )  # fmt: skip
-        pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads)
+        pairs = find_pairs(matched, batch.labels, len(batch.datums), min(spots), threads, near)
         if "confusion" in needs:
             crossed = cross_match(
                 matched, pairs, settings.spot_ious, settings.score_thresholds, threads

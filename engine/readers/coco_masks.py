@@ -1,0 +1,139 @@
+"""COCO's ``segmentation``: polygons, and run-length masks compressed or not.
+
+Rows keep it as the text it has in the file; it is decoded when a column of it is read, so that
+runs that compare boxes pay nothing for it. An empty list says that there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+RINGS = pl.List(pl.List(pl.Float64()))
+MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()})
+_RUNS = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
+_EMPTY = rb"^\[\s*\]$"
+_IS_RUNS = r'"counts"\s*:\s*\['
+
+
+class _Mask(msgspec.Struct):
+    size: tuple[int, int]
+    counts: str | list[int]
+
+
+def with_segmentation(frame: pl.DataFrame, name: str, what: str) -> pl.LazyFrame:
+    """The rows with columns ``polygon`` and ``mask`` in place of ``segmentation``.
+
+    Args:
+        frame: rows with a Binary column ``segmentation``, JSON; others come back as they are.
+        name: the file, for messages.
+        what: what a row is called there.
+
+    Returns:
+        the rows; ``polygon`` is List(List(Float64)), flat rings, null where a row has none;
+        ``mask`` a struct of size (height, width) and compressed counts; neither where no row has
+        one.
+    """
+    if "segmentation" not in frame.columns:
+        return frame.lazy()
+    raw = frame["segmentation"]
+    listed = raw.bin.starts_with(b"[") & ~_is_empty(raw)
+    runs = raw.bin.starts_with(b"{")
+    odd = ~listed & ~runs & ~_is_empty(raw) & raw.is_not_null()
+    if odd.any():
+        _refuse(frame, odd, name, what)
+    columns = []
+    for column, rows, dtype, decode in (
+        ("polygon", listed, RINGS, _polygons),
+        ("mask", runs, MASK, _masks),
+    ):
+        if not rows.any():
+            continue
+
+        def made(index: pl.Series, rows: pl.Series = rows, decode: Any = decode) -> pl.Series:
+            return _scattered(raw, index, rows, lambda texts, at: decode(texts, at, name, what))
+
+        at = pl.col("__row").map_batches(made, return_dtype=dtype, is_elementwise=True)
+        columns.append(at.alias(column))
+    rows = frame.drop("segmentation").with_row_index("__row").lazy()
+    return rows.with_columns(columns).drop("__row")
+
+
+def _is_empty(raw: pl.Series) -> pl.Series:
+    """Whether a row says that it has no segmentation."""
+    short = raw.bin.size() <= 64
+    texts = raw.set(~short, None).cast(pl.String)
+    empty = texts.str.contains(_EMPTY.decode()) | (texts == "null")
+    return empty.fill_null(value=False)
+
+
+def _scattered(raw: pl.Series, index: pl.Series, rows: pl.Series, decode: Any) -> pl.Series:
+    """The decoded rows at ``index``, null for those that hold something else."""
+    wanted = rows.gather(index)
+    places = pl.int_range(len(index), dtype=pl.UInt32, eager=True)
+    kept = index.filter(wanted)
+    found: pl.Series = decode(raw.gather(kept).cast(pl.String), kept)
+    if len(found) == len(index):
+        return found
+    back = places.filter(wanted)
+    at = pl.repeat(None, len(index), dtype=pl.UInt32, eager=True).scatter(
+        back, pl.int_range(len(back), dtype=pl.UInt32, eager=True)
+    )
+    return found.gather(at)
+
+
+def _polygons(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series:
+    try:
+        return texts.str.json_decode(RINGS)
+    except pl.exceptions.PolarsError:
+        raise _broken(texts, rows, list[list[float]], name, what) from None
+
+
+def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series:
+    plain = texts.str.contains(_IS_RUNS)
+    try:
+        if not plain.any():
+            return texts.str.json_decode(MASK)
+        packed = texts.set(plain, None).str.json_decode(MASK)
+        runs = texts.filter(plain).str.json_decode(_RUNS)
+    except pl.exceptions.PolarsError:
+        raise _broken(texts, rows, _Mask, name, what) from None
+    return packed.zip_with(~plain, _compressed(runs).gather(plain.cast(pl.UInt32).cum_sum() - 1))
+
+
+def _compressed(runs: pl.Series) -> pl.Series:
+    """Masks with listed counts, their counts as COCO's strings."""
+    from evalengine.geometry.masks import read_masks, to_rle  # NumPy and kernels: only where used
+
+    return to_rle(read_masks(runs, side="segmentation")).cast(MASK)
+
+
+def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) -> ReadError:
+    """The first row whose segmentation is not what it should be."""
+    decoder = msgspec.json.Decoder(kind)
+    for text, row in zip(texts, rows, strict=True):
+        try:
+            decoder.decode(text)
+        except (msgspec.ValidationError, msgspec.DecodeError) as error:
+            reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
+            return ReadError(
+                f"{name}: {what} {row:,} (counted from 0), field 'segmentation': {reason}."
+                " Needed are polygons [[x, y, ...], ...] or"
+                " {'size': [height, width], 'counts': ...}."
+            )
+    return ReadError(f"{name}: the segmentations of its {what}s cannot be decoded.")
+
+
+def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
+    row = odd.arg_true()[0]
+    text = bytes(frame["segmentation"][row])[:40].decode("utf-8", "replace")
+    raise ReadError(
+        f"{name}: {odd.sum():,} {what}s whose segmentation is neither polygons nor a mask, first"
+        f" {what} {row:,} (counted from 0): {text}. Needed are polygons [[x, y, ...], ...] or"
+        " {'size': [height, width], 'counts': ...}."
+    )

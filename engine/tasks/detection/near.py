@@ -1,0 +1,89 @@
+"""IoUs of polygons and masks: pairs of one datum that may overlap, then what they share.
+
+IoU = i / (a + a' - i), and i / a of the detection against a crowd region, in double precision as
+pycocotools divides; pixels of masks are whole numbers, so that the same bits come out. Boundary
+IoU is the same of the boundaries' pixels, and the smaller of it and the mask's counts. Source:
+pycocotools ``rleIou``; Cheng et al., "Boundary IoU", CVPR 2021, for boundaries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...kernels.candidates import by_prediction, candidates, truths_by_datum
+from ...kernels.pairs import rows_by_datum
+from ..workers import Workers
+from .matching import GivenPairs, LaidOut
+from .shapes import Shapes
+
+Array = np.ndarray[Any, Any]
+
+
+class Near(msgspec.Struct, frozen=True):
+    """Pairs of one datum with their IoU, by datum, prediction and ground truth.
+
+    Attributes:
+        prediction: int32 [k], place in the layout of predictions.
+        ground_truth: int32 [k], place in the layout of ground truths.
+        iou: float64 [k], above 0.
+    """
+
+    prediction: Array
+    ground_truth: Array
+    iou: Array
+
+    def at_least(self, lowest: float) -> Near:
+        """Those whose IoU is at least ``lowest``."""
+        keep = self.iou >= lowest
+        return Near(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
+
+    def given(self, n: int) -> GivenPairs:
+        """The pairs by prediction, as matching reads them.
+
+        Args:
+            n: number of predictions.
+        """
+        start, order = by_prediction(self.prediction, n)
+        return GivenPairs(start, self.ground_truth[order], self.iou[order])
+
+
+def find_near(
+    sides: tuple[LaidOut, LaidOut],
+    shapes: tuple[Shapes, Shapes],
+    keys: tuple[Array, Array],
+    crowd: Array,
+    n_datums: int,
+    lowest: float,
+    threads: Workers,
+) -> Near:
+    """Pairs of one datum and key whose IoU is above 0 and may be relied on from ``lowest`` on.
+
+    Args:
+        sides: predictions and ground truths as they are laid out.
+        shapes: what is compared, by row of the tables.
+        keys: int32 [n], [m] by place: rows of different keys do not meet.
+        crowd: bool [m] by place, whether a ground truth counts as a crowd region.
+        n_datums: number of datums.
+        lowest: pairs that cannot reach it may be missing; 0 for all.
+        threads: where the work runs.
+    """
+    laid, truths = sides
+    start, place = rows_by_datum(laid.datum, n_datums)
+    ours = start, place, laid.boxes, laid.area, keys[0]
+    theirs = truths_by_datum(truths.datum, n_datums, truths.boxes, truths.area, keys[1], crowd)
+    none = np.empty(0, np.int32)
+    found = threads.over(start, lambda first, last: candidates(first, last, ours, theirs, lowest))
+    p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
+    rows, truth_rows = laid.row[p], truths.row[g]
+    iou = np.full(p.size, np.inf)
+    for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
+        shared = mine.shared(other, rows, truth_rows, threads.over)
+        area = mine.area[rows]
+        union = np.where(crowd[g], area, area + other.area[truth_rows] - shared)
+        part = np.divide(shared, union, out=np.zeros(p.size), where=union > 0)
+        np.minimum(iou, part, out=iou)
+    keep = iou > 0
+    return Near(p[keep], g[keep], iou[keep])

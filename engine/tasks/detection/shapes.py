@@ -1,0 +1,241 @@
+"""One side's rows as masks or polygons: read from whatever column has them, and converted.
+
+Down: a mask becomes its outline (under ``valor`` the convex hull of its pixels, as its service has
+it), polygons and masks become bounding boxes. Up, only where it was asked for: boxes become
+polygons of four corners, and polygons pixels by pycocotools' rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.convert import hulls, outlines
+from ...geometry.masks import Masks, boundary, concat, intersections, read_masks
+from ...geometry.polygons import (
+    Polygons,
+    from_boxes,
+    intersection_areas,
+    rasterise,
+    read_polygons,
+)
+from ...geometry.polygons import concat as concat_polygons
+from ...geometry.rasters import read_raster_masks
+from ..workers import Workers
+from .geometry import BOX, MASK, POLYGON
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+class Layer(Protocol):
+    """One kind of region of every row, which can be intersected with another side's."""
+
+    @property
+    def area(self) -> Array:
+        """float64 [n]: pixels, or squared units of polygons."""
+        ...
+
+    def shared(self, other: Any, rows: Array, other_rows: Array, over: Any) -> Array:
+        """What pairs of rows share, float64 [k]."""
+        ...
+
+
+class MaskLayer(msgspec.Struct, frozen=True):
+    """Regions of pixels."""
+
+    masks: Masks
+    area: Array
+
+    def shared(self, other: MaskLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Pixels that pairs share, float64 [k]."""
+        return intersections(self.masks, other.masks, rows, other_rows, over).astype(np.float64)
+
+
+class PolygonLayer(msgspec.Struct, frozen=True):
+    """Polygons."""
+
+    polygons: Polygons
+    area: Array
+
+    def shared(self, other: PolygonLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Areas that pairs share, float64 [k]."""
+        return intersection_areas(self.polygons, other.polygons, rows, other_rows, over)
+
+
+class Shapes(msgspec.Struct, frozen=True):
+    """One side's rows as they are compared.
+
+    Attributes:
+        layers: the regions; IoU is the smallest of what each gives.
+        boxes: float64 [n, 4], bounding boxes.
+    """
+
+    layers: tuple[Layer, ...]
+    boxes: Array
+
+    @property
+    def area(self) -> Array:
+        """float64 [n], areas of the regions themselves."""
+        return self.layers[0].area
+
+
+class Objects(msgspec.Struct):
+    """One side's columns of geometry on their way to shapes.
+
+    Attributes:
+        side: its name.
+        frame: its rows.
+        kind: int8 [n], of which kind each row is read.
+        invalid: what to do with broken polygons.
+        over: where heavy work runs.
+    """
+
+    side: str
+    frame: pl.DataFrame
+    kind: Array
+    invalid: str
+    over: Any
+
+    def rows(self, kind: int) -> Array:
+        """Rows read as a kind, int64."""
+        return np.flatnonzero(self.kind == kind)
+
+    def column(self, name: str, rows: Array) -> pl.Series:
+        """The values of some rows, without a copy where they are all."""
+        column = self.frame[name]
+        return column if rows.size == len(column) else column.gather(rows)
+
+    def boxes(self, rows: Array) -> Array:
+        """Corners of some rows' boxes, float64 [k, 4]."""
+        if not rows.size:
+            return np.empty((0, 4), np.float64)
+        return np.stack([self.column(name, rows).to_numpy() for name in CORNERS], axis=1)
+
+    def polygons(self, rows: Array) -> Polygons:
+        """Polygons of some rows."""
+        column = self.column("polygon", rows)
+        return read_polygons(column, side=self.side, invalid=self.invalid, rows=rows)
+
+    def masks(self, rows: Array) -> tuple[Array, Masks]:
+        """Masks of some rows, from either column, and the rows in the masks' order."""
+        if "raster" not in self.frame.columns:
+            column = self.column("mask", rows)
+            return rows, read_masks(column, side=self.side, over=self.over, rows=rows)
+        filed = self.column("raster", rows).is_not_null().to_numpy()
+        if "mask" in self.frame.columns:
+            filed &= self.column("mask", rows).is_null().to_numpy()
+        order = np.concatenate([rows[~filed], rows[filed]])
+        parts = []
+        if not filed.all():
+            column = self.column("mask", rows[~filed])
+            parts.append(read_masks(column, side=self.side, over=self.over, rows=rows[~filed]))
+        if filed.any():
+            band, value = (
+                self.column(name, rows[filed]) if name in self.frame.columns else None
+                for name in ("raster_band", "raster_value")
+            )
+            paths = self.column("raster", rows[filed])
+            parts.append(read_raster_masks(paths, band, value, side=self.side, rows=rows[filed]))
+        return order, concat(parts)
+
+
+def _in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) -> Any:
+    """Parts for some rows each as one thing with a row each, in the table's order."""
+    if len(parts) == 1 and (np.diff(parts[0][0]) == 1).all():
+        return parts[0][1]
+    rows = np.concatenate([rows for rows, _ in parts])
+    place = np.empty(rows.size, np.int64)
+    place[rows] = np.arange(rows.size)
+    return join([part for _, part in parts]).take(place)
+
+
+def boxes_of(objects: Objects) -> Array:
+    """Bounding boxes of all rows, float64 [n, 4]: own boxes, else those of polygons and masks."""
+    out = np.empty((objects.frame.height, 4), np.float64)
+    for kind, boxes in (
+        (BOX, lambda rows: (rows, objects.boxes(rows))),
+        (POLYGON, lambda rows: (rows, objects.polygons(rows).boxes)),
+        (MASK, lambda rows: _boxes_of_masks(*objects.masks(rows))),
+    ):
+        if (rows := objects.rows(kind)).size:
+            order, found = boxes(rows)
+            out[order] = found
+    return out
+
+
+def _boxes_of_masks(rows: Array, masks: Masks) -> tuple[Array, Array]:
+    return rows, masks.boxes
+
+
+def as_polygons(objects: Objects, settings: Settings) -> Shapes:
+    """All rows as polygons."""
+    traced = hulls if settings.rules.hulls else outlines
+    parts: list[tuple[Array, Any]] = []
+    for kind, made in (
+        (POLYGON, lambda rows: (rows, objects.polygons(rows))),
+        (MASK, lambda rows: _traced(traced, *objects.masks(rows))),
+        (BOX, lambda rows: (rows, from_boxes(objects.boxes(rows)))),
+    ):
+        if (rows := objects.rows(kind)).size or (kind == BOX and not parts):
+            parts.append(made(rows))
+    polygons = _in_order(parts, concat_polygons)
+    area = np.ascontiguousarray(polygons.area, np.float64)
+    return Shapes((PolygonLayer(polygons, area),), polygons.boxes)
+
+
+def _traced(trace: Callable[[Masks], Polygons], rows: Array, masks: Masks) -> tuple[Array, Any]:
+    return rows, trace(masks)
+
+
+class Drawn(msgspec.Struct):
+    """One side on its way to masks: those it has, and what is still to be rasterised."""
+
+    objects: Objects
+    rows: Array
+    masks: Masks
+
+    def to_draw(self) -> Array:
+        """Rows that are no masks yet, int64."""
+        return np.flatnonzero(self.objects.kind != MASK)
+
+
+def own_masks(objects: Objects) -> Drawn:
+    """The rows that have masks, read."""
+    rows = objects.rows(MASK)
+    if not rows.size:
+        return Drawn(objects, rows, concat([]))
+    return Drawn(objects, *objects.masks(rows))
+
+
+def as_masks(
+    drawn: Drawn, height: Array, width: Array, settings: Settings, threads: Workers
+) -> Shapes:
+    """All rows as masks.
+
+    Args:
+        drawn: the side, with the masks it has.
+        height: int64 [n], of each row's image where it is to be rasterised.
+        width: int64 [n].
+        settings: whether boundaries are compared, and how wide they are.
+        threads: where the work runs.
+    """
+    parts: list[tuple[Array, Any]] = [(drawn.rows, drawn.masks)] if drawn.rows.size else []
+    objects = drawn.objects
+    for kind, made in (
+        (POLYGON, objects.polygons),
+        (BOX, lambda rows: from_boxes(objects.boxes(rows))),
+    ):
+        if (rows := objects.rows(kind)).size:
+            parts.append((rows, rasterise(made(rows), height[rows], width[rows])))
+    masks = _in_order(parts, concat) if parts else drawn.masks
+    layers = [MaskLayer(masks, masks.area.astype(np.float64))]
+    if settings.boundary_ratio is not None:
+        edge = boundary(masks, settings.boundary_ratio, threads.over)
+        layers.append(MaskLayer(edge, edge.area.astype(np.float64)))
+    return Shapes(tuple(layers), masks.boxes)

@@ -1,0 +1,118 @@
+"""Heights and widths of images: as declared, else those of their masks, which must all agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...inputs.frames import Frames
+from ...inputs.problems import count_of
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ...tally.datums import Datums
+from .geometry import BOX, POLYGON
+from .shapes import Drawn
+
+Array = np.ndarray[Any, Any]
+_SHOWN = 3
+
+
+def image_sizes(
+    frames: Frames, datums: Datums, drawn: tuple[Drawn, Drawn], codes: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Height and width of every datum, int64 [n_datums] each; 0 where nothing tells them.
+
+    Args:
+        frames: the tables; ``datums`` may declare height and width.
+        datums: the datums.
+        drawn: both sides' masks.
+        codes: both sides' datum codes, int32 [n].
+
+    Raises:
+        InputError: masks of one datum differ in size, or from the declared size, or a datum of
+            which something is to be rasterised has no size.
+    """
+    height, width = _declared(frames, datums)
+    told = height > 0
+    for side, of_rows in zip(drawn, codes, strict=True):
+        masks, datum = side.masks, of_rows[side.rows]
+        if not datum.size:
+            continue
+        fresh = ~told[datum]
+        height[datum[fresh]], width[datum[fresh]] = masks.height[fresh], masks.width[fresh]
+        told[datum] = True
+        wrong = np.flatnonzero((masks.height != height[datum]) | (masks.width != width[datum]))
+        if wrong.size:
+            raise InputError(_different(side, wrong, datum, datums, height, width))
+    for side, of_rows in zip(drawn, codes, strict=True):
+        rows = side.to_draw()
+        unknown = rows[~told[of_rows[rows]]]
+        if unknown.size:
+            raise InputError(_unknown(side, unknown, of_rows, datums))
+    return height, width
+
+
+def _declared(frames: Frames, datums: Datums) -> tuple[Array, Array]:
+    """Sizes of the table of datums, 0 where it has none."""
+    n = len(datums)
+    table = frames.datums
+    if table is None or not {"height", "width"} <= set(table.columns):
+        return np.zeros(n, np.int64), np.zeros(n, np.int64)
+    sized = table.select(
+        pl.col("datum_id").cast(datums.id.dtype), pl.col("height"), pl.col("width")
+    ).drop_nulls()
+    odd = sized.filter(
+        (pl.col("height") < 1) | (pl.col("height") % 1 != 0)
+        | (pl.col("width") < 1) | (pl.col("width") % 1 != 0)
+    )  # fmt: skip
+    if odd.height:
+        first = odd.row(0)
+        raise InputError(
+            f"datums: {count_of(odd.height, 'row')} with a height or width that is no number of"
+            f" pixels, first: datum_id={first[0]!r} with height {first[1]:g} and width"
+            f" {first[2]:g}. Write whole numbers from 1."
+        )
+    joined = (
+        datums.id.alias("datum_id")
+        .to_frame()
+        .join(
+            sized.unique("datum_id", keep="first"), on="datum_id", how="left", maintain_order="left"
+        )
+    )
+    height, width = (joined[name].fill_null(0).cast(pl.Int64) for name in ("height", "width"))
+    return np.array(height), np.array(width)
+
+
+def _different(
+    side: Drawn, wrong: Array, datum: Array, datums: Datums, height: Array, width: Array
+) -> str:
+    masks = side.masks
+    shown = [
+        f"row {side.rows[i]} (datum_id={datums.id[int(datum[i])]!r}) is {masks.height[i]} x"
+        f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
+        for i in wrong[:_SHOWN]
+    ]
+    return (
+        f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height x"
+        f" width) is not that of the image, or of other masks on it, first (rows count from 0):"
+        f" {'; '.join(shown)}. Masks of a datum must have one size: bring them to it, or write"
+        f" {option('convert_to', 'polygon')}."
+    )
+
+
+def _unknown(side: Drawn, rows: Array, datum: Array, datums: Datums) -> str:
+    kinds = side.objects.kind[rows]
+    what = [
+        count_of(n, word, several)
+        for kind, word, several in ((POLYGON, "polygon", "polygons"), (BOX, "box", "boxes"))
+        if (n := int((kinds == kind).sum()))
+    ]
+    shown = [f"row {row} (datum_id={datums.id[int(datum[row])]!r})" for row in rows[:_SHOWN]]
+    return (
+        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on images"
+        f" of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns height and"
+        f" width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
+        f" {option('iou_type', 'bbox')}."
+    )
