@@ -7,6 +7,7 @@ runs that compare boxes pay nothing for it. An empty list says that there is non
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -56,7 +57,7 @@ def with_segmentation(frame: pl.DataFrame, name: str, what: str) -> pl.LazyFrame
             continue
 
         def made(index: pl.Series, rows: pl.Series = rows, decode: Any = decode) -> pl.Series:
-            return _scattered(raw, index, rows, lambda texts, at: decode(texts, at, name, what))
+            return _scattered(raw, index, rows, partial(decode, name=name, what=what))
 
         at = pl.col("__row").map_batches(made, return_dtype=dtype, is_elementwise=True)
         columns.append(at.alias(column))

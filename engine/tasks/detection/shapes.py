@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.convert import hulls, outlines
 from ...geometry.masks import Masks, boundary, concat, intersections, read_masks
+from ...geometry.places import Place
 from ...geometry.polygons import (
     Polygons,
     from_boxes,
@@ -24,7 +24,6 @@ from ...geometry.polygons import (
     read_polygons,
 )
 from ...geometry.polygons import concat as concat_polygons
-from ...geometry.rasters import read_raster_masks
 from ..workers import Workers
 from .geometry import BOX, MASK, POLYGON
 from .settings import Settings
@@ -140,6 +139,8 @@ class Objects(msgspec.Struct):
                 self.column(name, rows[filed]) if name in self.frame.columns else None
                 for name in ("raster_band", "raster_value")
             )
+            from ...geometry.rasters import read_raster_masks  # rasterio only where it is used
+
             paths = self.column("raster", rows[filed])
             parts.append(read_raster_masks(paths, band, value, side=self.side, rows=rows[filed]))
         return order, concat(parts)
@@ -175,22 +176,29 @@ def _boxes_of_masks(rows: Array, masks: Masks) -> tuple[Array, Array]:
 
 def as_polygons(objects: Objects, settings: Settings) -> Shapes:
     """All rows as polygons."""
-    traced = hulls if settings.rules.hulls else outlines
     parts: list[tuple[Array, Any]] = []
     for kind, made in (
         (POLYGON, lambda rows: (rows, objects.polygons(rows))),
-        (MASK, lambda rows: _traced(traced, *objects.masks(rows))),
+        (MASK, lambda rows: _traced(settings, *objects.masks(rows))),
         (BOX, lambda rows: (rows, from_boxes(objects.boxes(rows)))),
     ):
         if (rows := objects.rows(kind)).size or (kind == BOX and not parts):
             parts.append(made(rows))
-    polygons = _in_order(parts, concat_polygons)
+
+    def joined(some: list[Polygons]) -> Polygons:
+        rows = np.concatenate([rows for rows, _ in parts])
+        place = Place(objects.side, "polygon", rows)
+        return msgspec.structs.replace(concat_polygons(some), place=place)
+
+    polygons = _in_order(parts, joined)
     area = np.ascontiguousarray(polygons.area, np.float64)
     return Shapes((PolygonLayer(polygons, area),), polygons.boxes)
 
 
-def _traced(trace: Callable[[Masks], Polygons], rows: Array, masks: Masks) -> tuple[Array, Any]:
-    return rows, trace(masks)
+def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
+    from ...geometry.convert import hulls, outlines  # rasterio only where it is used
+
+    return rows, hulls(masks) if settings.rules.hulls else outlines(masks)
 
 
 class Drawn(msgspec.Struct):

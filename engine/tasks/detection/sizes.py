@@ -95,8 +95,8 @@ def _different(
         for i in wrong[:_SHOWN]
     ]
     return (
-        f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height x"
-        f" width) is not that of the image, or of other masks on it, first (rows count from 0):"
+        f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height"
+        f" x width) is not that of the image, or of other masks on it, first (rows count from 0):"
         f" {'; '.join(shown)}. Masks of a datum must have one size: bring them to it, or write"
         f" {option('convert_to', 'polygon')}."
     )
@@ -111,8 +111,8 @@ def _unknown(side: Drawn, rows: Array, datum: Array, datums: Datums) -> str:
     ]
     shown = [f"row {row} (datum_id={datums.id[int(datum[row])]!r})" for row in rows[:_SHOWN]]
     return (
-        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on images"
-        f" of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns height and"
-        f" width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
+        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on"
+        f" images of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns"
+        f" height and width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
         f" {option('iou_type', 'bbox')}."
     )
