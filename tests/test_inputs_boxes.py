@@ -180,10 +180,11 @@ def test_corners_are_used_before_a_list_and_that_is_told() -> None:
     assert "column 'bbox' is not used; the boxes are those of xmin" in note(frames, "unused_column")
 
 
-def test_masks_alone_say_that_boxes_are_needed() -> None:
-    message = refusal(bare(segmentation=[[[1.0]]] * 3))
+def test_columns_that_only_look_like_masks_are_pointed_out() -> None:
+    message = refusal(bare(segmentation=[1.0, 2.0, 3.0]))
     assert "no boxes" in message
-    assert "a later release" in message
+    assert "a column polygon, mask or raster" in message
+    assert "'segmentation' has dtype Float64, which is read neither as a polygon" in message
 
 
 def test_corners_with_their_extent_keep_both() -> None:

@@ -99,20 +99,36 @@ def test_negative_widths_are_refused(write: Write) -> None:
     assert "column 'box_width': 1 row below 0" in message
 
 
-def test_masks_without_boxes_say_that_boxes_are_needed(write: Write) -> None:
-    mask = {name: value for name, value in result().items() if name != "bbox"}
-    mask["segmentation"] = {"size": [1, 1], "counts": "1"}
-    message = refusal(write("dt.json", [result(), mask, mask]), write("gt.json", truths()))
-    assert "2 of 3 results have no bbox, first result 1 (counted from 0)" in message
-    assert "2 of them have a segmentation: boxes are needed" in message
-    assert "masks come with a later release" in message
-
-
-def test_annotations_without_boxes_are_refused(write: Write) -> None:
-    bare = annotation(2, segmentation=[[0, 0, 1, 1, 1, 0]])
+def test_neither_box_nor_segmentation_is_refused(write: Write) -> None:
+    nothing = {name: value for name, value in result().items() if name != "bbox"}
+    message = refusal(
+        write("dt.json", [result(), nothing, nothing | {"keypoints": [1]}]),
+        write("gt.json", truths()),
+    )
+    assert "2 of 3 results have neither bbox nor segmentation" in message
+    assert "first result 1 (counted from 0)" in message
+    bare = annotation(2)
     del bare["bbox"]
     message = refusal(write("dt.json", [result()]), write("gt.json", truths(annotation(), bare)))
-    assert "1 of 2 annotations have no bbox" in message
+    assert "1 of 2 annotations have neither bbox nor segmentation" in message
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "said"),
+    [
+        ([[0, 0, "x", 1, 1, 0]], "annotation 1 (counted from 0), field 'segmentation': Expected"),
+        ({"size": [3, 3]}, "annotation 1 (counted from 0), field 'segmentation': Object missing"),
+        ("RLE", 'neither polygons nor a mask, first annotation 1 (counted from 0): "RLE"'),
+    ],
+)
+def test_segmentations_of_no_form_are_named(segmentation: Any, said: str, write: Write) -> None:
+    ring = [[0, 0, 3, 0, 3, 3]]
+    rows = [annotation(segmentation=ring), annotation(2, segmentation=segmentation)]
+    message = refusal(
+        write("dt.json", [result(segmentation=ring)]), write("gt.json", truths(*rows))
+    )
+    assert said in message
+    assert "Needed are polygons" in message
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.99])

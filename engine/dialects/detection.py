@@ -32,6 +32,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             they are undefined and left out.
         masks_first: polygons become masks where other rows have masks, as in pycocotools;
             otherwise masks become polygons there.
+        box_areas: area ranges go by a prediction's box where it has one beside its mask, as in
+            pycocotools; otherwise by what is compared.
         hulls: masks that become polygons become the convex hull of their pixels' upper-left
             corners, as in Valor's service; otherwise their outline.
     """
@@ -47,6 +49,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     mean_over_cells: bool = False
     unannotated_labels_are_zero: bool = False
     masks_first: bool = False
+    box_areas: bool = False
     hulls: bool = False
 
 
@@ -111,7 +114,9 @@ DIALECTS = {
             name="coco",
             task="detection",
             about="pycocotools' COCOeval, to the bit.",
-            rules=msgspec.structs.replace(_COCO_RULES, declared_only=True, masks_first=True),
+            rules=msgspec.structs.replace(
+                _COCO_RULES, declared_only=True, masks_first=True, box_areas=True
+            ),
             defaults=DetectionDefaults(
                 metrics=_AVERAGES,
                 iou_thresholds=_COCO_IOUS,

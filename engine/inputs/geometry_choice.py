@@ -45,8 +45,6 @@ def leave_unread(
     if not any(shaped):
         return
     if not (says_boxes(options) if asked else not all(shaped)):
-        for naming in sides.values():
-            _drop(naming, ("box_width", "box_height"))  # boxes are those of the polygons and masks
         return
     for role, naming in sides.items():
         if all(name in naming.exprs for name in CORNER_NAMES) and _every_row_has_a_box(

@@ -98,12 +98,15 @@ def _polygons(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Ser
 def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series:
     plain = texts.str.contains(_IS_RUNS)
     try:
-        if not plain.any():
-            return texts.str.json_decode(MASK)
         packed = texts.set(plain, None).str.json_decode(MASK)
         runs = texts.filter(plain).str.json_decode(_RUNS)
     except pl.exceptions.PolarsError:
         raise _broken(texts, rows, _Mask, name, what) from None
+    fields = packed.struct.unnest()
+    if any(column.null_count() > runs.len() for column in fields.iter_columns()):
+        raise _broken(texts, rows, _Mask, name, what)
+    if not runs.len():
+        return packed
     return packed.zip_with(~plain, _compressed(runs).gather(plain.cast(pl.UInt32).cum_sum() - 1))
 
 

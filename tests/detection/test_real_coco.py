@@ -14,9 +14,9 @@ import evalengine as ee
 NAMES = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
 
 
-def _case(folder: str, detections: str) -> tuple[str, str, dict[str, Any]]:
-    """Paths of detections and ground truths, and the box part of what to expect."""
-    expected = json.loads(shared_dir("data", folder, "expected.json").read_text())["bbox"]
+def _case(folder: str, detections: str, iou_type: str) -> tuple[str, str, dict[str, Any]]:
+    """Paths of detections and ground truths, and what to expect of boxes or masks."""
+    expected = json.loads(shared_dir("data", folder, "expected.json").read_text())[iou_type]
     return (
         str(shared_dir("data", folder, detections)),
         str(shared_dir("data", folder, "gt.json")),
@@ -24,22 +24,27 @@ def _case(folder: str, detections: str) -> tuple[str, str, dict[str, Any]]:
     )
 
 
-CASES = [("coco_val2014_100", "dt_bbox.json"), ("fce_small", "dt.json")]
+CASES = [
+    ("coco_val2014_100", "dt_bbox.json", "bbox"),
+    ("coco_val2014_100", "dt_segm.json", "segm"),
+    ("fce_small", "dt.json", "bbox"),
+    ("fce_small", "dt.json", "segm"),
+]
 
 
-@pytest.mark.parametrize(("folder", "detections"), CASES)
-def test_twelve_numbers(folder: str, detections: str) -> None:
+@pytest.mark.parametrize(("folder", "detections", "iou_type"), CASES)
+def test_twelve_numbers(folder: str, detections: str, iou_type: str) -> None:
     """Straight from the JSON files, bit by bit."""
-    predictions, truths, expected = _case(folder, detections)
-    card = ee.score(predictions, truths, task="detection", dialect="coco", iou_type="bbox")
+    predictions, truths, expected = _case(folder, detections, iou_type)
+    card = ee.score(predictions, truths, task="detection", dialect="coco", iou_type=iou_type)
     assert card.to_coco()["stats"] == [expected["stats"][name] for name in NAMES]
 
 
-@pytest.mark.parametrize(("folder", "detections"), CASES)
-def test_per_class(folder: str, detections: str) -> None:
+@pytest.mark.parametrize(("folder", "detections", "iou_type"), CASES)
+def test_per_class(folder: str, detections: str, iou_type: str) -> None:
     """AP, AP50 and AR of every category of the JSON's list."""
-    predictions, truths, expected = _case(folder, detections)
-    card = ee.score(predictions, truths, task="detection", dialect="coco", iou_type="bbox")
+    predictions, truths, expected = _case(folder, detections, iou_type)
+    card = ee.score(predictions, truths, task="detection", dialect="coco", iou_type=iou_type)
     result = card.to_coco()
     ids = result["params"]["catIds"]
     assert [str(i) for i in ids] == list(expected["per_class"])
@@ -62,12 +67,12 @@ def test_per_class(folder: str, detections: str) -> None:
     assert defined >= 4
 
 
-@pytest.mark.parametrize(("folder", "detections"), CASES)
-def test_arrays(folder: str, detections: str) -> None:
+@pytest.mark.parametrize(("folder", "detections", "iou_type"), CASES)
+def test_arrays(folder: str, detections: str, iou_type: str) -> None:
     """precision, recall and scores as pycocotools has them, for the categories of the JSON."""
-    predictions, truths, _ = _case(folder, detections)
-    theirs = coco_eval(truths, predictions)
-    card = ee.score(predictions, truths, task="detection", dialect="coco", iou_type="bbox")
+    predictions, truths, _ = _case(folder, detections, iou_type)
+    theirs = coco_eval(truths, predictions, iou_type)
+    card = ee.score(predictions, truths, task="detection", dialect="coco", iou_type=iou_type)
     ours = card.to_coco()
     assert ours["params"]["catIds"] == theirs.params.catIds
     for name in ("precision", "recall", "scores"):

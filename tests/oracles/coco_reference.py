@@ -88,20 +88,27 @@ def run_coco(
     return evaluation, datums, labels
 
 
-def coco_eval(truths: str, detections: str) -> Any:
+_READ = {
+    "bbox": ("image_id", "category_id", "bbox", "score"),
+    "segm": ("image_id", "category_id", "segmentation", "bbox", "score"),
+}
+
+
+def coco_eval(truths: str, detections: str, iou_type: str = "bbox") -> Any:
     """COCOeval of two JSON files, accumulated and summarised.
 
     Args:
         truths: path of the ground-truth JSON.
-        detections: path of the results JSON; only image, category, box and score are read.
+        detections: path of the results JSON; image, category, score and what is compared are read.
+        iou_type: ``bbox`` or ``segm``.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO(truths)
         results = [
-            {name: row[name] for name in ("image_id", "category_id", "bbox", "score")}
+            {name: row[name] for name in _READ[iou_type] if name in row}
             for row in json.loads(Path(detections).read_text())
         ]
-        evaluation = COCOeval(coco, coco.loadRes(results), "bbox")
+        evaluation = COCOeval(coco, coco.loadRes(results), iou_type)
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

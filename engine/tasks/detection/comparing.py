@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from ...inputs.frames import Frames
+from ...inputs.problems import Note, count_of
 from ...tally.datums import Datums
 from ..workers import Workers
 from .geometry import BOX, POLYGON, choose, read_as
@@ -56,14 +58,46 @@ def compared(
         return None
     if target == POLYGON:
         ours, theirs = (as_polygons(objects, settings) for objects in sides)
-        return ours, theirs
+        return _told(ours, frames, settings), theirs
     ours_drawn, theirs_drawn = (own_masks(objects) for objects in sides)
     height, width = image_sizes(frames, datums, (ours_drawn, theirs_drawn), codes)
     mine, other = (
         as_masks(drawn, height[datum], width[datum], settings, threads)
         for drawn, datum in zip((ours_drawn, theirs_drawn), codes, strict=True)
     )
-    return mine, other
+    return _told(mine, frames, settings), other
+
+
+def _told(shapes: Shapes, frames: Frames, settings: Settings) -> Shapes:
+    """The predictions with the areas of their boxes, where the dialect's area ranges go by those.
+
+    pycocotools' ``loadRes`` takes the area of results that have a bbox from that.
+    """
+    frame = frames.predictions
+    if not settings.rules.box_areas or not {*CORNERS} <= {*frame.columns} or not frame.height:
+        return shapes
+    width, height = (
+        pl.coalesce("box_width" if axis == "x" else "box_height", far - near)
+        if {"box_width", "box_height"} <= {*frame.columns}
+        else far - near
+        for axis, near, far in (
+            (axis, pl.col(f"{axis}min"), pl.col(f"{axis}max")) for axis in ("x", "y")
+        )
+    )
+    area = frame.select((width * height).alias("area"))["area"]
+    n = area.len() - area.null_count()
+    if not n:
+        return shapes
+    frames.notes.append(
+        Note(
+            "areas_of_boxes",
+            f"predictions: area ranges go by the boxes of {count_of(n, 'row')}, not by their masks,"
+            " as in pycocotools; leave the boxes out to change that.",
+            n,
+        )
+    )
+    told = np.where(area.is_null().to_numpy(), shapes.area, area.fill_null(0.0).to_numpy())
+    return msgspec.structs.replace(shapes, told_area=told)
 
 
 def _with_boxes(objects: Objects) -> pl.DataFrame:

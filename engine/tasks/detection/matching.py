@@ -29,7 +29,8 @@ class LaidOut(msgspec.Struct, frozen=True):
         start: int64 [labels + 1].
         position: int32 [n], place of each row of the table.
         boxes: float64 [n, 4].
-        area: float64 [n], width * height, or the area of the polygon or mask.
+        area: float64 [n], width * height, or the area of the polygon or mask: what area ranges go
+            by where no area was annotated.
         datum: int32 [n].
         row: int32 [n], row of the table.
     """
@@ -92,7 +93,8 @@ def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> 
         position, side.datum, side.corners, side.extent, from_extent=from_extent
     )
     if side.shapes is not None:
-        boxes, area = side.shapes.boxes[row], side.shapes.area[row]
+        told = side.shapes.told_area
+        boxes, area = side.shapes.boxes[row], (side.shapes.area if told is None else told)[row]
     return LaidOut(start, position, boxes, area, datum, row)
 
 

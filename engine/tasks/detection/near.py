@@ -72,8 +72,9 @@ def find_near(
     """
     laid, truths = sides
     start, place = rows_by_datum(laid.datum, n_datums)
-    ours = start, place, laid.boxes, laid.area, keys[0]
-    theirs = truths_by_datum(truths.datum, n_datums, truths.boxes, truths.area, keys[1], crowd)
+    area, truth_area = shapes[0].area[laid.row], shapes[1].area[truths.row]
+    ours = start, place, laid.boxes, area, keys[0]
+    theirs = truths_by_datum(truths.datum, n_datums, truths.boxes, truth_area, keys[1], crowd)
     none = np.empty(0, np.int32)
     found = threads.over(start, lambda first, last: candidates(first, last, ours, theirs, lowest))
     p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
@@ -81,8 +82,8 @@ def find_near(
     iou = np.full(p.size, np.inf)
     for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
         shared = mine.shared(other, rows, truth_rows, threads.over)
-        area = mine.area[rows]
-        union = np.where(crowd[g], area, area + other.area[truth_rows] - shared)
+        own = mine.area[rows]
+        union = np.where(crowd[g], own, own + other.area[truth_rows] - shared)
         part = np.divide(shared, union, out=np.zeros(p.size), where=union > 0)
         np.minimum(iou, part, out=iou)
     keep = iou > 0

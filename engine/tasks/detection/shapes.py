@@ -73,10 +73,12 @@ class Shapes(msgspec.Struct, frozen=True):
     Attributes:
         layers: the regions; IoU is the smallest of what each gives.
         boxes: float64 [n, 4], bounding boxes.
+        told_area: float64 [n], what area ranges go by where that is not the regions' own area.
     """
 
     layers: tuple[Layer, ...]
     boxes: Array
+    told_area: Array | None = None
 
     @property
     def area(self) -> Array:
