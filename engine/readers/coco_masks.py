@@ -107,7 +107,8 @@ def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series
         raise _broken(texts, rows, _Mask, name, what)
     if not runs.len():
         return packed
-    return packed.zip_with(~plain, _compressed(runs).gather(plain.cast(pl.UInt32).cum_sum() - 1))
+    place = (plain.cast(pl.Int64).cum_sum() - 1).clip(0)  # of a row with listed counts among those
+    return packed.zip_with(~plain, _compressed(runs).gather(place))
 
 
 def _compressed(runs: pl.Series) -> pl.Series:

@@ -1,0 +1,113 @@
+"""Masks and polygons in the ``coco`` dialect are pycocotools to the bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from coco_masks import pixels_of, random_files
+from oracles.coco_reference import coco_eval
+
+import evalengine as ee
+from evalengine.readers.coco import convert_coco
+
+ARRAYS = ("precision", "recall", "scores")
+
+
+def _written(folder: Path, seed: int, **more: Any) -> tuple[str, str]:
+    """Paths of results and ground truths."""
+    truths, results = random_files(seed, **more)
+    paths = []
+    for name, content in (("dt.json", results), ("gt.json", truths)):
+        path = folder / name
+        path.write_text(json.dumps(content))
+        paths.append(str(path))
+    return paths[0], paths[1]
+
+
+def _coco(*tables: Any, **options: Any) -> Any:
+    return ee.score(*tables, task="detection", dialect="coco", **options).to_coco()
+
+
+def _assert_same(ours: Any, theirs: Any) -> None:
+    assert ours["stats"] == theirs.stats.tolist()
+    for name in ARRAYS:
+        assert (ours[name] == theirs.eval[name]).all(), name
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_files(tmp_path: Path, seed: int) -> None:
+    """Polygons, both codes, crowds, empty masks, areas unlike the masks'; any number of threads."""
+    predictions, truths = _written(tmp_path, seed)
+    theirs = coco_eval(truths, predictions, "segm")
+    assert (theirs.eval["precision"] > 0).any()
+    for options in ({"iou_type": "segm"}, {"convert_to": "mask", "threads": 1}, {"threads": 3}):
+        _assert_same(_coco(predictions, truths, **options), theirs)
+
+
+def test_converted_to_parquet_they_score_the_same(tmp_path: Path) -> None:
+    """``convert coco`` keeps segmentations, whose numbers stay; sizes come along in datums."""
+    predictions, truths = _written(tmp_path, 20)
+    out = tmp_path / "tables"
+    convert_coco(truths, predictions, out=out)
+    assert {"polygon", "mask"} <= {*pl.read_parquet_schema(out / "groundtruths.parquet")}
+    card = _coco(
+        out / "predictions.parquet", out / "groundtruths.parquet",
+        datums=out / "datums.parquet", labels=out / "labels.parquet", iou_type="segm",
+    )  # fmt: skip
+    _assert_same(card, coco_eval(truths, predictions, "segm"))
+
+
+def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
+    """Rows of pixels and row-major runs in place of COCO's codes."""
+    predictions, truths = _written(tmp_path, 21, images=5)
+    theirs = coco_eval(truths, predictions, "segm")
+    found = json.loads(Path(predictions).read_text())
+    pixels = [pixels_of(row["segmentation"], row["segmentation"]["size"]) for row in found]
+    plain = pl.DataFrame(
+        {name: [row[name] for row in found] for name in ("image_id", "category_id", "score")}
+    )
+    _assert_same(
+        _coco(plain.with_columns(mask=pl.Series([p.tolist() for p in pixels])), truths), theirs
+    )
+    runs = []
+    for p in pixels:
+        flat = p.ravel()
+        edges = np.flatnonzero(np.diff(flat)) + 1
+        lengths = np.diff(np.r_[0, edges, flat.size]).tolist()
+        runs.append({"size": [*p.shape], "runs": [0, *lengths] if flat[0] else lengths})
+    _assert_same(_coco(plain.with_columns(mask=pl.Series(runs)), truths), theirs)
+
+
+def test_boxes_of_the_same_files(tmp_path: Path) -> None:
+    """``iou_type="bbox"`` compares the masks' bounding boxes where no row has a box of its own."""
+    predictions, truths = _written(tmp_path, 22)
+    given = json.loads(Path(truths).read_text())
+    size = {image["id"]: (image["height"], image["width"]) for image in given["images"]}
+    boxed = {}
+    for name, rows in (
+        ("dt", json.loads(Path(predictions).read_text())), ("gt", given["annotations"])
+    ):  # fmt: skip
+        for row in rows:
+            pixels = pixels_of(row["segmentation"], size[row["image_id"]])
+            y, x = np.nonzero(pixels)
+            corner = (x.min(), y.min()) if x.size else (0, 0)
+            far = (x.max() + 1, y.max() + 1) if x.size else (0, 0)
+            row["bbox"] = [*map(float, corner), float(far[0] - corner[0]),
+                           float(far[1] - corner[1])]  # fmt: skip
+        boxed[name] = rows
+    only_masks = {**given, "annotations": [dict(row) for row in boxed["gt"]]}
+    paths = {}
+    for name, content in (("gt", {**given, "annotations": boxed["gt"]}), ("dt", boxed["dt"])):
+        paths[name] = tmp_path / f"{name}-boxes.json"
+        paths[name].write_text(json.dumps(content))
+    for row in only_masks["annotations"]:
+        if isinstance(row["segmentation"], dict):
+            del row["bbox"]  # polygons reach beyond the image, their pixels do not
+    (tmp_path / "some.json").write_text(json.dumps(only_masks))
+    theirs = coco_eval(str(paths["gt"]), str(paths["dt"]))
+    _assert_same(_coco(predictions, str(tmp_path / "some.json"), iou_type="bbox"), theirs)
