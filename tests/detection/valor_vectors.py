@@ -1,4 +1,4 @@
-"""Valor's known answers on boxes, read from the shared folder beside the repository."""
+"""Valor's known answers in detection, read from the shared folder beside the repository."""
 
 from __future__ import annotations
 
@@ -53,43 +53,58 @@ class Vector:
     interpolated: dict[Key, tuple[list[float], list[float]]] = field(default_factory=dict)
 
 
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
 def _frame(rows: Sequence[Mapping[str, Any]], *, scored: bool) -> pl.DataFrame:
+    """Rows with the columns of geometry that they have; boxes where there are no rows."""
     schema: dict[str, Any] = {
         "datum_id": pl.String,
         "label_key": pl.String,
         "label_value": pl.String,
-        **dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64),
     }
     if scored:
         schema["score"] = pl.Float64
-    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
+    plain = pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
+    names = {name for row in rows for name in row["geometry"]} or {*CORNERS}
+    dtypes = {"mask": pl.Struct({"size": pl.List(pl.Int64), "runs": pl.List(pl.Int64)})}
+    return plain.with_columns(
+        pl.Series(
+            name,
+            [row["geometry"].get(name) for row in rows],
+            dtype=pl.Float64 if name in CORNERS else dtypes.get(name),
+        )
+        for name in sorted(names)
+    )
 
 
-def _box(geometry: Mapping[str, Any]) -> dict[str, float] | None:
-    """Corners of a box or an axis-aligned box polygon; None for anything else."""
+def _columns(geometry: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of a geometry: corners of a box, also of one written as a polygon; else itself."""
     if geometry["type"] == "bbox":
-        return {name: geometry[name] for name in ("xmin", "ymin", "xmax", "ymax")}
-    if geometry["type"] != "box_polygon":
-        return None
-    points = geometry["coordinates"][0]
-    xs, ys = sorted({x for x, _ in points}), sorted({y for _, y in points})
-    if len(xs) != 2 or len(ys) != 2:
-        return None
-    return {"xmin": xs[0], "ymin": ys[0], "xmax": xs[1], "ymax": ys[1]}
+        return {name: geometry[name] for name in CORNERS}
+    if geometry["type"] == "raster":
+        code = geometry["rle_rowmajor"]
+        return {"mask": {"size": code["size"], "runs": code["counts"]}}
+    if "wkt" in geometry:
+        return {"polygon": geometry["wkt"]}
+    rings = geometry["coordinates"]
+    if geometry["type"] == "box_polygon":
+        xs, ys = sorted({x for x, _ in rings[0]}), sorted({y for _, y in rings[0]})
+        if len(xs) == len(ys) == 2:
+            return {"xmin": xs[0], "ymin": ys[0], "xmax": xs[1], "ymax": ys[1]}
+    return {"polygon": rings}
 
 
-def row_tables(case: Mapping[str, Any], key: str | None = None) -> Tables | None:
-    """Tables of a case of rows, of one label key if given; None if not all are boxes."""
+def row_tables(case: Mapping[str, Any], key: str | None = None) -> Tables:
+    """Tables of a case of rows, of one label key if given."""
     sides = []
     for side in ("predictions", "groundtruths"):
         rows = []
         for row in case[side]:
             if row["label_value"] is None or (key is not None and row["label_key"] != key):
                 continue
-            box = _box(row["geometry"])
-            if box is None:
-                return None
-            rows.append({**row, **box, "datum_id": row["datum"]})
+            shape = _columns(row["geometry"])
+            rows.append({**row, "geometry": shape, "datum_id": row["datum"]})
         sides.append(_frame(rows, scored=side == "predictions"))
     return Tables(*sides)
 
@@ -140,40 +155,36 @@ def load(name: str) -> Any:
 
 
 def why_not_core(case: Mapping[str, Any]) -> str | None:
-    """Why a legacy case is not run: refused by valor_core itself, or not boxes."""
-    if "error" in case:
-        return "error"
-    return "polygon or raster" if row_tables(case) is None else None
+    """Why a legacy case is not run: refused by valor_core itself."""
+    return "error" if "error" in case else None
 
 
 def why_not_lite(case: Mapping[str, Any]) -> str | None:
     """Why a lite case is not among the precision-recall vectors; confusion runs elsewhere."""
     if case["filter"] or case["parameters"].get("datums") is not None:
         return "filter"
-    if lite_tables(case["data"]) is None:
-        return "polygon or raster"
     if case["method"] == "compute_examples":
         return "examples"
     return "confusion" if "confusion" in case["method"] else None
 
 
 def core_vectors() -> Iterator[Vector]:
-    """valor_core's answers: the hand-made cases and those of its own tests, boxes only."""
+    """valor_core's answers: the hand-made cases and those of its own tests."""
     for case in load("edge_cases.json")["cases"]:
         if case["task"] != "object_detection":
             continue
         expected, tables = case["expected"]["valor_core_0.33.19"], row_tables(case)
         given = case["parameters"]
-        if "metrics" in expected and tables is not None:
+        if "metrics" in expected:
             ious = tuple(given["iou_thresholds"])
             options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
             yield Vector(
                 case["id"], tables, _datums(case), ious, (), options, **_core(expected["metrics"])
             )
     for case in load("detection_legacy.json")["cases"]:
-        tables = row_tables(case)
-        if tables is None or why_not_core(case):
+        if why_not_core(case):
             continue
+        tables = row_tables(case)
         given = case["parameters"]
         options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
         if case.get("label_map"):
@@ -181,13 +192,15 @@ def core_vectors() -> Iterator[Vector]:
         ious = tuple(
             given.get("iou_thresholds_to_compute", [round(0.5 + 0.05 * i, 2) for i in range(10)])
         )
+        if "convert_annotations_to_type" in given:
+            options["convert_to"] = given["convert_annotations_to_type"]
         options["iou_thresholds_to_return"] = given.get("iou_thresholds_to_return", [0.5, 0.75])
         metrics = case["expected"]["metrics"]
         yield Vector(case["id"], tables, _datums(case), ious, (), options, **_core(metrics))
 
 
 def lite_vectors() -> Iterator[Vector]:
-    """valor-lite's answers: precision-recall runs on boxes, without filters, each input once."""
+    """valor-lite's answers: precision-recall runs without filters, each input once."""
     for case in load("edge_cases.json")["cases"]:
         if case["task"] != "object_detection":
             continue
@@ -195,7 +208,7 @@ def lite_vectors() -> Iterator[Vector]:
         for key, answer in case["expected"]["valor_lite_0.39.0"].items():
             tables = row_tables(case, key)
             expected = answer.get("precision_recall", answer)
-            if tables is None or "error" in expected:
+            if "error" in expected:
                 continue
             yield Vector(
                 f"{case['id']}/{key}",
@@ -207,10 +220,10 @@ def lite_vectors() -> Iterator[Vector]:
             )
     seen = set()
     for case in load("lite_object_detection.json")["cases"]:
+        if why_not_lite(case):
+            continue
         tables = lite_tables(case["data"])
         given = case["parameters"]
-        if tables is None or why_not_lite(case):
-            continue
         content = (tables.predictions.write_json(), tables.truths.write_json(), json.dumps(given))
         if content in seen:
             continue
@@ -223,7 +236,6 @@ def lite_vectors() -> Iterator[Vector]:
             row["geometry"] = {"type": "bbox", **row}
             row["geometry"]["type"] = "bbox"
     tables = lite_tables(case["data"])
-    assert tables is not None
     yield _lite_vector("lite_coco_regression", case, tables)
 
 
@@ -239,16 +251,14 @@ def _lite_vector(name: str, case: Mapping[str, Any], tables: Tables) -> Vector:
     )
 
 
-def lite_tables(data: Sequence[Mapping[str, Any]]) -> Tables | None:
-    """Tables of valor-lite's nested data, one row per label; None if not all are boxes."""
+def lite_tables(data: Sequence[Mapping[str, Any]]) -> Tables:
+    """Tables of valor-lite's nested data, one row per label."""
     sides = []
     for side in ("predictions", "groundtruths"):
         rows = []
         for datum in data:
             for annotation in datum[side]:
-                box = _box(annotation["geometry"])
-                if box is None:
-                    return None
+                shape = _columns(annotation["geometry"])
                 scores = annotation.get("scores") or [None] * len(annotation["labels"])
                 for label, score in zip(annotation["labels"], scores, strict=True):
                     rows.append(
@@ -257,7 +267,7 @@ def lite_tables(data: Sequence[Mapping[str, Any]]) -> Tables | None:
                             "label_key": "label",
                             "label_value": label,
                             "score": score,
-                            **box,
+                            "geometry": shape,
                         }
                     )
         sides.append(_frame(rows, scored=side == "predictions"))

@@ -98,11 +98,14 @@ def geojson(boxes: Array) -> pl.Series:
     return frame.select(text.alias("geometry"))["geometry"]
 
 
-def _boxes_of(laid: LaidOut, places: Array, exact: Batch, side: str) -> Array:
-    """Boxes as the table has them, float64 [n, 4]."""
-    rows = laid.row[places]
-    corners = getattr(exact, side).corners
-    return np.stack([column[rows] for column in corners], axis=1)
+def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Series:
+    """What some rows look like, as GeoJSON: polygons; boxes, and the bounding boxes of masks."""
+    rows, own = laid.row[places], getattr(batch, side)
+    if own.shapes is not None:
+        drawn = own.shapes.geojson(rows)
+        if drawn is not None:
+            return drawn
+    return geojson(np.stack([column[rows] for column in own.corners], axis=1))
 
 
 def detailed_frame(
@@ -188,15 +191,17 @@ def _frame(
         row[has] = shown[cell[has], label[has], score[has], slot[has]]
     of_prediction = np.isin(cell, (1, 2, 3)) & (row >= 0)
     of_truth = ~np.isin(cell, (1, 2, 3)) & (row >= 0)
-    boxes = np.zeros((cell.size, 4))
     datum = np.full(cell.size, _NONE, np.int64)
     ranked = matched.ranked
     datum[of_prediction] = ranked.datum[row[of_prediction]]
     datum[of_truth] = ranked.gt_datum[row[of_truth]]
-    boxes[of_prediction] = _boxes_of(
-        matched.predictions, matched.order[row[of_prediction]], batch, "predictions"
-    )
-    boxes[of_truth] = _boxes_of(matched.ground_truths, row[of_truth], batch, "ground_truths")
+    geometry = pl.repeat(None, cell.size, dtype=pl.String, eager=True)
+    for side, laid, there, places in (
+        ("predictions", matched.predictions, of_prediction, matched.order[row[of_prediction]]),
+        ("ground_truths", matched.ground_truths, of_truth, row[of_truth]),
+    ):
+        shown = _geometry_of(laid, places, batch, side)
+        geometry = geometry.scatter(np.flatnonzero(there), shown)
     some = row >= 0
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
     outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))
@@ -213,7 +218,7 @@ def _frame(
             "observation": observation,
             "count": counts[cell, label, score],
             "datum_id": batch.datums.id.gather(index),
-            "geometry": geojson(boxes).set(pl.Series(~some), None),
+            "geometry": geometry,
         }
     )
     schema = frame_schema("examples", label=batch.labels.dtype, datum=batch.datums.id_dtype)

@@ -66,6 +66,13 @@ class PolygonLayer(msgspec.Struct, frozen=True):
         """Areas that pairs share, float64 [k]."""
         return intersection_areas(self.polygons, other.polygons, rows, other_rows, over)
 
+    def geojson(self, rows: Array) -> pl.Series:
+        """Some rows as GeoJSON, String [k]."""
+        import shapely
+
+        texts = shapely.to_geojson(self.polygons.geometries[rows])
+        return pl.Series("geometry", texts.tolist(), dtype=pl.String)
+
 
 class Shapes(msgspec.Struct, frozen=True):
     """One side's rows as they are compared.
@@ -84,6 +91,11 @@ class Shapes(msgspec.Struct, frozen=True):
     def area(self) -> Array:
         """float64 [n], areas of the regions themselves."""
         return self.layers[0].area
+
+    def geojson(self, rows: Array) -> pl.Series | None:
+        """Some rows as GeoJSON, String [k]; None where the regions are no polygons."""
+        first = self.layers[0]
+        return first.geojson(rows) if isinstance(first, PolygonLayer) else None
 
 
 class Objects(msgspec.Struct):
