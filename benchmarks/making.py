@@ -12,7 +12,7 @@ import polars as pl
 
 DATA = Path(__file__).resolve().parent / ".data"
 
-Frames = dict[str, pl.DataFrame]
+Frames = dict[str, pl.DataFrame | str]
 Maker = Callable[[np.random.Generator, float], Frames]
 
 
@@ -22,8 +22,8 @@ def folder_of(benchmark: str, section: str, scale: float) -> str:
 
 
 def make(maker: Maker, folder: Path, scale: float, seed: int) -> None:
-    """Write one section's set, unless it is there: Parquet, or for names with `.txt` lines of text
-    whose fields stand between blanks.
+    """Write one section's set, unless it is there: Parquet, for names with `.txt` lines of text
+    whose fields stand between blanks, or text that is whole already.
     """
     done = folder / f".seed-{seed}"
     if done.exists():
@@ -32,7 +32,9 @@ def make(maker: Maker, folder: Path, scale: float, seed: int) -> None:
     for stale in folder.glob(".seed-*"):
         stale.unlink()
     for name, frame in maker(np.random.default_rng(seed), scale).items():
-        if name.endswith(".txt"):
+        if isinstance(frame, str):
+            (folder / name).write_text(frame, encoding="utf-8")
+        elif name.endswith(".txt"):
             frame.write_csv(folder / name, include_header=False, separator=" ")
         else:
             frame.write_parquet(folder / f"{name}.parquet")

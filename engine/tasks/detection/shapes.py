@@ -124,6 +124,12 @@ class Objects(msgspec.Struct):
         column = self.frame[name]
         return column if rows.size == len(column) else column.gather(rows)
 
+    def numbers(self, name: str, rows: Array, default: float) -> Array:
+        """A column's numbers in some rows, the default where it says nothing, float64 [k]."""
+        if name not in self.frame.columns:
+            return np.full(rows.size, default)
+        return self.column(name, rows).fill_null(default).to_numpy()
+
     def boxes(self, rows: Array) -> Array:
         """Corners of some rows' boxes, float64 [k, 4]."""
         if not rows.size:
@@ -149,14 +155,18 @@ class Objects(msgspec.Struct):
             column = self.column("mask", rows[~filed])
             parts.append(read_masks(column, side=self.side, over=self.over, rows=rows[~filed]))
         if filed.any():
-            band, value = (
-                self.column(name, rows[filed]) if name in self.frame.columns else None
-                for name in ("raster_band", "raster_value")
-            )
             from ...geometry.rasters import read_raster_masks  # rasterio only where it is used
 
-            paths = self.column("raster", rows[filed])
-            parts.append(read_raster_masks(paths, band, value, side=self.side, rows=rows[filed]))
+            parts.append(
+                read_raster_masks(
+                    self.column("raster", rows[filed]),
+                    self.numbers("raster_band", rows[filed], 1.0).astype(np.int64),
+                    self.numbers("raster_value", rows[filed], np.nan),
+                    side=self.side,
+                    over=self.over,
+                    rows=rows[filed],
+                )
+            )
         return order, concat(parts)
 
 
@@ -254,7 +264,7 @@ def as_masks(
         (BOX, lambda rows: from_boxes(objects.boxes(rows))),
     ):
         if (rows := objects.rows(kind)).size:
-            parts.append((rows, rasterise(made(rows), height[rows], width[rows])))
+            parts.append((rows, rasterise(made(rows), height[rows], width[rows], threads.over)))
     masks = _in_order(parts, concat) if parts else drawn.masks
     layers = [MaskLayer(masks, masks.area.astype(np.float64))]
     if settings.boundary_ratio is not None:
