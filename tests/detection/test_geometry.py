@@ -1,0 +1,310 @@
+"""Which geometry is compared, what it is converted from and to, and what cannot be."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evalengine as ee
+
+SQUARE = [[2.0, 2.0], [10.0, 2.0], [10.0, 10.0], [2.0, 10.0]]
+DIAMOND = [[6.0, 1.0], [11.0, 6.0], [6.0, 11.0], [1.0, 6.0]]
+
+
+def _mask(pixels: Any) -> dict[str, list[int]]:
+    """Pixels as row-major runs."""
+    flat = np.asarray(pixels, np.uint8).ravel()
+    edges = np.flatnonzero(np.diff(flat)) + 1
+    runs = np.diff(np.r_[0, edges, flat.size]).tolist()
+    return {"size": [*np.shape(pixels)], "runs": [0, *runs] if flat[0] else runs}
+
+
+def _block(top: int, left: int, bottom: int, right: int, size: tuple[int, int] = (20, 20)) -> Any:
+    pixels = np.zeros(size, np.uint8)
+    pixels[top:bottom, left:right] = 1
+    return pixels
+
+
+def _table(scored: bool, **columns: list[Any]) -> pl.DataFrame:
+    n = len(next(iter(columns.values())))
+    plain: dict[str, Any] = {"datum_id": [1] * n, "label_value": ["a"] * n}
+    if scored:
+        plain["score"] = [0.9 - i / 10 for i in range(n)]
+    return pl.DataFrame(plain | columns)
+
+
+def _iou(found: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> float | None:
+    """The IoU of the best match of the first prediction."""
+    card = ee.score(
+        found, truth, task="detection", metrics=["Outcomes"], iou_thresholds=[1e-6], **options
+    )
+    value: float | None = card.outcomes.row(0, named=True)["iou"]
+    return value
+
+
+def _notes(found: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> str:
+    return " ".join(ee.check(found, truth, task="detection", **options).notes)
+
+
+def _said(found: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> str:
+    """What is told of a run's geometry."""
+    card = ee.score(found, truth, task="detection", **options)
+    told = [note for note in card.notes if "are compared" in note]
+    assert len(told) <= 1
+    return told[0] if told else ""
+
+
+BOX = {"xmin": [2.0], "ymin": [2.0], "xmax": [10.0], "ymax": [10.0]}
+POLYGON = {"polygon": [[DIAMOND]]}
+MASK = {"mask": [_mask(_block(2, 2, 8, 10))]}
+WHAT = {"box": BOX, "polygon": POLYGON, "mask": MASK}
+
+
+@pytest.mark.parametrize(("mine", "other"), [*product(WHAT, WHAT)])
+def test_the_coarser_of_the_two_is_compared(mine: str, other: str) -> None:
+    """IoU by hand: the box or block of pixels against the diamond, its box, or themselves."""
+    found, truth = _table(True, **WHAT[mine]), _table(False, **WHAT[other])
+    shapes = {
+        "box": shapely.box(2, 2, 10, 10),
+        "polygon": shapely.Polygon(DIAMOND),
+        "mask": shapely.box(2, 2, 10, 8),
+    }
+    kind = min((mine, other), key=list(WHAT).index)
+    pair = [shapes[mine], shapes[other]]
+    if kind == "box":
+        pair = [shapely.box(*shape.bounds) for shape in pair]
+    expected = pair[0].intersection(pair[1]).area / pair[0].union(pair[1]).area
+    assert _iou(found, truth) == pytest.approx(expected, abs=1e-12)
+    plural = {"box": "boxes", "polygon": "polygons", "mask": "masks"}[kind]
+    said = _said(found, truth)
+    if {mine, other} == {"box"}:
+        assert said == ""
+    else:
+        assert said.startswith(f"{plural} are compared, the most detailed that every row has")
+        assert "convert_to= says otherwise." in said
+
+
+def test_convert_to_and_iou_type_force() -> None:
+    """What was asked for is compared, up as well as down, and told."""
+    found, truth = _table(True, **MASK), _table(False, **POLYGON)
+    block, diamond = shapely.box(2, 2, 10, 8), shapely.Polygon(DIAMOND)
+    boxes = [shapely.box(*shape.bounds) for shape in (block, diamond)]
+    at_box = boxes[0].intersection(boxes[1]).area / boxes[0].union(boxes[1]).area
+    for options in ({"iou_type": "bbox"}, {"convert_to": "box"}):
+        assert _iou(found, truth, **options) == pytest.approx(at_box)
+    drawn = np.zeros((20, 20), bool)
+    for y, x in product(range(20), range(20)):  # pixel centres inside, edges as pycocotools draws
+        drawn[y, x] = diamond.intersects(shapely.Point(x + 0.5, y + 0.5))
+    at_mask = _iou(found, truth, convert_to="mask")
+    assert at_mask == _iou(found, truth, iou_type="segm") == _iou(found, truth, convert_to="raster")
+    rough = (drawn & (_block(2, 2, 8, 10) > 0)).sum() / (drawn | (_block(2, 2, 8, 10) > 0)).sum()
+    assert at_mask == pytest.approx(rough, abs=0.1)
+    assert (
+        "asked for by convert_to='mask' (predictions: 1 mask; ground truths: 1 polygon)"
+        in _said(found, truth, convert_to="mask")
+    )
+    boxed = _table(True, **BOX)
+    rotated = _table(False, polygon=[[DIAMOND]])
+    exact = shapely.box(2, 2, 10, 10).intersection(diamond).area
+    assert _iou(boxed, rotated, convert_to="polygon") == pytest.approx(
+        exact / (64 + diamond.area - exact)
+    )
+
+
+def test_upward_needs_the_size_of_the_image() -> None:
+    """Polygons of two sides become masks only where the image's size is known."""
+    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    with pytest.raises(ee.InputError, match=r"predictions: 1 polygon to be drawn as masks on images"
+                       r" of unknown size, first .*row 0 \(datum_id=1\).*height and width in"
+                       r" datums="):  # fmt: skip
+        ee.score(found, truth, task="detection", iou_type="segm")
+    sizes = pl.DataFrame({"datum_id": [1], "height": [20], "width": [20]})
+    assert _iou(found, truth, iou_type="segm", datums=sizes) == 1.0
+    broken = sizes.with_columns(height=pl.lit(20.5))
+    with pytest.raises(ee.InputError, match=r"datums: 1 row with a height or width that is no"):
+        ee.score(found, truth, task="detection", iou_type="segm", datums=broken)
+
+
+def test_rows_of_one_table_may_differ() -> None:
+    """Each row is read from the column that it fills; the least detailed row decides."""
+    shapes = pl.DataFrame(
+        {
+            "datum_id": [1, 1, 1], "label_value": ["a", "b", "c"],
+            "polygon": [[DIAMOND], None, None],
+            "mask": [None, _mask(_block(2, 2, 8, 10)), None],
+            "xmin": [None, None, 3.0], "ymin": [None, None, 3.0],
+            "xmax": [None, None, 9.0], "ymax": [None, None, 9.0],
+        }
+    )  # fmt: skip
+    found = shapes.with_columns(score=pl.lit(0.5))
+    card = ee.score(found, shapes, task="detection", metrics=["Outcomes"])
+    assert card.outcomes["outcome"].to_list() == ["tp"] * 3
+    assert card.outcomes["iou"].to_list() == [1.0] * 3
+    assert (
+        "boxes are compared, the most detailed that every row has (predictions: 1 polygon and"
+        " 1 mask and 1 box; ground truths: 1 polygon and 1 mask and 1 box)"
+    ) in " ".join(card.notes)
+    forced = ee.score(found, shapes, task="detection", metrics=["Outcomes"], convert_to="mask")
+    assert forced.outcomes["iou"].to_list() == [1.0] * 3
+    two = found.filter(pl.col("label_value") != "c").drop("xmin", "ymin", "xmax", "ymax")
+    one = shapes.filter(pl.col("label_value") != "c").drop("xmin", "ymin", "xmax", "ymax")
+    assert "polygons are compared" in _said(two, one)
+    assert "masks are compared, as pycocotools does with polygons beside masks" in _said(
+        two, one, dialect="coco"
+    )
+
+
+def test_own_boxes_go_before_those_of_masks() -> None:
+    """Where boxes are compared, a row's own box counts, not that of its mask."""
+    found = _table(True, **{**BOX, **MASK})
+    truth = _table(False, xmin=[2.0], ymin=[2.0], xmax=[10.0], ymax=[10.0])
+    assert _iou(found, truth) == 1.0
+    assert _iou(found.drop("xmin", "ymin", "xmax", "ymax"), truth) == pytest.approx(48 / 64)
+
+
+def test_hulls_of_valors_service() -> None:
+    """A block of 6 x 8 pixels becomes a polygon of 5 x 7 under ``valor``."""
+    found = _table(True, **MASK)
+    truth = _table(False, polygon=[[[[2.0, 2.0], [9.0, 2.0], [9.0, 7.0], [2.0, 7.0]]]])
+    assert _iou(found, truth, dialect="valor") == 1.0
+    assert _iou(found, truth) == pytest.approx(35 / 48)
+
+
+def test_raster_files(tmp_path: Path) -> None:
+    """Masks in files, by value and band, beside masks in the table; a missing file is named."""
+    import rasterio
+
+    pixels = _block(2, 2, 8, 10) * 7 + _block(12, 12, 18, 18) * 9
+    path = tmp_path / "truth.tif"
+    with rasterio.open(
+        path, "w", driver="GTiff", height=20, width=20, count=1, dtype="uint8",
+        transform=rasterio.Affine(1, 0, 100, 0, -1, 200),
+    ) as file:  # fmt: skip
+        file.write(pixels, 1)
+    found = _table(True, mask=[_mask(_block(2, 2, 8, 10)), _mask(_block(12, 12, 18, 17))])
+    truth = _table(False, raster=[str(path)] * 2, raster_value=[7, 9], raster_band=[1, 1])
+    card = ee.score(found, truth, task="detection", metrics=["Outcomes"])
+    assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
+    missing = truth.with_columns(raster=pl.Series([str(path), str(tmp_path / "none.png")]))
+    with pytest.raises(ee.InputError, match=r"ground truths: column 'raster': 1 row .*row 1"):
+        ee.score(found, missing, task="detection")
+
+
+def test_masks_of_one_image_have_one_size() -> None:
+    found = _table(True, **MASK)
+    truth = _table(False, mask=[_mask(_block(2, 2, 8, 10, (20, 21)))])
+    with pytest.raises(ee.InputError, match=r"1 mask whose size \(height x width\) is not that of"
+                       r" the image.*row 0 \(datum_id=1\) is 20 x 21, its image 20 x"):  # fmt: skip
+        ee.score(found, truth, task="detection")
+    sizes = pl.DataFrame({"datum_id": [1], "height": [20], "width": [21]})
+    with pytest.raises(ee.InputError, match="predictions: 1 mask whose size"):
+        ee.score(found, found.drop("score"), task="detection", datums=sizes)
+
+
+def test_rows_without_geometry_and_broken_polygons_are_named() -> None:
+    truth = _table(False, polygon=[[DIAMOND], None])
+    found = _table(True, **POLYGON)
+    with pytest.raises(ee.InputError, match=r"column 'polygon': 1 row without any geometry,"
+                       r" first \(rows count from 0\): row 1"):  # fmt: skip
+        ee.score(found, truth, task="detection")
+    half = truth.with_columns(xmin=pl.Series([1.0, 1.0]), ymin=None, xmax=None, ymax=None)
+    with pytest.raises(ee.InputError, match=r"columns 'ymin', 'xmax', 'ymax' have 2 nulls"):
+        ee.score(found, half, task="detection")
+    bow = [[0.0, 0.0], [8.0, 8.0], [8.0, 0.0], [0.0, 8.0]]
+    crossed = _table(False, polygon=[[bow]])
+    with pytest.raises(ee.InputError, match=r"ground truths: column 'polygon': 1 row"):
+        ee.score(found, crossed, task="detection")
+    assert _iou(found, crossed, invalid_polygons="repair") is not None
+
+
+def test_options_that_do_not_fit_are_refused() -> None:
+    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    for options, said in (
+        ({"iou_type": "keypoints"}, "'keypoints' is not a known iou_type"),
+        ({"convert_to": "pixels"}, "'pixels' is not a known convert_to"),
+        ({"invalid_polygons": "drop"}, "'drop' is not a known invalid_polygons"),
+        ({"iou_type": "bbox", "convert_to": "mask"}, "ask for different geometry"),
+        ({"boundary_ratio": 0.0}, "a share of the diagonal"),
+    ):
+        with pytest.raises(ee.OptionError, match=said):
+            ee.score(found, truth, task="detection", **options)
+
+
+def test_tables_tell_the_task() -> None:
+    """Scores beside polygons or masks are detection's; other names and forms are recognised."""
+    found = _table(True, **MASK).rename({"mask": "segmentation"})
+    truth = _table(False, polygon=[shapely.Polygon(DIAMOND).wkb]).rename({"polygon": "geometry"})
+    report = ee.check(found, truth)
+    assert report.recognised["predictions"] == {"segmentation": "mask"}
+    assert report.recognised["ground_truths"] == {"geometry": "polygon"}
+    assert ee.score(found, truth).task == "detection"
+    beside = found.with_columns(bbox=pl.Series([[2.0, 2.0, 8.0, 6.0]]))
+    assert "column 'bbox' is not read, since box_format= does not say" in _notes(beside, truth)
+
+
+def test_areas_are_annotated_or_those_of_the_shapes() -> None:
+    """Area ranges go by ``area``, else by the polygon's own area, not by its box's."""
+    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    ranges = {"all": (0.0, 1e10), "here": (49.0, 51.0), "box": (99.0, 101.0)}
+    options: dict[str, Any] = {"metrics": ["mAP"], "area_ranges": ranges, "iou_thresholds": [0.5]}
+
+    def support(table: pl.DataFrame) -> dict[str, int]:
+        rows = ee.score(found, table, task="detection", **options).metrics
+        return dict(rows.select("area", "support").iter_rows())
+
+    assert support(truth) == {"all": 1, "here": 1, "box": 0}
+    assert support(truth.with_columns(area=pl.lit(100.0))) == {"all": 1, "here": 0, "box": 1}
+
+
+def test_examples_show_polygons_and_the_boxes_of_masks() -> None:
+    options: dict[str, Any] = {"task": "detection", "metrics": ["DetailedPrecisionRecallCurve"]}
+    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    frame = ee.score(found, truth, **options).examples
+    shown = frame.filter(pl.col("geometry").is_not_null())["geometry"].unique().to_list()
+    assert [shapely.from_geojson(text).equals(shapely.Polygon(DIAMOND)) for text in shown] == [True]
+    found, truth = _table(True, **MASK), _table(False, **MASK)
+    shown = ee.score(found, truth, **options).examples["geometry"].drop_nulls().unique().to_list()
+    assert [shapely.from_geojson(text).bounds for text in shown] == [(2.0, 2.0, 10.0, 8.0)]
+
+
+ring = st.builds(
+    lambda x, y, radius, n, turn: [
+        [x + radius * float(np.cos(turn + 2 * np.pi * i / n)),
+         y + radius * float(np.sin(turn + 2 * np.pi * i / n))]
+        for i in range(n)
+    ],
+    st.floats(0, 30), st.floats(0, 30), st.floats(1, 15), st.integers(3, 8), st.floats(0, 3),
+)  # fmt: skip
+
+
+@given(st.lists(ring, min_size=1, max_size=6), st.lists(ring, min_size=1, max_size=6))
+def test_polygons_meet_as_shapely_says(mine: list[Any], other: list[Any]) -> None:
+    """Every overlap across labels is found, with shapely's IoU; pairs that cannot reach are not."""
+    found = _table(True, polygon=[[r] for r in mine]).with_columns(
+        score=pl.Series(np.linspace(0.9, 0.1, len(mine)))
+    )
+    truth = _table(False, polygon=[[r] for r in other])
+    one, two = ([shapely.Polygon(r) for r in side] for side in (mine, other))
+    ious = np.array([[a.intersection(b).area / a.union(b).area for b in two] for a in one])
+    for threshold in (0.1, 0.5):
+        if np.abs(ious - threshold).min() < 1e-9:
+            continue
+        card = ee.score(
+            found, truth, task="detection", metrics=["Counts"], iou_thresholds=[threshold],
+            score_thresholds=[0.0],
+        )  # fmt: skip
+        free, hits = [True] * len(two), 0
+        for row in ious:
+            best = max((v, j) for j, v in enumerate(np.where(free, row, -1.0)))
+            if best[0] >= threshold:
+                free[best[1]] = False
+                hits += 1
+        assert card.value("Counts", statistic="tp") == hits
