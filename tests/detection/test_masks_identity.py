@@ -49,6 +49,17 @@ def test_random_files(tmp_path: Path, seed: int) -> None:
         _assert_same(_coco(predictions, truths, **options), theirs)
 
 
+@pytest.mark.parametrize("seed", [30, 31])
+def test_boundaries(tmp_path: Path, seed: int) -> None:
+    """The smaller of mask and boundary IoU, crowds as in masks."""
+    predictions, truths = _written(tmp_path, seed)
+    theirs = coco_eval(truths, predictions, "boundary")
+    assert theirs.stats.tolist() != coco_eval(truths, predictions, "segm").stats.tolist()
+    _assert_same(_coco(predictions, truths, iou_type="boundary"), theirs)
+    wide = _coco(predictions, truths, iou_type="boundary", boundary_ratio=0.2)
+    assert wide["stats"] != theirs.stats.tolist()
+
+
 def test_converted_to_parquet_they_score_the_same(tmp_path: Path) -> None:
     """``convert coco`` keeps segmentations, whose numbers stay; sizes come along in datums."""
     predictions, truths = _written(tmp_path, 20)
