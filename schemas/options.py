@@ -66,7 +66,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     iou_type: Annotated[
         str | None,
-        _meta("Geometry to compare; the most detailed on both sides unless given.", "bbox"),
+        _meta(
+            "What to compare: bbox, segm (masks) or boundary; by the tables unless given.", "bbox"
+        ),
     ] = None
     iou_thresholds: Annotated[
         tuple[float, ...] | None, _meta("IoU thresholds, in (0, 1]; 0.50 to 0.95 by 0.05.", "0.5")

@@ -50,7 +50,12 @@ def find_objects(find: Finder, box_format: str | None) -> Boxes:
         box_format: what a list column of boxes holds.
     """
     found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
-    boxes = find_boxes(find, box_format, needed=not found)
+    rotated = [] if POLYGON in found else _four_corners(find)
+    boxes = find_boxes(find, box_format, needed=not found and not rotated)
+    if rotated:
+        parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
+        boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
+        boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
     if RASTER in found:
         found |= {column: name for column in _BESIDE if (name := find.find(column)) is not None}
     for column, name in found.items():
@@ -77,6 +82,17 @@ def has_objects(find: Finder) -> bool:
         or "score" in find.said
     )
     return scored and any(_named(find, column) is not None for column in SHAPED)
+
+
+def _four_corners(find: Finder) -> list[str]:
+    """Columns x1, y1 to x4, y4 of rotated boxes, corner by corner; empty without all of them."""
+    names = [f"{axis}{corner}" for corner in range(1, 5) for axis in "xy"]
+    found = [find.candidates((name,)) for name in names]
+    if any(len(one) != 1 or not find.schema[one[0]].is_numeric() for one in found):
+        return []
+    columns = [one[0] for one in found]
+    find.used.update(columns)
+    return columns
 
 
 def _named(find: Finder, column: Column) -> str | None:

@@ -61,8 +61,8 @@ def with_segmentation(frame: pl.DataFrame, name: str, what: str) -> pl.LazyFrame
 
         at = pl.col("__row").map_batches(made, return_dtype=dtype, is_elementwise=True)
         columns.append(at.alias(column))
-    rows = frame.drop("segmentation").with_row_index("__row").lazy()
-    return rows.with_columns(columns).drop("__row")
+    numbered = frame.drop("segmentation").with_row_index("__row").lazy()
+    return numbered.with_columns(columns).drop("__row")
 
 
 def _is_empty(raw: pl.Series) -> pl.Series:

@@ -250,6 +250,15 @@ def test_tables_tell_the_task() -> None:
     assert "column 'bbox' is not read, since box_format= does not say" in _notes(beside, truth)
 
 
+def test_rotated_boxes_in_eight_columns() -> None:
+    """x1, y1 to x4, y4 are the corners of a polygon."""
+    corners = {f"{axis}{i + 1}": [DIAMOND[i][k]] for i in range(4) for k, axis in enumerate("xy")}
+    found, truth = _table(True, **corners), _table(False, **POLYGON)
+    assert _iou(found, truth) == 1.0
+    assert ee.score(found, truth).run["recognised"]["predictions"]["y3"] == "polygon"
+    assert _iou(found, _table(False, **BOX)) == pytest.approx(64 / 100)
+
+
 def test_areas_are_annotated_or_those_of_the_shapes() -> None:
     """Area ranges go by ``area``, else by the polygon's own area, not by its box's."""
     found, truth = _table(True, **POLYGON), _table(False, **POLYGON)

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame, frame_schema
-from .encode import Batch
+from .encode import Batch, Side
 from .matching import LaidOut, Matched
 from .overlaps import Facts, Pairs
 
@@ -100,7 +100,8 @@ def geojson(boxes: Array) -> pl.Series:
 
 def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Series:
     """What some rows look like, as GeoJSON: polygons; boxes, and the bounding boxes of masks."""
-    rows, own = laid.row[places], getattr(batch, side)
+    own: Side = getattr(batch, side)
+    rows = laid.row[places]
     if own.shapes is not None:
         drawn = own.shapes.geojson(rows)
         if drawn is not None:
@@ -200,8 +201,8 @@ def _frame(
         ("predictions", matched.predictions, of_prediction, matched.order[row[of_prediction]]),
         ("ground_truths", matched.ground_truths, of_truth, row[of_truth]),
     ):
-        shown = _geometry_of(laid, places, batch, side)
-        geometry = geometry.scatter(np.flatnonzero(there), shown)
+        looks = _geometry_of(laid, places, batch, side)
+        geometry = geometry.scatter(np.flatnonzero(there), looks)
     some = row >= 0
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
     outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))

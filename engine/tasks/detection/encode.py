@@ -74,16 +74,16 @@ def _floats(frame: pl.DataFrame, name: str) -> Array:
 
 def _side(frame: pl.DataFrame, datum: Array, label: Array, shapes: Shapes | None) -> Side:
     if shapes is not None:
-        corners = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
+        corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
         for name in GEOMETRY_NAMES:  # nothing reads them any more
             if name in frame.columns:
                 frame.drop_in_place(name)
-        return Side(datum, label, corners, None, shapes, frame)  # type: ignore[arg-type]
+        return Side(datum, label, corners, None, shapes, frame)
     corners = tuple(_floats(frame, name) for name in ("xmin", "ymin", "xmax", "ymax"))
     extent = None
     if "box_width" in frame.columns and "box_height" in frame.columns:
         extent = (_floats(frame, "box_width"), _floats(frame, "box_height"))
-    return Side(datum, label, corners, extent, None, frame)  # type: ignore[arg-type]
+    return Side(datum, label, corners, extent, None, frame)
 
 
 def _declared_rows(frames: Frames) -> None:

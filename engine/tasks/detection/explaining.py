@@ -10,6 +10,12 @@ _MATCHING = {
     "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
     "pool": "pairs leave the pool whatever the threshold (Valor's document)",
 }
+_GEOMETRY = {
+    None: "boxes, polygons or masks",
+    "box": "boxes",
+    "polygon": "polygons",
+    "mask": "masks",
+}
 _OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "outcomes": "outcomes"}
 
 
@@ -24,8 +30,10 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     ious = ", ".join(f"{iou:g}" for iou in grid.thresholds)
     areas = ", ".join(name or "any size" for name, _, _ in settings.areas)
     passes = len(grid.words)
+    geometry = settings.geometry_said or "the most detailed that every row of both sides has"
     lines = [
         "encode    ids and labels to codes; rows by label, then datum",
+        f"geometry  {_GEOMETRY[settings.geometry]}, {geometry}",
         f"match     {_MATCHING[settings.rules.matching]}",
         f"          IoU {ious} x area {areas} in {passes} pass{'es' if passes > 1 else ''}",
     ]

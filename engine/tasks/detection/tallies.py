@@ -81,11 +81,11 @@ def _near(
     if ours is None or theirs is None:
         return None
     rules = settings.rules
-    labels = tuple(label_of(side.start) for side in sides)
+    labels = label_of(sides[0].start), label_of(sides[1].start)
     crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(batch.crowd.size, bool)
     # Greedy matching looks at IoUs from the lowest threshold on; the others at all that overlap.
     reaching = min(lowest, rules.iou_ceiling) if rules.matching == "greedy" else 0.0
-    keys = tuple(batch.labels.key[of] for of in labels) if across else labels
+    keys = (batch.labels.key[labels[0]], batch.labels.key[labels[1]]) if across else labels
     return find_near(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
