@@ -39,9 +39,7 @@ def outlines(rng: np.random.Generator) -> list[np.ndarray]:
 
 def placed(shapes: list[np.ndarray], which: np.ndarray, box: np.ndarray) -> list[np.ndarray]:
     """Outlines [corners, 2] in pixels, one for each box."""
-    return [
-        shapes[s] * (b[2:] - b[:2]) + b[:2] for s, b in zip(which.tolist(), box, strict=True)
-    ]
+    return [shapes[s] * (b[2:] - b[:2]) + b[:2] for s, b in zip(which.tolist(), box, strict=True)]
 
 
 def masks_of(rings: list[np.ndarray], size: np.ndarray) -> Any:

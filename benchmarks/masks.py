@@ -1,0 +1,32 @@
+"""Time evalengine's instance segmentation against other evaluators of COCO, side by side.
+
+    python benchmarks/masks.py segm --peers-python PEERS/bin/python --write-docs
+
+The set is that of masks_data.py: polygons as annotated, crowds among them, and compressed run-length
+codes as detected; `--scale 0.02` tries everything on a small one. How it is measured is in
+sections.py. PEERS is an environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and
+pycocotools.
+"""
+
+from __future__ import annotations
+
+from masks_reporting import page
+from sections import OURS, Benchmark, Section, main
+
+SECTIONS = {
+    "segm": Section(
+        (
+            *OURS,
+            "evalengine-2-json",
+            "hotcoco",
+            "ultrafast-pycocotools",
+            "faster-coco-eval",
+            "pycocotools",
+        )
+    )
+}
+BENCHMARK = Benchmark("masks", SECTIONS, references=("pycocotools",), page=page)
+
+
+if __name__ == "__main__":
+    main(BENCHMARK)

@@ -1,0 +1,52 @@
+"""Results of masks.py as Markdown."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import section_reporting
+from section_reporting import OURS, Line, Words, ratio
+
+NOTES = {
+    "segm": (
+        "Ground truths are polygons of 8 to 40 corners, three in a hundred crowd regions in"
+        " uncompressed code; detections are compressed run-length codes. Peers read COCO's two JSON"
+        " files, as does evalengine where it says so; the other rows of evalengine read Parquet"
+        " with columns of masks and polygons, as `evalengine convert coco` writes them."
+    )
+}
+
+
+def title(result: dict[str, Any]) -> str:
+    scale = result["scale"]
+    return (
+        f"Masks, {round(5_000 * scale):,} images: {round(35_500 * scale):,} ground truths,"
+        f" {round(250_000 * scale):,} detections"
+    )
+
+
+def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
+    """Ratios to the best peers: half the CPU of the thriftiest, and no slower than the fastest."""
+    contenders = result["contenders"]
+    return [
+        (what, ratio(contenders, kind, figure, peers), limit)
+        for what, kind, figure, limit in (
+            ("in process, CPU, against the thriftiest peer", "in_process", "total_cpu", 0.5),
+            ("in process, wall, against the fastest peer", "in_process", "total_wall", 1.0),
+            ("whole process, wall, against the fastest peer", "whole", "wall", 1.0),
+            ("peak memory, against the leanest peer", "whole", "peak_mb", None),
+        )
+    ]
+
+
+page = partial(
+    section_reporting.page,
+    Words(
+        "masks",
+        title,
+        goals,
+        names=OURS | {"evalengine-2-json": "**evalengine**, 2 threads, from JSON"},
+        notes=NOTES,
+    ),
+)
