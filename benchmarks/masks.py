@@ -2,9 +2,9 @@
 
     python benchmarks/masks.py segm --peers-python PEERS/bin/python --write-docs
 
-The set is that of masks_data.py: polygons as annotated, crowds among them, and compressed run-length
-codes as detected; `--scale 0.02` tries everything on a small one. How it is measured is in
-sections.py. PEERS is an environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and
+The set is that of masks_data.py: polygons as annotated, crowds among them, and compressed
+run-length codes as detected; `--scale 0.02` tries everything on a small one. How it is measured is
+in sections.py. PEERS is an environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and
 pycocotools.
 """
 

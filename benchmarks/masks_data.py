@@ -74,9 +74,9 @@ def segm(rng: np.random.Generator, scale: float) -> Frames:
     )
     pixels, objects, detections = draw(size, int(rng.integers(1 << 30)))
     shapes = outlines(rng)
-    wobbling = [*shapes]
-    for shape in shapes * 3:
-        wobbling.append((shape + rng.normal(0, 0.03, shape.shape)).clip(0, 1))
+    wobbling = shapes + [
+        (shape + rng.normal(0, 0.03, shape.shape)).clip(0, 1) for shape in shapes * 3
+    ]
     which = (objects.image * 31 + objects.label) % SHAPES
     again = (detections.image * 31 + detections.label) % SHAPES
     again = again + SHAPES * rng.integers(0, 4, again.size)

@@ -92,7 +92,22 @@ def test_samples_are_compared_item_by_item(module):
     assert difference([array("d", [math.nan])], array("d", [math.nan])) == 0
 
 
-@pytest.mark.parametrize("name", ["classification", "retrieval"])
+def test_contenders_on_masks_agree(module, tmp_path):
+    data: ModuleType = module("masks_data")
+    module("making").make(data.SECTIONS["segm"], tmp_path, SCALE, seed=1)
+    truths = pl.read_parquet(tmp_path / "groundtruths.parquet")
+    assert (truths["polygon"].is_null() == (truths["iscrowd"] == 1)).all()
+    prepare = module("masks_contenders").prepare
+    found = []
+    for name in ("evalengine-1", "evalengine-2-json", "pycocotools"):
+        run, version = prepare(f"segm/{name}")
+        assert version()
+        found.append(array("d", run(tmp_path, lambda step, times=1: None)))
+    assert found[0] == found[1] == found[2]
+    assert 0.1 < found[0][0] < 0.9
+
+
+@pytest.mark.parametrize("name", ["classification", "masks", "retrieval"])
 def test_every_section_has_its_place_and_its_set(module, name):
     benchmark = module(name).BENCHMARK
     page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")

@@ -193,21 +193,21 @@ def _columns(
 def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
     """Corners and extents; null where a row has no box."""
     n = len(rows)
-    found: Iterable[Any] = map(operator.attrgetter("bbox"), rows)
-    whole = True
-    try:
-        flat = itertools.chain.from_iterable(found)
-        boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
-    except TypeError:
-        whole = False
+    of_row = operator.attrgetter("bbox")
+    whole = rows[0].bbox is not None
+    if whole:
+        try:
+            flat: Iterable[Any] = itertools.chain.from_iterable(map(of_row, rows))
+            boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
+        except TypeError:
+            whole = False
+    if not whole:
+        if not any(map(of_row, rows)):
+            return {name: pl.Series([None] * n, dtype=pl.Float64) for name in _BOX_COLUMNS}
         flat = itertools.chain.from_iterable(row.bbox or _NO_BOX for row in rows)
         boxes = np.fromiter(flat, np.float64, 4 * n).reshape(n, 4)
     x, y, w, h = np.ascontiguousarray(boxes.T)
-    columns = {
-        "xmin": pl.Series(x), "ymin": pl.Series(y),
-        "xmax": pl.Series(x + w), "ymax": pl.Series(y + h),
-        "box_width": pl.Series(w), "box_height": pl.Series(h),
-    }  # fmt: skip
+    columns = dict(zip(_BOX_COLUMNS, map(pl.Series, (x, y, x + w, y + h, w, h)), strict=True))
     if whole:
         return columns
     return {name: column.fill_nan(None) for name, column in columns.items()}
