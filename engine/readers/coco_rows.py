@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -78,7 +77,6 @@ _ROWS = {"result": (_Result, _LooseResult), "annotation": (_Annotation, _LooseAn
 _ROWS_WITH_TEXT = {
     what: (_with_text(strict), _with_text(loose)) for what, (strict, loose) in _ROWS.items()
 }
-_TOLD = re.compile(rb'"segmentation"')
 
 
 class _File(msgspec.Struct):
@@ -147,7 +145,7 @@ def _rows(
     buffer: Any, name: str, what: str, *, masks: bool
 ) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
     """Rows as canonical columns, and what had to be filled in."""
-    text = masks and _TOLD.search(buffer) is not None
+    text = masks and _mentions(buffer, b'"segmentation"')
     strict, loose = (_ROWS_WITH_TEXT if text else _ROWS)[what]
     try:
         pieces = _columns(buffer, strict, name, what, loose=False)
@@ -159,6 +157,13 @@ def _rows(
         return _rows(buffer, name, what, masks=True)
     _refuse_bare(frame, name, what)
     return _tidy(frame)
+
+
+def _mentions(buffer: Any, word: bytes) -> bool:
+    """Whether a word stands anywhere in a buffer."""
+    # Bytes and maps search for a word many times faster than a regular expression does.
+    text = buffer if hasattr(buffer, "find") else bytes(buffer)
+    return bool(text.find(word) >= 0)
 
 
 def _columns(
