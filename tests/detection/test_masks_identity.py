@@ -13,6 +13,7 @@ from coco_masks import pixels_of, random_files
 from oracles.coco_reference import coco_eval
 
 import evalengine as ee
+from evalengine.readers import coco_masks
 from evalengine.readers.coco import convert_coco
 
 ARRAYS = ("precision", "recall", "scores")
@@ -71,6 +72,46 @@ def test_converted_to_parquet_they_score_the_same(tmp_path: Path) -> None:
         datums=out / "datums.parquet", labels=out / "labels.parquet", iou_type="segm",
     )  # fmt: skip
     _assert_same(card, coco_eval(truths, predictions, "segm"))
+
+
+def test_conditions_and_several_files(tmp_path: Path) -> None:
+    """Masks stay with their rows where a condition keeps some, and over several files."""
+    predictions, truths = _written(tmp_path, 23)
+    rows = json.loads(Path(predictions).read_text())
+    kept = [row for row in rows if row["score"] >= 0.5]
+    names = []
+    for name, some in (("kept", kept), ("part1", kept[: len(kept) // 2]),
+                       ("part2", kept[len(kept) // 2 :])):  # fmt: skip
+        names.append(str(tmp_path / f"{name}.json"))
+        Path(names[-1]).write_text(json.dumps(some))
+    theirs = coco_eval(truths, names[0], "segm")
+    _assert_same(_coco(predictions, truths, iou_type="segm", where="score >= 0.5"), theirs)
+    _assert_same(_coco(names[1:], truths, iou_type="segm"), theirs)
+
+
+def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where boxes are compared and all rows have one, no segmentation is decoded."""
+    predictions, truths = _written(tmp_path, 24)
+    boxed = {}
+    for name, path in (("dt", predictions), ("gt", truths)):
+        content = json.loads(Path(path).read_text())
+        rows = content["annotations"] if name == "gt" else content
+        for row in rows:
+            row["bbox"] = [1.0, 2.0, float(row["category_id"]), 4.0]
+        boxed[name] = str(tmp_path / f"{name}-boxed.json")
+        Path(boxed[name]).write_text(json.dumps(content))
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("decoded")
+
+    for decode in ("_polygons", "_masks"):
+        monkeypatch.setattr(coco_masks, decode, refuse)
+    theirs = coco_eval(boxed["gt"], boxed["dt"])
+    _assert_same(_coco(boxed["dt"], boxed["gt"], iou_type="bbox"), theirs)
+    plain = [{k: v for k, v in row.items() if k != "segmentation"}
+             for row in json.loads(Path(boxed["dt"]).read_text())]  # fmt: skip
+    Path(boxed["dt"]).write_text(json.dumps(plain))
+    _assert_same(_coco(boxed["dt"], boxed["gt"]), theirs)
 
 
 def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:

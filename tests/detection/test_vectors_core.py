@@ -7,10 +7,11 @@ the shared folder tells the defects.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from detection.valor_vectors import Key, core_vectors, load, why_not_core
+from detection.valor_vectors import Key, core_vectors, load, row_tables, why_not_core
 from detection.vector_runs import metric_rows, score
 
 TOP_ROW_ONLY = (
@@ -167,6 +168,29 @@ def test_known_answers_of_edge_cases() -> None:
             card = score(cases[case], dialect, ["AP"])
             ap = card.value("AP", iou_threshold=0.5, label_key=key, label_value=label)
             assert ap == pytest.approx(value, abs=1e-12), (case, dialect)
+
+
+MIXED = "core refuses mixed geometry but down to a named one (valor.md 2); we bring it to one kind"
+
+
+def test_mixtures_that_core_refuses() -> None:
+    """Without being told we compare what core compares when it is told; upward where asked."""
+    cases = {case["id"]: case for case in load("detection_legacy.json")["cases"]}
+    told = next(v for v in core_vectors() if v.id == "evaluate_mixed_annotations__3")
+    assert told.options["convert_to"] == "box"
+    ours = {}
+    for number, said in ((0, "the most detailed"), (1, "asked for"), (2, "asked for")):
+        case = cases[f"evaluate_mixed_annotations__{number}"]
+        assert "ValueError" in str(case["error"]), MIXED
+        given = case["parameters"].get("convert_annotations_to_type")
+        vector = replace(told, tables=row_tables(case))
+        card = score(vector, "valor", ["AP"], convert_to=given)
+        kind = {None: "boxes", "raster": "masks", "polygon": "polygons"}[given]
+        assert any(note.startswith(f"{kind} are compared, {said}") for note in card.notes)
+        ours[number] = metric_rows(card)
+    assert {key: ours[0][key] for key in told.numbers} == pytest.approx(told.numbers, abs=1e-9)
+    for number in (1, 2):
+        assert all(0 <= value <= 1 for value in ours[number].values())
 
 
 def test_what_is_left_out() -> None:
