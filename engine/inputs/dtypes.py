@@ -68,7 +68,7 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     if column.kind == "flag":
         return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
     if column.kind == "polygon":
-        return dtype if dtype in (pl.Binary, pl.String) or _numbers_within(dtype) >= 2 else None
+        return dtype if dtype in (pl.Binary, pl.String) or _numbers_within(dtype) else None
     if column.kind == "mask":
         return dtype if _is_mask(dtype) else None
     return None
