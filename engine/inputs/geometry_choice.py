@@ -19,6 +19,7 @@ from evalengine.schemas.options import Options
 from .boxes import CORNER_NAMES
 from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
 from .names import Naming
+from .problems import Note
 
 
 def leave_unread(
@@ -47,10 +48,22 @@ def leave_unread(
     if not (says_boxes(options) if asked else not all(shaped)):
         return
     for role, naming in sides.items():
-        if all(name in naming.exprs for name in CORNER_NAMES) and _every_row_has_a_box(
-            sources[role].frame, naming
-        ):
+        there = [name for name in SHAPED_NAMES if name in naming.exprs]
+        if not there or not {*CORNER_NAMES} <= naming.exprs.keys():
+            continue
+        if _every_row_has_a_box(sources[role].frame, naming):
             _drop(naming, GEOMETRY_NAMES)
+            if not asked:
+                other = next(name for name in sides if name != role)
+                said = (
+                    f"boxes are compared, since the {_words(other)} have nothing else; column"
+                    f" {there[0]!r} of the {_words(role)} is not read."
+                )
+                naming.notes.append(Note("geometry", said))
+
+
+def _words(role: str) -> str:
+    return role.replace("_", " ")
 
 
 def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:

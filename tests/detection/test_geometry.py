@@ -317,3 +317,18 @@ def test_polygons_meet_as_shapely_says(mine: list[Any], other: list[Any]) -> Non
                 free[best[1]] = False
                 hits += 1
         assert card.value("Counts", statistic="tp") == hits
+
+
+@pytest.mark.parametrize("dialect", ["standard", "coco", "valor-docs"])
+@pytest.mark.parametrize("kind", ["polygon", "mask"])
+def test_one_empty_side_is_legal(kind: str, dialect: str) -> None:
+    """A side without rows, with or without columns, meets polygons and masks."""
+    found, truth = _table(True, **WHAT[kind]), _table(False, **WHAT[kind])
+    options: dict[str, Any] = {"task": "detection", "dialect": dialect, "iou_thresholds": [0.5]}
+    options["metrics"] = ["Counts", "Outcomes"]
+    for nothing in (found.clear(), pl.DataFrame()):
+        card = ee.score(nothing, truth, **options)
+        assert card.outcomes["outcome"].to_list() == ["fn_missed"]
+    for nothing in (truth.clear(), pl.DataFrame()):
+        card = ee.score(found, nothing, **options)
+        assert card.outcomes["outcome"].to_list() == ["fp_hallucination"]

@@ -112,6 +112,11 @@ def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
              for row in json.loads(Path(boxed["dt"]).read_text())]  # fmt: skip
     Path(boxed["dt"]).write_text(json.dumps(plain))
     _assert_same(_coco(boxed["dt"], boxed["gt"]), theirs)
+    notes = ee.check(boxed["dt"], boxed["gt"]).notes
+    assert (
+        "boxes are compared, since the predictions have nothing else; column 'polygon' of the"
+        " ground truths is not read."
+    ) in notes
 
 
 def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
