@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,6 +65,7 @@ class Frames(msgspec.Struct, kw_only=True):
         notes: what the user should know.
         sources: role to where it came from.
         facts: what the files say of themselves.
+        folders: role to the folder of its file, for paths within the table.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -79,6 +81,7 @@ class Frames(msgspec.Struct, kw_only=True):
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
+    folders: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def predictions(self) -> pl.DataFrame:
@@ -229,6 +232,11 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         notes=notes + told,
         sources=sources,
         facts={name: said for side in sides.values() for name, said in side.source.facts.items()},
+        folders={
+            role: os.path.dirname(side.source.files[0])
+            for role, side in sides.items()
+            if side.source.files
+        },
     )
 
 

@@ -193,6 +193,10 @@ def test_raster_files(tmp_path: Path) -> None:
     truth = _table(False, raster=[str(path)] * 2, raster_value=[7, 9], raster_band=[1, 1])
     card = ee.score(found, truth, task="detection", metrics=["Outcomes"])
     assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
+    beside = tmp_path / "truth.parquet"
+    truth.with_columns(raster=pl.lit(path.name)).write_parquet(beside)
+    card = ee.score(found, beside, task="detection", metrics=["Outcomes"])
+    assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
     missing = truth.with_columns(raster=pl.Series([str(path), str(tmp_path / "none.png")]))
     with pytest.raises(ee.InputError, match=r"ground truths: column 'raster': 1 row .*row 1"):
         ee.score(found, missing, task="detection")

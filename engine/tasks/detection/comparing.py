@@ -48,7 +48,14 @@ def compared(
         return None
     target = choose(frames, settings)
     sides = [
-        Objects(side, frame, read_as(frame, target), settings.invalid_polygons, threads.over)
+        Objects(
+            side,
+            frame,
+            read_as(frame, target),
+            settings.invalid_polygons,
+            frames.folders.get(side, ""),
+            threads.over,
+        )
         for side, frame in zip(_SIDES, tables, strict=True)
     ]
     if target == BOX:

@@ -7,6 +7,7 @@ polygons of four corners, and polygons pixels by pycocotools' rule.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -106,6 +107,8 @@ class Objects(msgspec.Struct):
         frame: its rows.
         kind: int8 [n], of which kind each row is read.
         invalid: what to do with broken polygons.
+        folder: of the table's file, where paths of rasters are looked for that are not found from
+            the current one; empty for none.
         over: where heavy work runs.
     """
 
@@ -113,6 +116,7 @@ class Objects(msgspec.Struct):
     frame: pl.DataFrame
     kind: Array
     invalid: str
+    folder: str
     over: Any
 
     def rows(self, kind: int) -> Array:
@@ -123,6 +127,15 @@ class Objects(msgspec.Struct):
         """The values of some rows, without a copy where they are all."""
         column = self.frame[name]
         return column if rows.size == len(column) else column.gather(rows)
+
+    def paths(self, rows: Array) -> pl.Series:
+        """Paths of some rows' rasters."""
+        paths = self.column("raster", rows)
+        beside = [
+            path if os.path.isfile(path) or not os.path.isfile(there) else there
+            for path, there in ((path, os.path.join(self.folder, path)) for path in paths)
+        ]
+        return pl.Series(paths.name, beside, dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:
         """A column's numbers in some rows, the default where it says nothing, float64 [k]."""
@@ -159,7 +172,7 @@ class Objects(msgspec.Struct):
 
             parts.append(
                 read_raster_masks(
-                    self.column("raster", rows[filed]),
+                    self.paths(rows[filed]),
                     self.numbers("raster_band", rows[filed], 1.0).astype(np.int64),
                     self.numbers("raster_value", rows[filed], np.nan),
                     side=self.side,
