@@ -1,0 +1,233 @@
+"""Joint histogram of two label maps: how many pixels have each pair of indices.
+
+Maps are made of regions, so that most runs of eight pixels hold one index. Both maps are read as
+64-bit words: a word that is eight times the index of the word before, on both sides, costs two
+comparisons and lengthens a run; the histogram is touched where a run ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jit import frozen, inner, kernel
+
+BYTES = 256
+"""Indices that a byte can hold; the table of pairs has that many rows and columns."""
+
+_TABLES = 4  # neighbouring pixels often add to one pair; each has a table of its own to add to
+_PLACE = BYTES * BYTES + 24  # from one table to the next: not the same lines of the cache again
+_ONES = 0x0101010101010101
+_EVEN = 0x00FF00FF00FF00FF
+
+
+@inner
+def _packed(byte_a: Any, byte_b: Any) -> Any:
+    """Four places in a table, 16 bits each, of bytes that stand in such lanes.
+
+    The row is the index of the first map; the column that of the second, moved by the row, since
+    rows lie a power of two apart and their first columns would share few lines of the cache.
+    """
+    moved = (byte_b ^ (byte_a << np.uint64(3))) & np.uint64(_EVEN)
+    return (byte_a << np.uint64(8)) | moved
+
+
+@inner
+def _add_four(pairs: Any, table: Any) -> None:
+    """Count four pairs of indices, 16 bits each, in a table each."""
+    lane, place = np.uint64(0xFFFF), np.uint64(_PLACE)
+    table[pairs & lane] += 1
+    table[place + ((pairs >> np.uint64(16)) & lane)] += 1
+    table[place + place + ((pairs >> np.uint64(32)) & lane)] += 1
+    table[place + place + place + (pairs >> np.uint64(48))] += 1
+
+
+@inner
+def _add_run(word_a: Any, word_b: Any, words: Any, table: Any) -> None:
+    """Count a run of words that hold one pair of indices."""
+    byte = np.uint64(0xFF)
+    table[_packed(word_a & byte, word_b & byte)] += 8 * np.int64(words)
+
+
+@kernel
+def _count_words(a: Any, b: Any, table: Any, seen: Any) -> None:
+    """Add the pixels of two arrays of words to tables of pairs.
+
+    Args:
+        a: uint64 [w], eight pixels of a byte each to a word.
+        b: uint64 [w], the same pixels of the other map.
+        table: int64 [4 * 65560], counts of pairs, in four parts; added to.
+        seen: uint64 [2], bits that occur in the words of either side; added to.
+    """
+    ones, even = np.uint64(_ONES), np.uint64(_EVEN)
+    byte, zero, one, eight = np.uint64(0xFF), np.uint64(0), np.uint64(1), np.uint64(8)
+    last_a, last_b, run = zero, zero, zero
+    seen_a, seen_b = seen[0], seen[1]
+    n = np.uint64(a.size)
+    i = zero
+    while i < n:
+        # In a long run eight words a side at a time, without a branch within.
+        while run >= eight and i + eight <= n:
+            differ = zero
+            for j in range(8):
+                at = i + np.uint64(j)
+                differ |= (a[at] ^ last_a) | (b[at] ^ last_b)
+            if differ != zero:
+                break
+            run += eight
+            i += eight
+        stop = min(i + eight, n)
+        while i < stop:
+            word_a, word_b = a[i], b[i]
+            i += one
+            if word_a == last_a and word_b == last_b:
+                run += one
+                continue
+            seen_a |= word_a
+            seen_b |= word_b
+            if (word_a & byte) * ones == word_a and (word_b & byte) * ones == word_b:
+                _add_run(last_a, last_b, run, table)
+                last_a, last_b, run = word_a, word_b, one
+            else:
+                _add_four(_packed(word_a & even, word_b & even), table)
+                _add_four(_packed((word_a >> eight) & even, (word_b >> eight) & even), table)
+    _add_run(last_a, last_b, run, table)
+    seen[0], seen[1] = seen_a, seen_b
+
+
+@kernel
+def _take_pairs(table: Any, rows: int, columns: int, pair: Any, count: Any) -> int:
+    """Move what the tables hold into two lists, and leave the tables empty.
+
+    Args:
+        table: int64 [4 * 65560]; zeros afterwards.
+        rows: indices of the first map are below.
+        columns: indices of the second map are below.
+        pair: int32 [65536], out: pairs ``256 * a + b`` that occur, ascending.
+        count: int64 [65536], out: their counts.
+
+    Returns:
+        how many there are.
+    """
+    found = 0
+    for a in range(rows):
+        for b in range(columns):
+            at = 256 * a + (b ^ ((a << 3) & 0xFF))
+            total = 0
+            for part in range(_TABLES):
+                total += table[_PLACE * part + at]
+                table[_PLACE * part + at] = 0
+            if total != 0:
+                pair[found] = 256 * a + b
+                count[found] = total
+                found += 1
+    return found
+
+
+@kernel
+def _count_coded(a: Any, b: Any, low: Any, codes_a: Any, codes_b: Any, out: Any) -> None:
+    """Joint histogram of wider integers, whose indices have codes.
+
+    Args:
+        a: int32 [n], indices.
+        b: int32 [n], indices of the same pixels in the other map.
+        low: int64 [2], lowest index of either side.
+        codes_a: int32 [highest - lowest + 1], code of each index of the first.
+        codes_b: the same of the second.
+        out: int64 [codes of a, codes of b]; added to.
+    """
+    for i in range(a.size):
+        out[codes_a[a[i] - low[0]], codes_b[b[i] - low[1]]] += 1
+
+
+class ByteCounter:
+    """Joint histograms of pairs of byte maps, one after the other, in the same tables."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros(_TABLES * _PLACE, np.int64)
+        self._seen = np.zeros(2, np.uint64)
+        self._pair = np.empty(BYTES * BYTES, np.int32)
+        self._count = np.empty(BYTES * BYTES, np.int64)
+
+    def add(self, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> None:
+        """Count the pixels of two maps, or of a part of them.
+
+        Args:
+            a: uint8, any shape.
+            b: uint8, of the same shape.
+        """
+        a, b = (np.ascontiguousarray(side).reshape(-1) for side in (a, b))
+        # Words must begin where words can; a view that does not is copied, which costs no more
+        # than reading it.
+        whole = a.size // 8 * 8
+        words = [
+            frozen(side[:whole] if side.ctypes.data % 8 == 0 else side[:whole].copy(), np.uint8)
+            for side in (a, b)
+        ]
+        _count_words(*(side.view(np.uint64) for side in words), self._table, self._seen)
+        if whole < a.size:
+            rest = [side[whole:].astype(np.int64) for side in (a, b)]
+            np.add.at(self._table, (rest[0] << 8) | ((rest[1] ^ (rest[0] << 3)) & 0xFF), 1)
+            self._seen |= np.array([np.bitwise_or.reduce(side[whole:]) for side in (a, b)], "u8")
+
+    def take(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """What was counted since the last time.
+
+        Returns:
+            indices of the first map int64 [m], of the second int64 [m], pixels int64 [m].
+        """
+        # Bits that occur somewhere bound the indices: no cell beyond them was touched.
+        most = np.bitwise_or.reduce(self._seen.view(np.uint8).reshape(2, 8), axis=1)
+        rows, columns = (int(one) + 1 for one in most)
+        self._seen[:] = 0
+        n = _take_pairs(self._table, rows, columns, self._pair, self._count)
+        pair = self._pair[:n].astype(np.int64)
+        return pair // BYTES, pair % BYTES, self._count[:n].copy()
+
+
+def count_wide(
+    a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Joint histogram of two maps whose indices do not fit into bytes.
+
+    Args:
+        a: integers within int32, any shape.
+        b: the same of the same shape.
+
+    Returns:
+        indices of the first map int64 [m], of the second int64 [m], pixels int64 [m].
+    """
+    if a.size == 0:
+        none = np.empty(0, np.int64)
+        return none, none.copy(), none.copy()
+    sides = [frozen(side.reshape(-1), np.int32) for side in (a, b)]
+    low = np.array([side.min() for side in sides], np.int64)
+    span = [int(side.max()) - int(least) + 1 for side, least in zip(sides, low, strict=True)]
+    if max(span) > _SPAN:
+        return _count_sorted(*sides)
+    values, codes = [], []
+    for side, least, width in zip(sides, low, span, strict=True):
+        here = np.zeros(width, bool)
+        here[side - np.int32(least) if width <= 2**31 - 1 else side.astype(np.int64) - least] = True
+        values.append(np.flatnonzero(here) + least)
+        codes.append((np.cumsum(here) - 1).astype(np.int32))
+    if values[0].size * values[1].size > _CELLS:
+        return _count_sorted(*sides)
+    out = np.zeros((values[0].size, values[1].size), np.int64)
+    _count_coded(*sides, frozen(low, np.int64), *(frozen(c, np.int32) for c in codes), out)
+    at, to = np.nonzero(out)
+    return values[0][at], values[1][to], out[at, to]
+
+
+_SPAN = 1 << 24  # places in the table of codes of one side
+_CELLS = 1 << 24  # pairs of codes
+
+
+def _count_sorted(
+    a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The same for indices that lie far apart, by sorting the pairs."""
+    joint = (a.astype(np.int64) << 32) | (b.astype(np.int64) & 0xFFFFFFFF)
+    pair, count = np.unique(joint, return_counts=True)
+    return pair >> 32, (pair & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64), count
