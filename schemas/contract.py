@@ -55,6 +55,7 @@ class Table(msgspec.Struct, frozen=True):
         any_of: columns of which at least one must be there.
         multilabel_key: the key instead, where the option ``multilabel`` is true.
         signs: columns that tell the task; it follows from a table that has one of them.
+        unless: columns whose presence tells against the task.
         formats: source formats that tell the task.
         shape: what the columns make together beyond single columns, by the name under which
             ``inputs`` knows how to find and check it: ``boxes``, ``pair``; empty for nothing.
@@ -76,6 +77,7 @@ class Table(msgspec.Struct, frozen=True):
     any_of: tuple[str, ...] = ()
     multilabel_key: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
+    unless: tuple[Column, ...] = ()
     formats: tuple[str, ...] = ()
     shape: str = ""
     wide: tuple[str, ...] = ()

@@ -46,6 +46,13 @@ LABEL_NAME = Column(
     nullable=True,
 )
 SUPERCATEGORY = Column("supercategory", "text", "Group of labels.", (), nullable=True)
+INDEX = Column(
+    "index",
+    "id",
+    "Value of the label's pixels in label maps; without it labels stand in order of index.",
+    ("label_index", "pixel_value", "train_id"),
+    nullable=True,
+)
 FREQUENCY = Column(
     "frequency", "text", "How common the label is (LVIS: r, c, f).", (), nullable=True
 )
@@ -55,6 +62,6 @@ LABEL_TABLE = Table(
     "all",
     LABELS,
     (LABEL_ROW,),
-    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY),
+    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY, INDEX),
     ("label_key", "label_value"),
 )

@@ -13,6 +13,7 @@ _MODULES = {
     "classification": "classification",
     "detection": "detection",
     "retrieval": "retrieval",
+    "segmentation": "segmentation",
 }
 """Task name -> module of this package that holds its ``DIALECTS``."""
 

@@ -16,6 +16,7 @@ DEFAULTS: dict[str, pl.DataType] = {
     "label": pl.String(),
     "items": pl.List(pl.String()),
     "text": pl.String(),
+    "raster": pl.String(),
     "number": pl.Float64(),
     "flag": pl.Boolean(),
     "polygon": pl.List(pl.List(pl.Float64())),
@@ -26,6 +27,7 @@ _WORDS = {
     "label": "integers, strings or booleans, or lists of those",
     "items": "lists of integers or strings",
     "text": "strings",
+    "raster": "paths of raster files, or rows of pixels: lists or arrays of whole numbers, two deep",
     "number": "numbers",
     "flag": "booleans, or 0 and 1",
     "list": "lists of four numbers",
@@ -37,6 +39,7 @@ _WAY_OUT = {
     "label": "Cast it, e.g. to Int64, String or Boolean, before scoring.",
     "items": "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
     "text": "Cast it to String before scoring.",
+    "raster": "Give a path a row, or pl.Array(pl.UInt8, (height, width)).",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
@@ -59,6 +62,8 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return _label(dtype)
     if column.kind == "items":
         return _items(dtype)
+    if column.kind == "raster":
+        return _raster(dtype)
     if column.kind == "text":
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
     if column.kind == "number":
@@ -110,6 +115,23 @@ def _items(dtype: pl.DataType) -> pl.DataType | None:
     inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
     found = pl.String() if inner == pl.Null else _id(inner)
     return pl.List(found) if found is not None else None
+
+
+def _raster(dtype: pl.DataType) -> pl.DataType | None:
+    """Paths, or pixels: arrays of whole numbers as objects or two lists deep."""
+    if isinstance(dtype, TEXTS):
+        return pl.String()
+    if dtype == pl.Object:
+        return dtype
+    inner, depth = dtype, 0
+    while isinstance(inner, (pl.List, pl.Array)):
+        depth += len(inner.shape) if isinstance(inner, pl.Array) else 1
+        found = inner.inner
+        while isinstance(inner, pl.Array) and isinstance(found, pl.Array):
+            found = found.inner
+        inner = found if isinstance(found, pl.DataType) else found()
+    whole = inner == pl.Boolean or inner.is_integer()
+    return dtype if depth == 2 and whole else None
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:

@@ -24,14 +24,16 @@ class _Fit(msgspec.Struct):
     here: set[str]
     there: set[str]
     known: frozenset[str]
+    complete: bool
 
 
 def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     """The task that tables are for.
 
     A task fits if the predictions, or the one table, have a column that its contract names as a
-    sign. Of two that fit, one whose signs the other knows as well gives way: boxes have labels,
-    labels have no boxes.
+    sign, and none that tells against it. Of two that fit, one whose signs the other knows as well
+    gives way: boxes have labels, labels have no boxes. Of several that are left, those win whose
+    required columns are all there.
 
     Args:
         inputs: opened tables.
@@ -48,6 +50,8 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     fits = [_fit(task, filled, inputs, options) for task in tables.task_names()]
     told = [fit for fit in fits if fit.here]
     left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
+    if len(left) > 1:
+        left = [fit for fit in left if fit.complete] or left
     if len(left) == 1:
         torn = [fit for fit in fits if fit.there - left[0].known]
         if not torn:
@@ -71,7 +75,30 @@ def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
     known = frozenset(
         name for role in roles if role in contracts for name in _known(contracts[role])
     )
-    return _Fit(task, signs[roles[0]], rest, known)
+    first = contracts.get(roles[0])
+    complete = first is not None and _complete(first, inputs, roles[0], options)
+    return _Fit(task, signs[roles[0]], rest, known, complete)
+
+
+def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
+    """Whether every required column outside the contract's shape is there."""
+    find = _finder(table, inputs, role, options)
+    return all(
+        find.exact(column.name) or find.candidates((column.name, *column.aliases))
+        for column in table.required
+        if column.name not in SHAPES[table.shape].together
+    )
+
+
+def _finder(table: Table, inputs: Inputs, role: str, options: Options) -> Finder:
+    """A table's columns, with what the user said of them."""
+    schema = inputs.schemas[role]
+    said = {
+        mine: target
+        for mine, target in (options.columns or {}).items()
+        if mine in schema and target in table.names
+    }
+    return Finder(schema, role, said)
 
 
 def _known(table: Table) -> frozenset[str]:
@@ -81,13 +108,7 @@ def _known(table: Table) -> frozenset[str]:
 
 def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str]:
     """The signs of a contract that a table has."""
-    schema = inputs.schemas[role]
-    said = {
-        mine: target
-        for mine, target in (options.columns or {}).items()
-        if mine in schema and target in table.names
-    }
-    find = Finder(schema, role, said)
+    find = _finder(table, inputs, role, options)
     columns = {column.name: column for column in table.columns}
     shape = SHAPES[table.shape]
     found = {
@@ -96,6 +117,8 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         if sign not in shape.together
         and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
     }
+    if any(find.candidates((column.name, *column.aliases)) for column in table.unless):
+        return set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
         found.add(table.shape)
     if options.score_columns is not None and table.wide:

@@ -336,9 +336,9 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
 
 def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     """Labels that a table of labels does not list."""
-    if LABELS not in pairs or not pairs[LABELS].height:
-        return []
     sides = [pairs[side] for side in (PREDICTIONS, GROUND_TRUTHS) if side in pairs]
+    if LABELS not in pairs or not pairs[LABELS].height or not sides:
+        return []
     used = pl.concat(sides).unique(maintain_order=True)
     lone = used.join(
         pairs[LABELS], on=["label_key", "label_value"], how="anti", maintain_order="left"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, pairs, ranked
+from . import box_checks, label_maps, pairs, ranked
 from .boxes import BOX_NAMES, LENGTH, Boxes
 from .finding import Finder
 from .geometry_columns import (
@@ -67,6 +67,7 @@ SHAPES: dict[str, Shape] = {
         helpers={LENGTH: "length"},
         low_hint=" (are the boxes corners rather than extents?)",
     ),
+    "pixels": Shape(first=label_maps.check_rows),
     "pair": Shape(screen=pairs.screen, first=pairs.check_lists),
     "ranked": Shape(first=ranked.check_order),
     "lists": Shape(first=ranked.check_items),

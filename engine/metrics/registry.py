@@ -34,6 +34,12 @@ _MODULES = {
         "retrieval_contexts",
         "retrieval_users",
     ),
+    "segmentation": (
+        "segmentation_labels",
+        "segmentation_keys",
+        "segmentation_images",
+        "segmentation_frames",
+    ),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
+from .label_maps import are_label_maps, open_label_maps
 from .mappings import source_of
 from .mixed import mixed_columns
 from .source import Source
@@ -25,6 +26,8 @@ def open_object(thing: Any) -> Source:
         return Source(thing, "polars.LazyFrame")
     if isinstance(thing, pl.DataFrame):
         return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
+    if are_label_maps(thing):
+        return open_label_maps(thing)
     name = _name(thing)
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()
@@ -98,8 +101,9 @@ def _convert(thing: Any) -> pl.DataFrame:
         )
     raise ReadError(
         f"a {_name(thing)} is no table. Give a path or glob, a Polars, pandas or pyarrow table, a"
-        " dict of columns, a list of dicts, a dict of queries to documents to numbers, or anything"
-        " with the Arrow stream interface."
+        " dict of columns, a list of dicts, a dict of queries to documents to numbers, label maps"
+        " as an array [n, h, w] or a list or dict of arrays [h, w], or anything with the Arrow"
+        " stream interface."
     )
 
 

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
 
-NAMES = ("classification", "detection", "retrieval")
+NAMES = ("classification", "detection", "retrieval", "segmentation")
 
 
 def get(name: str) -> ModuleType:

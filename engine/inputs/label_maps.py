@@ -1,0 +1,61 @@
+"""Rows of label maps, masks and polygons: what each row needs, beyond single columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from evalengine.schemas.wording import option
+
+from .problems import count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+FORMS = ("raster", "mask", "polygon")
+"""Columns of pixels; of several in one row the first is read."""
+
+
+def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
+    """Every row has pixels; rows with a label have any form of them, others a label map."""
+    forms = [name for name in FORMS if name in check.frame.columns]
+    if "label_value" in check.frame.columns:
+        _filled(check, forms)
+    elif "raster" not in forms:
+        check.add(
+            "label_value", None,
+            f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If a column"
+            f" says which, write {option('columns', {'mine': 'label_value'})}; indices of labels"
+            " stand in a column 'raster'.",
+        )  # fmt: skip
+    else:
+        _filled(check, ["raster"])
+        _once(check)
+
+
+def _filled(check: Check, forms: list[str]) -> None:
+    """Refuse rows without pixels of any form."""
+    where = pl.all_horizontal(pl.col(name).is_null() for name in forms)
+    n = check.count(where)
+    if n:
+        check.add(
+            forms[0], n,
+            f"{check.named(forms)}: {count_of(n, 'row')} without any pixels,"
+            f" {check.rows(where, [])}. Fill or remove these rows.",
+        )  # fmt: skip
+
+
+def _once(check: Check) -> None:
+    """Refuse a second label map of one datum and label key."""
+    key = [name for name in ("datum_id", "label_key") if name in check.frame.columns]
+    where = pl.struct(key).is_duplicated()
+    n = check.count(where)
+    if n:
+        check.add(
+            key[-1], n,
+            f"{check.named(key)}: {count_of(n, 'row')} of a datum that has several label maps,"
+            f" {check.rows(where, key)}. One label map says it all: give one row a"
+            f" {' and '.join(key)}, or a column 'label_value' if each row is of one label.",
+        )  # fmt: skip

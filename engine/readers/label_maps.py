@@ -1,0 +1,86 @@
+"""Label maps in memory: arrays of pixels, one a datum, as a table that holds them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import InputError
+
+from .source import Source
+
+FORMAT = "label maps"
+_TABLES = ("polars", "pandas", "pyarrow")
+
+
+def are_label_maps(thing: Any) -> bool:
+    """Whether it is an array [n, h, w] or [h, w], or a list or mapping of arrays [h, w]."""
+    if isinstance(thing, Mapping):
+        return len(thing) > 0 and all(map(_is_map, thing.values()))
+    if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
+        return len(thing) > 0 and all(map(_is_map, thing))
+    return _is_array(thing) and len(_shape(thing)) in (2, 3)
+
+
+def open_label_maps(thing: Any) -> Source:
+    """Arrays of label indices as a table of ``datum_id`` and ``raster``, nothing copied.
+
+    Datum ids are the keys of a mapping, and 0, 1, 2, ... without one.
+
+    Args:
+        thing: integers or booleans [n, h, w] or [h, w], or a list or mapping of [h, w].
+
+    Raises:
+        InputError: arrays of other than whole numbers, or keys of two kinds.
+    """
+    ids = list(thing) if isinstance(thing, Mapping) else None
+    maps = [np.asarray(one) for one in _each(thing)]
+    for place, one in enumerate(maps):
+        if one.dtype.kind not in "iub":
+            raise InputError(
+                f"label maps: {'datum ' + repr(ids[place]) if ids else f'map {place}'} holds"
+                f" {one.dtype}, and pixels are indices of labels. Write .astype('uint8'), or take"
+                " the argmax over classes first."
+            )
+    try:
+        named = pl.Series("datum_id", range(len(maps)) if ids is None else ids)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise InputError(
+            f"label maps: datum ids must be all strings or all integers: {error}."
+        ) from None
+    kind = type(thing).__name__
+    return Source(
+        pl.DataFrame({"datum_id": named, "raster": pl.Series(maps, dtype=pl.Object)}).lazy(),
+        f"{kind} of {len(maps):,} label maps",
+        FORMAT,
+    )
+
+
+def _each(thing: Any) -> Any:
+    if isinstance(thing, Mapping):
+        return thing.values()
+    return [thing] if _is_array(thing) and len(_shape(thing)) == 2 else thing
+
+
+def _is_map(thing: Any) -> bool:
+    return _is_array(thing) and len(_shape(thing)) == 2
+
+
+def _is_array(thing: Any) -> bool:
+    """NumPy's arrays and what becomes one without loss (tensors, images), but no table."""
+    named = type(thing).__module__.split(".")[0]
+    return named not in _TABLES and (
+        isinstance(thing, np.ndarray)
+        or hasattr(thing, "__array_interface__")
+        or (hasattr(thing, "__array__") and hasattr(thing, "shape"))
+    )
+
+
+def _shape(thing: Any) -> tuple[int, ...]:
+    if hasattr(thing, "shape"):
+        return tuple(thing.shape)
+    shape: tuple[int, ...] = tuple(thing.__array_interface__["shape"])
+    return shape

@@ -1,0 +1,34 @@
+"""The metrics of a run: any label map or mask can carry all of them."""
+
+from __future__ import annotations
+
+from ...inputs.frames import Frames
+from ...inputs.problems import Note
+from ...metrics.registry import Metric
+from ...schemas.contract import GROUND_TRUTHS
+from ...schemas.wording import option
+from .settings import Settings
+
+
+def fit(
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """The metrics as planned; options that these tables give nothing to are told.
+
+    Args:
+        metrics: as planned.
+        frames: checked tables.
+        settings: the run's settings.
+        asked_for: whether the user named them.
+    """
+    notes = []
+    if settings.ignore_index is not None and "label_value" in frames.ground_truths.columns:
+        said = option("ignore_index", settings.ignore_index)
+        notes.append(
+            Note(
+                "option_not_read",
+                f"{said} is not read: the {GROUND_TRUTHS.replace('_', ' ')} are masks of labels,"
+                " which have no indices.",
+            )
+        )
+    return metrics, notes

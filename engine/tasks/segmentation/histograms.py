@@ -1,0 +1,105 @@
+"""Joint histograms of pairs of label maps, whatever integers they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...kernels.pixel_counts import ByteCounter, count_wide
+from ...schemas.errors import InputError
+
+Array = np.ndarray[Any, Any]
+
+NOTHING = np.iinfo(np.int32).min
+"""Index that stands for no label: pixels of a datum that a side does not have."""
+_INT32 = np.iinfo(np.int32)
+
+
+class Pairs(msgspec.Struct, frozen=True):
+    """How many pixels have each pair of indices, in each pair of maps.
+
+    Attributes:
+        place: int64 [n], which pair of maps.
+        truth: int64 [n], index in the ground truth, or ``NOTHING``.
+        found: int64 [n], index in the prediction, or ``NOTHING``.
+        count: int64 [n], pixels.
+    """
+
+    place: Array
+    truth: Array
+    found: Array
+    count: Array
+
+    @staticmethod
+    def joined(parts: Sequence[Pairs]) -> Pairs:
+        """All of them in one."""
+        none = np.empty(0, np.int64)
+        return Pairs(
+            *(
+                np.concatenate([none, *(getattr(part, name) for part in parts)])
+                for name in Pairs.__struct_fields__
+            )
+        )
+
+
+class Counter:
+    """Counts pairs of maps, or of parts of them; one for each thread."""
+
+    def __init__(self) -> None:
+        self._bytes: ByteCounter | None = None
+        self._parts: list[Pairs] = []
+
+    def add(self, place: int, truth: Array | None, found: Array | None) -> None:
+        """Count a pair of maps; of a side that is None every pixel is ``NOTHING``.
+
+        Args:
+            place: which pair it is.
+            truth: integers [h, w].
+            found: integers [h, w], of the same shape.
+        """
+        given = [_narrow(side) for side in (truth, found) if side is not None]
+        first, second = given if len(given) == 2 else (given[0], np.zeros_like(given[0]))
+        if truth is None:
+            first, second = second, first
+        if first.dtype == second.dtype == np.uint8:
+            if self._bytes is None:
+                self._bytes = ByteCounter()
+            self._bytes.add(first, second)
+            a, b, count = self._bytes.take()
+        else:
+            a, b, count = count_wide(first, second)
+        if truth is None:
+            a = np.full_like(a, NOTHING)
+        if found is None:
+            b = np.full_like(b, NOTHING)
+        self._parts.append(Pairs(np.full(a.size, place, np.int64), a, b, count))
+
+    def taken(self) -> Pairs:
+        """All that was counted."""
+        return Pairs.joined(self._parts)
+
+
+def _narrow(side: Array) -> Array:
+    """Indices as bytes where these hold them, else as int32.
+
+    Raises:
+        InputError: an index beyond int32.
+    """
+    if side.dtype == np.uint8:
+        return side
+    if side.dtype == np.bool_:
+        return side.view(np.uint8)
+    small = side.astype(np.uint8)
+    if bool((small == side).all()):
+        return small
+    if side.dtype.itemsize > 4 or side.dtype == np.uint32:
+        low, high = int(side.min()), int(side.max())
+        if low <= _INT32.min or high > _INT32.max:
+            raise InputError(
+                f"label indices from {low} to {high}: they must lie within 32 bits with a sign."
+                " Give labels smaller indices."
+            )
+    return side.astype(np.int32)

@@ -1,0 +1,202 @@
+"""Indices of label maps become labels: by their names, or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs import meeting
+from ...inputs.frames import Frames
+from ...inputs.label_map import read_label_map
+from ...inputs.problems import Note, count_of, listing
+from ...inputs.relabel import relabel
+from ...schemas.contract import GROUND_TRUTHS
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+class Names(msgspec.Struct, frozen=True):
+    """The labels of indices.
+
+    Attributes:
+        of_key: label key, or None for every key -> index -> label value.
+        dtype: of label values.
+    """
+
+    of_key: dict[str | None, dict[int, Any]]
+    dtype: pl.DataType
+
+    def of(self, key: str) -> Mapping[int, Any]:
+        """Names under one label key."""
+        return self.of_key.get(key, self.of_key.get(None, {}))
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The distinct indices of one side, each under its label key.
+
+    Attributes:
+        key: name of the label key of each, String [n].
+        index: int64 [n].
+        pixels: int64 [n], how many pixels have it.
+        datum: int64 [n], the first datum that has it.
+        datums: int64 [n], how many have it.
+    """
+
+    key: pl.Series
+    index: Array
+    pixels: Array
+    datum: Array
+    datums: Array
+
+
+def index_names(frames: Frames, settings: Settings) -> Names | None:
+    """What ``labels=`` says of indices; None where it was not given.
+
+    A column ``index`` says it; labels that are integers are indices themselves; others stand in
+    order of index, leaving out the background.
+
+    Raises:
+        InputError: indices that are no integers, or one that stands twice.
+    """
+    labels = frames.labels
+    if labels is None or labels.is_empty():
+        return None
+    dtype = labels.schema["label_value"]
+    keys = labels["label_key"].to_list() if "label_key" in labels.columns else None
+    of_key: dict[str | None, dict[int, Any]] = {}
+    free: dict[str | None, Any] = {}
+    for row, value in enumerate(labels["label_value"].to_list()):
+        key = None if keys is None else keys[row]
+        known = of_key.setdefault(key, {})
+        if "index" in labels.columns:
+            index = labels["index"][row]
+            if index is None:
+                continue
+        elif dtype.is_integer():
+            index = value
+        else:
+            index = next(free.setdefault(key, _but(settings.background)))
+        if isinstance(index, str):
+            raise InputError(
+                f"labels: column 'index' holds strings ({index!r}, ...); pixels hold integers. Cast"
+                " it to Int64."
+            )
+        if index in known:
+            raise InputError(
+                f"labels: index {index} names both {known[index]!r} and {value!r}. Each index may"
+                " stand once a label_key; merge labels with"
+                f" {option('label_map', {str(value): str(known[index])})}."
+            )
+        known[index] = value
+    ignored = settings.ignore_index
+    if "index" not in labels.columns and not dtype.is_integer():
+        taken = [known[ignored] for known in of_key.values() if ignored in known]
+        if taken:
+            frames.notes.append(
+                Note("ignored_index_named", f"labels: in order of index, {taken[0]!r} is index"
+                     f" {ignored}, which is ignored. A column 'index' says otherwise.")
+            )  # fmt: skip
+    return Names(of_key, dtype)
+
+
+def _but(left_out: int | None) -> Any:
+    return (index for index in count() if index != left_out)
+
+
+def labels_of(
+    seen: Seen, names: Names | None, role: str, ids: pl.Series, other: pl.DataType | None
+) -> pl.Series:
+    """The label value of each distinct index.
+
+    Args:
+        seen: the indices.
+        names: what they are called; None for themselves.
+        role: the side, for messages.
+        ids: ids of the datums.
+        other: dtype of the other side's labels, where it has some of its own.
+
+    Raises:
+        InputError: an index without a name; or indices on one side and names on the other.
+    """
+    if names is None:
+        if other is not None and other == pl.String:
+            raise InputError(
+                f"{role.replace('_', ' ')}: label maps hold indices ({listing(seen.index[:3].tolist())}), and"
+                " the other side's labels are strings. Say which index is which:"
+                f" {option('labels')} with the labels in order of index, or a table with columns"
+                " label_value and index."
+            )
+        return pl.Series("label_value", seen.index, dtype=pl.Int64)
+    keys = seen.key.to_list()
+    found = [names.of(key).get(int(index)) for key, index in zip(keys, seen.index, strict=True)]
+    unnamed = [i for i, value in enumerate(found) if value is None]
+    if unnamed:
+        raise InputError(_unnamed(seen, unnamed, names, role, ids))
+    return pl.Series("label_value", found, dtype=names.dtype)
+
+
+def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Series) -> str:
+    first = unnamed[0]
+    index, key = int(seen.index[first]), seen.key[first]
+    known = sorted(names.of(key))
+    there = f"{known[0]} to {known[-1]}" if known else "none"
+    if known and known != list(range(known[0], known[-1] + 1)):
+        there = listing(known)
+    more = [int(seen.index[i]) for i in unnamed[1:]]
+    also = f" So have {listing(more)}." if more else ""
+    ways = [option("background", index)]
+    if role == GROUND_TRUTHS:
+        ways.insert(0, option("ignore_index", index))
+    return (
+        f"{role.replace('_', ' ')}: index {index} has no name:"
+        f" {count_of(int(seen.pixels[first]), 'pixel')} in"
+        f" {count_of(int(seen.datums[first]), 'datum')}, first datum"
+        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names the indices {there}."
+        f" Name it there, or write {' or '.join(ways)}."
+    )
+
+
+def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings) -> None:
+    """Let the label map reach labels that only label maps hold, and tell labels of one side.
+
+    Args:
+        frames: the tables; their label map and notes are added to.
+        found: side -> label_key and label_value of its labels, of sides that have label maps.
+        settings: the run's settings.
+
+    Raises:
+        InputError: a map that leaves integers beside strings.
+    """
+    keyed = {side: "label_key" in frame.columns for side, frame in frames.sides.items()}
+    rows = {
+        side: meeting.label_pairs(frame)
+        for side, frame in frames.sides.items()
+        if "label_value" in frame.columns
+    }
+    if settings.label_map is None:
+        after = {**rows, **found}
+    else:
+        mapping, notes = relabel(read_label_map(settings.label_map), {**rows, **found})
+        if frames.labels is None:
+            frames.notes = [note for note in frames.notes if note.kind != "label_map_unused"]
+            frames.notes += notes
+        frames.label_map = {**(frames.label_map or {}), **{side: mapping[side] for side in found}}
+        after = {
+            side: table.select(label_key="new_label_key", label_value="new_label_value").unique(
+                maintain_order=True
+            )
+            for side, table in mapping.items()
+        }
+    frames.notes += [
+        note
+        for note in meeting.label_notes(after, keyed)
+        if note.kind not in {told.kind for told in frames.notes}
+    ]

@@ -1,0 +1,268 @@
+"""Label maps in files: opened in pairs, held against each other's grid, read by strips of rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from .histograms import NOTHING
+
+Array = np.ndarray[Any, Any]
+
+STRIP = 1 << 23
+"""Pixels of a side that are read at once; a larger map is read by strips of rows."""
+_CACHE = 1 << 26  # bytes of blocks that GDAL keeps
+_OFF = 0.01  # of a pixel: how far two grids may lie apart and be one
+
+
+class Place(msgspec.Struct, frozen=True):
+    """One row's label map.
+
+    Attributes:
+        named: how messages call it: the side, the row, the datum.
+        pixels: integers [h, w], where it is in memory.
+        path: of the file, where it is in one.
+        band: of the file, from 1; None for its only one.
+    """
+
+    named: str
+    pixels: Array | None = None
+    path: str = ""
+    band: int | None = None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """GDAL with a small cache, and no warning that pictures have no place on earth."""
+    import rasterio
+
+    with warnings.catch_warnings(), rasterio.Env(GDAL_CACHEMAX=_CACHE):
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        yield
+
+
+@contextmanager
+def in_thread() -> Iterator[None]:
+    """The same settings in another thread; warnings are silenced for all of them at once."""
+    import rasterio
+
+    with rasterio.Env(GDAL_CACHEMAX=_CACHE):
+        yield
+
+
+class Map:
+    """A label map that is open: its shape, and its pixels by rows.
+
+    Args:
+        place: where it is.
+        stack: closes it.
+
+    Raises:
+        InputError: a file that cannot be read, that has several bands or holds no integers.
+    """
+
+    def __init__(self, place: Place, stack: ExitStack) -> None:
+        self.place = place
+        self.file: Any = None
+        self._stack = stack
+        if place.pixels is not None:
+            height, width = place.pixels.shape
+            self.shape: tuple[int, int] = (height, width)
+            return
+        import rasterio
+
+        try:
+            self.file = stack.enter_context(rasterio.open(place.path))
+        except rasterio.errors.RasterioError as error:
+            raise InputError(f"{place.named}: {place.path!r} cannot be read: {error}.") from None
+        self.shape = (self.file.height, self.file.width)
+        self.band = self._band()
+        dtype = self.file.dtypes[self.band - 1]
+        if np.dtype(dtype).kind not in "iub":
+            raise InputError(
+                f"{place.named}: band {self.band} of {place.path!r} holds {dtype}, and pixels are"
+                " indices of labels. Write the file with an integer type."
+            )
+
+    def _band(self) -> int:
+        import rasterio
+
+        count, band = self.file.count, self.place.band
+        if band is not None:
+            if band > count:
+                raise InputError(
+                    f"{self.place.named}: {self.place.path!r} has {count} bands, and raster_band is"
+                    f" {band}."
+                )
+            return band
+        kinds = self.file.colorinterp
+        shown = [i for i, kind in enumerate(kinds) if kind != rasterio.enums.ColorInterp.alpha]
+        if len(shown) != 1:
+            raise InputError(
+                f"{self.place.named}: {self.place.path!r} has {count} bands"
+                f" ({', '.join(kind.name for kind in kinds)}), and a label map one. Is it a"
+                " picture? A column raster_band says which band holds the indices."
+            )
+        return shown[0] + 1
+
+    @property
+    def georeferenced(self) -> bool:
+        """Whether it has a place on earth."""
+        return self.file is not None and (
+            self.file.crs is not None or not self.file.transform.is_identity
+        )
+
+    @property
+    def block(self) -> int:
+        """Rows that are decoded together."""
+        return 1 if self.file is None else int(self.file.block_shapes[self.band - 1][0])
+
+    @property
+    def by_blocks(self) -> bool:
+        """Whether any block can be read without those before it."""
+        return self.file is None or self.file.driver == "GTiff"
+
+    def read(self, first: int, last: int) -> Array:
+        """Rows [first, last), integers [last - first, w]."""
+        if self.place.pixels is not None:
+            return self.place.pixels[first:last]
+        return self._read(self.file, self.band, first, last)
+
+    def _read(self, file: Any, band: int, first: int, last: int) -> Array:
+        import rasterio
+        from rasterio.windows import Window
+
+        try:
+            found: Array = file.read(band, window=Window(0, first, file.width, last - first))
+        except rasterio.errors.RasterioError as error:
+            raise InputError(
+                f"{self.place.named}: {self.place.path!r} breaks off within rows {first} to {last}:"
+                f" {error.__cause__ or error}. Write the file again."
+            ) from None
+        return found
+
+    def told(self) -> str:
+        """Its grid in words."""
+        height, width = self.shape
+        said = f"{height} x {width}"
+        if self.georeferenced:
+            crs = self.file.crs.to_string() if self.file.crs else "no projection"
+            t = self.file.transform
+            said += f", {crs}, pixels of {t.a:g} x {t.e:g} from ({t.c:g}, {t.f:g})"
+        return said
+
+
+class Resampled(Map):
+    """A predicted map on the grid of a ground truth, each pixel the nearest one.
+
+    Args:
+        found: the predicted map.
+        truth: whose grid it is brought to.
+        stack: closes it.
+    """
+
+    def __init__(self, found: Map, truth: Map, stack: ExitStack) -> None:
+        self.place, self.shape, self._found = found.place, truth.shape, found
+        self.file = self._warped = None
+        if not (found.georeferenced and truth.georeferenced):
+            self._rows, self._columns = (
+                ((np.arange(ours) + 0.5) * theirs / ours).astype(np.int64)
+                for ours, theirs in zip(truth.shape, found.shape, strict=True)
+            )
+            return
+        import rasterio
+        from rasterio.vrt import WarpedVRT
+
+        plane = rasterio.crs.CRS.from_epsg(3857)  # any will do where neither side has one
+        try:
+            self._warped = stack.enter_context(
+                WarpedVRT(
+                    found.file,
+                    src_crs=found.file.crs or truth.file.crs or plane,
+                    crs=truth.file.crs or found.file.crs or plane,
+                    transform=truth.file.transform,
+                    height=truth.shape[0],
+                    width=truth.shape[1],
+                    add_alpha=True,
+                    resampling=rasterio.enums.Resampling.nearest,
+                )
+            )
+        except (rasterio.errors.RasterioError, ValueError) as error:
+            raise InputError(
+                f"{found.place.named}: {found.place.path!r} cannot be resampled: {error}."
+            ) from None
+        self.band = found.band
+
+    @property
+    def block(self) -> int:
+        """Rows that are decoded together."""
+        return self._found.block
+
+    @property
+    def by_blocks(self) -> bool:
+        """Whether any block can be read without those before it."""
+        return self._found.by_blocks
+
+    def read(self, first: int, last: int) -> Array:
+        """Rows [first, last); ``NOTHING`` where the predicted raster does not reach."""
+        if self._warped is None:
+            rows = self._rows[first:last]
+            if not rows.size:
+                return self._found.read(0, 0)[:, self._columns]
+            read = self._found.read(int(rows[0]), int(rows[-1]) + 1)
+            return read[(rows - rows[0])[:, None], self._columns]
+        found = self._read(self._warped, self.band, first, last)
+        inside = self._read(self._warped, self._warped.count, first, last) != 0
+        if inside.all():
+            return found
+        return np.where(inside, found.astype(np.int32), np.int32(NOTHING))
+
+
+def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
+    """The predicted map pixel by pixel beside the ground truth.
+
+    Args:
+        truth: the ground truth's map.
+        found: the predicted one.
+        stack: closes what is opened here.
+        resample: whether another grid may be brought onto the ground truth's.
+
+    Raises:
+        InputError: the grids differ, and nothing was said of resampling.
+    """
+    if truth.shape == found.shape and _one_grid(truth, found):
+        return found
+    if not resample:
+        raise InputError(
+            f"{found.place.named}: its raster is {found.told()}, the ground truth's"
+            f" {truth.told()}: their pixels do not meet. Write both on one grid, or"
+            f" {option('resample', True)} to take the nearest predicted pixel."
+        )
+    return Resampled(found, truth, stack)
+
+
+def _one_grid(truth: Map, found: Map) -> bool:
+    """Whether two maps of one shape cover the same ground; pictures lie anywhere."""
+    if not (truth.georeferenced and found.georeferenced):
+        return True
+    ours, theirs = truth.file.crs, found.file.crs
+    if ours is not None and theirs is not None and ours != theirs:
+        return False
+    height, width = truth.shape
+    corners = np.array([[0, width, 0], [0, 0, height], [1, 1, 1]])
+    there, here = (_matrix(side.file.transform) for side in (found, truth))
+    apart = np.linalg.solve(here, there @ corners) - corners
+    return bool((np.abs(apart) <= _OFF).all())
+
+
+def _matrix(transform: Any) -> Array:
+    """From column and row to coordinates, float64 [3, 3]."""
+    t = transform
+    return np.array([[t.a, t.b, t.c], [t.d, t.e, t.f], [0.0, 0.0, 1.0]])

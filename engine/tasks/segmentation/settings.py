@@ -1,0 +1,70 @@
+"""Settings: the options of a segmentation run with every default filled in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...dialects import Dialect
+from ...dialects.segmentation import SegmentationDefaults, SegmentationRules
+from ...schemas.errors import OptionError, unknown
+from ...schemas.options import Options
+from ...schemas.wording import option
+
+INVALID = ("refuse", "repair")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a segmentation run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        ignore_index: index of ground-truth pixels that count nowhere, or None.
+        background: index of pixels without a label, or None.
+        resample: predicted rasters of another grid are brought onto the ground truth's.
+        invalid_polygons: ``refuse`` or ``repair``.
+        label_map: as given; of label maps it is applied once their labels are known.
+        k: no cut-offs; here because the planner asks every task.
+    """
+
+    rules: SegmentationRules
+    ignore_index: int | None
+    background: int | None
+    resample: bool
+    invalid_polygons: str
+    label_map: Any
+    k: tuple[int | None, ...] = ()
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    rules: SegmentationRules = dialect.rules
+    background = rules.background if options.background is None else options.background
+    if background is not None and background == options.ignore_index:
+        raise OptionError(
+            f"{option('ignore_index', background)}: this index is background in dialect"
+            f" {dialect.name!r} or by {option('background')}. Ignored pixels count nowhere,"
+            " background counts where the other side has a label; choose one."
+        )
+    invalid = options.invalid_polygons or INVALID[0]
+    if invalid not in INVALID:
+        raise OptionError(f"invalid_polygons: {unknown('way with polygons', invalid, INVALID)}")
+    return Settings(
+        rules=rules,
+        ignore_index=options.ignore_index,
+        background=background,
+        resample=bool(options.resample),
+        invalid_polygons=invalid,
+        label_map=options.label_map,
+    )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set."""
+    defaults: SegmentationDefaults = dialect.defaults
+    return defaults.metrics

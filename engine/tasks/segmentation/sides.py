@@ -1,0 +1,175 @@
+"""The rows of one side: which datum and label key each is of, and where its pixels are."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs.frames import Frames
+from ...inputs.label_maps import FORMS
+from ...inputs.problems import count_of
+from ...schemas.contract import DEFAULT_LABEL_KEY
+from ...schemas.errors import InputError, ReadError
+from .rasters import Place
+
+Array = np.ndarray[Any, Any]
+
+_SHOWN = 3
+
+
+class Side(msgspec.Struct):
+    """One side, coded.
+
+    Attributes:
+        role: ``predictions`` or ``ground_truths``.
+        frame: its rows; the column of datum ids is gone.
+        datum: int32 [n], datum code of each row.
+        key: name of each row's label key.
+        ids: the ids that datum codes stand for.
+        folder: of the table's file, empty for none.
+    """
+
+    role: str
+    frame: pl.DataFrame
+    datum: Array
+    key: pl.Series
+    ids: pl.Series
+    folder: str
+
+    @property
+    def layered(self) -> bool:
+        """Whether each row is of one label, rather than a map of all."""
+        return "label_value" in self.frame.columns
+
+    @property
+    def called(self) -> str:
+        """Its role in words."""
+        return self.role.replace("_", " ")
+
+    def row(self, row: int) -> str:
+        """How messages call a row."""
+        return f"{self.called}, row {row} (datum_id={self.ids[int(self.datum[row])]!r})"
+
+    def form(self) -> Array:
+        """Which of the columns of ``FORMS`` each row's pixels are read from, int8 [n]."""
+        out = np.full(self.frame.height, -1, np.int8)
+        for code, name in reversed(list(enumerate(FORMS))):
+            if name in self.frame.columns:
+                out[self.frame[name].is_not_null().to_numpy()] = code
+        return out
+
+    def column(self, name: str) -> list[Any]:
+        """Values of a column, None where it is not there."""
+        if name not in self.frame.columns:
+            return [None] * self.frame.height
+        return self.frame[name].to_list()
+
+    def places(self) -> list[Place | None]:
+        """Where the label map or raster of each row is; None for rows without one.
+
+        Raises:
+            ReadError: files that are not there, the first few named with their rows.
+        """
+        if "raster" not in self.frame.columns:
+            return [None] * self.frame.height
+        values = self.frame["raster"]
+        bands = self.column("raster_band")
+        if values.dtype == pl.String:
+            paths = self._paths(values)
+            return [
+                None
+                if path is None
+                else Place(self.row(i), path=path, band=None if band is None else int(band))
+                for i, (path, band) in enumerate(zip(paths, bands, strict=True))
+            ]
+        return [
+            None if one is None else Place(self.row(i), pixels=self._checked(i, one))
+            for i, one in enumerate(_arrays(values))
+        ]
+
+    def _checked(self, row: int, pixels: Array) -> Array:
+        if pixels.ndim != 2 or pixels.dtype.kind not in "iub":
+            raise InputError(
+                f"{self.row(row)}: 'raster' holds an array of {pixels.ndim} dimensions of"
+                f" {pixels.dtype}; it must be rows of pixels, whole numbers in two dimensions."
+            )
+        return pixels
+
+    def _paths(self, values: pl.Series) -> list[str | None]:
+        """Paths as they are found: in the current folder, else in the table's."""
+        found: list[str | None] = []
+        missing: list[int] = []
+        for row, path in enumerate(values.to_list()):
+            resolved = path if path is None else _resolved(path, self.folder)
+            if path is not None and resolved is None:
+                missing.append(row)
+            found.append(resolved)
+        if missing:
+            shown = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_SHOWN])
+            beside = f" nor in {self.folder}" if self.folder else ""
+            raise ReadError(
+                f"column 'raster': {count_of(len(missing), 'file')} not there, neither in the"
+                f" current folder{beside}: {shown}. Paths are taken from the current folder, then"
+                " from the table's own; correct them, or leave these rows out."
+            )
+        return found
+
+
+def _resolved(path: str, folder: str) -> str | None:
+    """A path that exists, or one that only GDAL understands; None for neither."""
+    if "://" in path or path.startswith("/vsi"):
+        return path
+    for candidate in (os.path.expanduser(path), os.path.join(folder, path)):
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def _arrays(values: pl.Series) -> list[Array | None]:
+    """Pixels of each row as arrays, without copying more than lists demand."""
+    if values.dtype == pl.Object:
+        return [None if one is None else np.asarray(one) for one in values.to_list()]
+    if isinstance(values.dtype, pl.Array) and not values.null_count():
+        block: Array = values.to_numpy()
+        return list(block)
+    arrays: list[Array | None] = []
+    for row in values:  # lists: each row of pixels is a list of its own
+        if row is None:
+            arrays.append(None)
+            continue
+        lines = row if isinstance(row, pl.Series) else pl.Series(row)
+        if isinstance(lines.dtype, pl.Array):
+            arrays.append(lines.to_numpy())
+            continue
+        widths = lines.list.len()
+        flat = lines.explode(empty_as_null=False, keep_nulls=False).to_numpy()
+        if widths.n_unique() > 1:
+            raise InputError(
+                f"column 'raster': row {len(arrays)} has lines of {widths.min()} to"
+                f" {widths.max()} pixels; all lines of a label map are of one length."
+            )
+        arrays.append(flat.reshape(len(lines), int(widths[0]) if len(lines) else 0))
+    return arrays
+
+
+def side_of(frames: Frames, role: str, datum: Array, ids: pl.Series) -> Side:
+    """One side of the frames, whose datum ids are coded.
+
+    Args:
+        frames: the tables.
+        role: of the side.
+        datum: int32 [n], datum code of each row.
+        ids: what the codes stand for.
+    """
+    frame = frames.sides[role]
+    default = pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String)
+    key = (
+        frame["label_key"]
+        if "label_key" in frame.columns
+        else default.new_from_index(0, frame.height)
+    )
+    return Side(role, frame, datum, key, ids, frames.folders.get(role, ""))
