@@ -27,7 +27,7 @@ _WORDS = {
     "label": "integers, strings or booleans, or lists of those",
     "items": "lists of integers or strings",
     "text": "strings",
-    "raster": "paths of raster files, or rows of pixels: lists or arrays of whole numbers, two deep",
+    "raster": "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
     "number": "numbers",
     "flag": "booleans, or 0 and 1",
     "list": "lists of four numbers",

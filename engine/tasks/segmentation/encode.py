@@ -11,14 +11,15 @@ import polars as pl
 from ...inputs.frames import Frames
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
-from ...tally.pixels import Areas, Crossings, Images, Pixels
-from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels, taken
+from ...tally.pixels import Areas, Crossings, Pixels
+from ..encoding import dataset_of, encode_datums, encode_labels, taken
 from ..workers import Workers
 from .histograms import NOTHING, Pairs
 from .maps import count_maps
-from .naming import Seen, apply_map, index_names, labels_of
+from .naming import apply_map, index_names, labels_of
 from .settings import Settings
 from .sides import Side, side_of
+from .units import Units, declared_codes, images_of, seen_of, summed
 
 Array = np.ndarray[Any, Any]
 
@@ -39,48 +40,6 @@ class Batch(msgspec.Struct, frozen=True):
     pixels: Pixels
     answered: Array
     known: Array
-
-
-class Units(msgspec.Struct, frozen=True):
-    """Datums under one label key each: what is compared.
-
-    Attributes:
-        datum: int32 [u], datum code.
-        key: int32 [u], code of the label key.
-        keys: names of the keys, ascending.
-    """
-
-    datum: Array
-    key: Array
-    keys: pl.Series
-
-    def of(self, side: Side) -> Array:
-        """The unit of each row of a side, int64 [n]."""
-        at = np.searchsorted(self._joint(self.datum, self.key), self._joint_of(side))
-        return at.astype(np.int64)
-
-    def _joint(self, datum: Array, key: Array) -> Array:
-        joint: Array = datum.astype(np.int64) * len(self.keys) + key
-        return joint
-
-    def _joint_of(self, side: Side) -> Array:
-        return self._joint(side.datum, _codes(side.key, self.keys))
-
-    @staticmethod
-    def among(sides: list[Side]) -> Units:
-        """The units that some row is of, by datum and key."""
-        keys = pl.concat([side.key for side in sides]).unique().sort()
-        blank = Units(np.empty(0, np.int32), np.empty(0, np.int32), keys)
-        joint = np.unique(np.concatenate([blank._joint_of(side) for side in sides]))
-        many = max(1, len(keys))
-        return Units((joint // many).astype(np.int32), (joint % many).astype(np.int32), keys)
-
-
-def _codes(names: pl.Series, among: pl.Series) -> Array:
-    """Codes of names that all stand among some."""
-    if not len(names):
-        return np.empty(0, np.int32)
-    return names.cast(pl.Enum(among)).to_physical().cast(pl.Int32).to_numpy()
 
 
 def encode_batch(
@@ -111,7 +70,9 @@ def encode_batch(
     if truth.layered or found.layered:
         from .layers import count_layers
 
-        labels, pixels = count_layers(frames, truth, found, units, settings, needs, workers)
+        labels, pixels = count_layers(
+            frames, datums, (truth, found), units, settings, needs, workers
+        )
     else:
         labels, pixels = _label_maps(frames, truth, found, units, settings, workers)
     return Batch(datums, labels, pixels, answered, known)
@@ -174,35 +135,6 @@ def _or_nothing(index: int | None) -> int:
     return NOTHING if index is None else index
 
 
-def seen_of(unit: Array, index: Array, pixels: Array, units: Units) -> tuple[Seen, Array]:
-    """The distinct indices among some counts, and which of them each count is of.
-
-    Args:
-        unit: int64 [n], unit of each count.
-        index: int64 [n], its index.
-        pixels: int64 [n], its pixels.
-        units: what units are.
-    """
-    low = int(index.min()) if index.size else 0
-    span = (int(index.max()) - low + 1) if index.size else 1
-    key = units.key[unit].astype(np.int64)
-    joint, inverse = np.unique(key * span + (index - low), return_inverse=True)
-    table = (
-        pl.DataFrame({"seen": inverse, "pixels": pixels, "datum": units.datum[unit]})
-        .group_by("seen")
-        .agg(pl.col("pixels").sum(), datums=pl.col("datum").n_unique(), datum=pl.col("datum").min())
-        .sort("seen")
-    )
-    seen = Seen(
-        units.keys.gather(joint // span).alias("label_key"),
-        joint % span + low,
-        table["pixels"].to_numpy(),
-        table["datum"].to_numpy(),
-        table["datums"].to_numpy(),
-    )
-    return seen, inverse
-
-
 def pixels_of(
     labels: Labels,
     units: Units,
@@ -224,8 +156,7 @@ def pixels_of(
     many = len(labels) + 1
     joint = (unit * many + codes[0] + 1) * many + codes[1] + 1
     place, inverse = np.unique(joint, return_inverse=True)
-    summed = np.zeros(place.size, np.int64)
-    np.add.at(summed, inverse, count)
+    pixels = summed(inverse, count, place.size)
     unit, actual, predicted = (
         place // (many * many),
         place // many % many - 1,
@@ -234,28 +165,22 @@ def pixels_of(
     same = actual == predicted
     crossing = np.flatnonzero(~same | (actual >= 0))
     return Pixels(
-        areas=_areas(units, many, unit, actual, predicted, summed),
+        areas=_areas(units, many, unit, actual, predicted, pixels),
         crossings=Crossings(
             units.datum[unit[crossing]],
             actual[crossing].astype(np.int32),
             predicted[crossing].astype(np.int32),
-            summed[crossing],
+            pixels[crossing],
         ),
         images=images_of(
             labels,
             units,
-            _summed(unit, summed, units.datum.size),
-            _summed(unit[same], summed[same], units.datum.size),
+            summed(unit, pixels, units.datum.size),
+            summed(unit[same], pixels[same], units.datum.size),
             np.zeros(units.datum.size, bool),
         ),
         declared=declared_codes(frames, labels),
     )
-
-
-def _summed(place: Array, values: Array, size: int) -> Array:
-    out = np.zeros(size, np.int64)
-    np.add.at(out, place, values)
-    return out
 
 
 def _areas(
@@ -265,41 +190,14 @@ def _areas(
     of_side = [(unit * many + code)[code >= 0] for code in (actual, predicted)]
     place = np.unique(np.concatenate(of_side))
     sums = [
-        _summed(np.searchsorted(place, at), count[code >= 0], place.size)
+        summed(np.searchsorted(place, at), count[code >= 0], place.size)
         for at, code in zip(of_side, (actual, predicted), strict=True)
     ]
     both = (actual == predicted) & (actual >= 0)
-    right = _summed(np.searchsorted(place, (unit * many + actual)[both]), count[both], place.size)
+    right = summed(np.searchsorted(place, (unit * many + actual)[both]), count[both], place.size)
     return Areas(
         units.datum[place // many],
         (place % many).astype(np.int32),
         *sums,
         right,
     )
-
-
-def images_of(
-    labels: Labels, units: Units, pixels: Array, right: Array, overlapping: Array
-) -> Images:
-    """One row a unit, under the codes that labels give their keys; keys without labels go."""
-    code = {name: i for i, name in enumerate(labels.key_names)}
-    of_key = np.array([code.get(name, -1) for name in units.keys.to_list()], np.int32)
-    key = of_key[units.key] if of_key.size else np.empty(0, np.int32)
-    kept = np.flatnonzero((key >= 0) & (pixels > 0))
-    return Images(units.datum[kept], key[kept], pixels[kept], right[kept], overlapping[kept])
-
-
-def declared_codes(frames: Frames, labels: Labels) -> Array | None:
-    """Which labels were declared, bool [n_labels]; None where none was."""
-    if frames.labels is None or frames.labels.is_empty():
-        return None
-    declared = declared_labels(frames, labels.frame)
-    key = ["label_key", "label_value"]
-    hits = labels.frame.join(
-        declared.select(key).with_columns(pl.lit(value=True).alias("declared")),
-        on=key,
-        how="left",
-        maintain_order="left",
-    )
-    here: Array = hits["declared"].fill_null(value=False).to_numpy()
-    return here

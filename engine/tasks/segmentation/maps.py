@@ -1,4 +1,4 @@
-"""Pairs of label maps to counts of pairs of indices: whole maps in threads, large ones by strips."""
+"""Pairs of label maps to counts of pairs of indices: whole maps in threads, large ones by strip."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .histograms import Counter, Pairs
-from .rasters import STRIP, Map, Place, aligned, in_thread, quiet
+from .rasters import STRIP, Map, MapRow, aligned, in_thread, quiet
 
 Array = np.ndarray[Any, Any]
-Pair = tuple[Place | None, Place | None]
+Pair = tuple[MapRow | None, MapRow | None]
 """Label maps of the ground truth and of the prediction of one datum and key; one may be missing."""
 
 _SHOWN = 3

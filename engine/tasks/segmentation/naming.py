@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs import meeting
+from ...inputs import dtypes, meeting
 from ...inputs.frames import Frames
 from ...inputs.label_map import read_label_map
 from ...inputs.problems import Note, count_of, listing
@@ -127,10 +127,11 @@ def labels_of(
         InputError: an index without a name; or indices on one side and names on the other.
     """
     if names is None:
-        if other is not None and other == pl.String:
+        if other is not None and not other.is_integer():
             raise InputError(
-                f"{role.replace('_', ' ')}: label maps hold indices ({listing(seen.index[:3].tolist())}), and"
-                " the other side's labels are strings. Say which index is which:"
+                f"{role.replace('_', ' ')}: label maps hold indices"
+                f" ({listing(seen.index[:3].tolist())}), and the other side's labels are"
+                f" {dtypes.kind_of(other)}. Say which index is which:"
                 f" {option('labels')} with the labels in order of index, or a table with columns"
                 " label_value and index."
             )

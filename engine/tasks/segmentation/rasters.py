@@ -22,7 +22,7 @@ _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
 _OFF = 0.01  # of a pixel: how far two grids may lie apart and be one
 
 
-class Place(msgspec.Struct, frozen=True):
+class MapRow(msgspec.Struct, frozen=True):
     """One row's label map.
 
     Attributes:
@@ -68,7 +68,7 @@ class Map:
         InputError: a file that cannot be read, that has several bands or holds no integers.
     """
 
-    def __init__(self, place: Place, stack: ExitStack) -> None:
+    def __init__(self, place: MapRow, stack: ExitStack) -> None:
         self.place = place
         self.file: Any = None
         self._stack = stack

@@ -14,7 +14,7 @@ from ...inputs.label_maps import FORMS
 from ...inputs.problems import count_of
 from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.errors import InputError, ReadError
-from .rasters import Place
+from .rasters import MapRow
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +68,7 @@ class Side(msgspec.Struct):
             return [None] * self.frame.height
         return self.frame[name].to_list()
 
-    def places(self) -> list[Place | None]:
+    def places(self) -> list[MapRow | None]:
         """Where the label map or raster of each row is; None for rows without one.
 
         Raises:
@@ -83,11 +83,11 @@ class Side(msgspec.Struct):
             return [
                 None
                 if path is None
-                else Place(self.row(i), path=path, band=None if band is None else int(band))
+                else MapRow(self.row(i), path=path, band=None if band is None else int(band))
                 for i, (path, band) in enumerate(zip(paths, bands, strict=True))
             ]
         return [
-            None if one is None else Place(self.row(i), pixels=self._checked(i, one))
+            None if one is None else MapRow(self.row(i), pixels=self._checked(i, one))
             for i, one in enumerate(_arrays(values))
         ]
 

@@ -1,0 +1,210 @@
+"""One side as masks of one label each: RLE, polygons and rasters of a label, or a map's indices."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, nullcontext
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.masks import Masks, concat, from_pixels, read_masks
+from ...geometry.polygons import rasterise, read_polygons
+from ...inputs.frames import Frames
+from ...inputs.label_maps import FORMS
+from ...inputs.problems import count_of
+from ...schemas.errors import InputError
+from ...tally.datums import Datums
+from ..workers import Workers
+from .rasters import Map, MapRow, in_thread, quiet
+from .settings import Settings
+from .sides import Side
+
+Array = np.ndarray[Any, Any]
+
+_RASTER, _MASK, _POLYGON = range(len(FORMS))
+
+
+class Layers(msgspec.Struct, frozen=True):
+    """Masks of a side.
+
+    Attributes:
+        masks: n masks.
+        row: int64 [n], row of the side that each is of.
+        index: int64 [n], index of each in its label map; None where rows have labels.
+    """
+
+    masks: Masks
+    row: Array
+    index: Array | None
+
+
+class Sizes:
+    """Height and width of every datum's image, as far as they are known, and who said so.
+
+    Args:
+        datums: of the run.
+        frames: for heights and widths in the table of datums.
+    """
+
+    def __init__(self, datums: Datums, frames: Frames) -> None:
+        self._ids = datums.id
+        self.size = np.zeros((len(datums), 2), np.int64)
+        self._who: dict[int, str] = {}
+        table = frames.datums
+        if table is not None and {"height", "width"} <= set(table.columns):
+            codes = datums.id.to_frame("datum_id").join(
+                table.select(pl.col("datum_id").cast(datums.id.dtype), "height", "width"),
+                on="datum_id",
+                how="left",
+                maintain_order="left",
+            )
+            self._told(np.arange(len(datums)), codes, "the table of datums")
+
+    def told_by(self, side: Side) -> None:
+        """Take over what the side's own columns ``height`` and ``width`` say."""
+        if {"height", "width"} <= set(side.frame.columns):
+            self._told(side.datum, side.frame.select("height", "width"), side.called)
+
+    def _told(self, datum: Array, table: pl.DataFrame, who: str) -> None:
+        both = table.select(
+            pl.col(name).fill_null(0).cast(pl.Int64) for name in ("height", "width")
+        )
+        self.hold(datum, both.to_numpy(), [who] * both.height)
+
+    def hold(self, datum: Array, size: Array, who: list[str]) -> None:
+        """Hold sizes against what is known; the first to say one is believed.
+
+        Args:
+            datum: int [n], datum codes.
+            size: int64 [n, 2], height and width, 0 for unknown.
+            who: what says so.
+
+        Raises:
+            InputError: another size than is known, the first row named.
+        """
+        for i in np.flatnonzero((size > 0).all(axis=1)).tolist():
+            code = int(datum[i])
+            if code not in self._who:
+                self._who[code] = who[i]
+                self.size[code] = size[i]
+            elif (self.size[code] != size[i]).any():
+                (h, w), (height, width) = size[i], self.size[code]
+                raise InputError(
+                    f"{who[i]}: its pixels are {h} x {w} (height x width), and those of"
+                    f" {self._who[code]} {height} x {width}: masks of one datum"
+                    f" ({self._ids[code]!r}) must be of one size. Write both at the size of the"
+                    " image."
+                )
+
+
+def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) -> Layers:
+    """The masks of a side; polygons wait for :func:`with_polygons`.
+
+    Args:
+        side: its rows.
+        sizes: of the datums; what masks say is added.
+        settings: the run's settings.
+        workers: runs ranges of rows side by side.
+
+    Raises:
+        InputError: a mask that is malformed, or masks of different size on one datum.
+    """
+    form = side.form()
+    parts: list[Masks] = []
+    rows: list[Array] = []
+    indices: list[Array] = []
+    raster = np.flatnonzero(form == _RASTER)
+    if raster.size:
+        made = _rasters(side, raster, workers)
+        parts.append(made.masks)
+        rows.append(made.row)
+        indices.append(made.index if made.index is not None else np.zeros(made.row.size, np.int64))
+    mask = np.flatnonzero(form == _MASK)
+    if mask.size:
+        column = side.frame["mask"].gather(mask)
+        parts.append(read_masks(column, side=side.role, over=workers.over, rows=mask))
+        rows.append(mask)
+        indices.append(np.zeros(mask.size, np.int64))
+    row = np.concatenate([np.empty(0, np.int64), *rows])
+    masks = concat(parts)
+    size = np.stack([masks.height, masks.width], axis=1)
+    sizes.hold(side.datum[row], size, [side.row(int(one)) for one in row])
+    index = None if side.layered else np.concatenate([np.empty(0, np.int64), *indices])
+    return Layers(masks, row, index)
+
+
+def with_polygons(
+    layers: Layers, side: Side, sizes: Sizes, settings: Settings, workers: Workers
+) -> Layers:
+    """The masks of a side and those that its polygons cover.
+
+    Raises:
+        InputError: a polygon that is malformed, or of an image whose size nothing says.
+    """
+    polygon = np.flatnonzero(side.form() == _POLYGON)
+    if not polygon.size:
+        return layers
+    size = sizes.size[side.datum[polygon]]
+    unknown = np.flatnonzero((size == 0).any(axis=1))
+    if unknown.size:
+        raise InputError(
+            f"{side.row(int(polygon[unknown[0]]))}: {count_of(unknown.size, 'polygon')} of images"
+            " whose height and width nothing says. Give a table of datums with columns height and"
+            " width, or the columns themselves."
+        )
+    read = read_polygons(
+        side.frame["polygon"].gather(polygon),
+        side=side.role,
+        invalid=settings.invalid_polygons,
+        rows=polygon,
+    )
+    read.geometries  # noqa: B018  # built for their checks: rings that cross are refused here
+    masks = rasterise(read, size[:, 0], size[:, 1], workers.over)
+    return Layers(
+        concat([layers.masks, masks]), np.concatenate([layers.row, polygon]), layers.index
+    )
+
+
+def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
+    """Masks of rasters: pixels of a value, or of any but 0; of label maps one for each index."""
+    places = side.places()
+    values = side.column("raster_value")
+    files = any(places[row] is not None and places[row].pixels is None for row in rows)  # type: ignore[union-attr]
+
+    def some(first: int, last: int) -> Layers:
+        with in_thread() if files else nullcontext():
+            made = [
+                _of_row(int(row), places[row], values[row], side.layered)
+                for row in rows[first:last]
+            ]
+        return Layers(
+            concat([one.masks for one in made]),
+            np.concatenate([one.row for one in made]),
+            None if side.layered else np.concatenate([one.index for one in made]),  # type: ignore[misc]
+        )
+
+    with quiet() if files else nullcontext():
+        parts = workers.over(np.arange(rows.size + 1), some)
+    return Layers(
+        concat([one.masks for one in parts]),
+        np.concatenate([one.row for one in parts]),
+        None if side.layered else np.concatenate([one.index for one in parts]),  # type: ignore[misc]
+    )
+
+
+def _of_row(row: int, place: MapRow | None, value: float | None, layered: bool) -> Layers:
+    assert place is not None
+    with ExitStack() as stack:
+        opened = Map(place, stack)
+        pixels = opened.read(0, opened.shape[0])
+    if layered:
+        chosen = pixels != 0 if value is None else pixels == value
+        return Layers(from_pixels([chosen]), np.array([row]), None)
+    found = np.unique(pixels)
+    return Layers(
+        from_pixels([pixels == index for index in found]),
+        np.full(found.size, row),
+        found.astype(np.int64),
+    )

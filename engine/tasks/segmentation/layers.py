@@ -1,0 +1,232 @@
+"""Masks of labels meet by their runs: areas, pairs of labels, and what neither side labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.masks import Masks, intersections, union_by
+from ...inputs.frames import Frames
+from ...inputs.problems import Note, count_of
+from ...tally.datums import Datums, Labels
+from ...tally.pixels import Areas, Crossings, Pixels
+from ..encoding import encode_labels
+from ..workers import Workers
+from .layer_masks import Layers, Sizes, layers_of, with_polygons
+from .naming import Names, apply_map, index_names, labels_of
+from .settings import Settings
+from .sides import Side
+from .units import Units, declared_codes, images_of, seen_of, summed
+
+Array = np.ndarray[Any, Any]
+
+
+class _United(msgspec.Struct, frozen=True):
+    """One side: a mask for each unit and label that it has.
+
+    Attributes:
+        unit: int64 [n], ascending.
+        label: int64 [n], label code, ascending within a unit.
+        masks: n masks.
+        area: int64 [n], pixels that count.
+        whole: a mask for each unit: all that has a label; of size 0 where nothing has.
+        covered: int64 [u], pixels of those that count.
+        overlapping: bool [u], whether labels overlap.
+    """
+
+    unit: Array
+    label: Array
+    masks: Masks
+    area: Array
+    whole: Masks
+    covered: Array
+    overlapping: Array
+
+
+def count_layers(
+    frames: Frames,
+    datums: Datums,
+    sides: tuple[Side, Side],
+    units: Units,
+    settings: Settings,
+    needs: frozenset[str],
+    workers: Workers,
+) -> tuple[Labels, Pixels]:
+    """Pixels by datum and label of sides of which at least one is of masks.
+
+    Args:
+        frames: the tables, for labels and notes.
+        datums: of the run.
+        sides: ground truths and predictions.
+        units: what is compared.
+        settings: the run's settings.
+        needs: pairs of different labels are counted for ``crossings`` alone.
+        workers: runs ranges side by side.
+
+    Raises:
+        InputError: pixels that cannot be read or do not meet, or an index without a name.
+    """
+    sizes = Sizes(datums, frames)
+    for side in sides:
+        sizes.told_by(side)
+    read = [layers_of(side, sizes, settings, workers) for side in sides]
+    read = [
+        with_polygons(layers, side, sizes, settings, workers)
+        for layers, side in zip(read, sides, strict=True)
+    ]
+    ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
+    _, read[1] = _without(sides[1], read[1], units, settings, None)
+    labels, coded = _labelled(frames, sides, read, units, settings)
+    truth, found = (
+        _united(side, layers, code, units, len(labels), ignored if side is sides[1] else None)
+        for side, layers, code in zip(sides, read, coded, strict=True)
+    )
+    for side, one in zip(sides, (truth, found), strict=True):
+        many = int(one.overlapping.sum())
+        if many:
+            said = f"{side.called}: labels overlap in {count_of(many, 'datum')}"
+            frames.notes.append(
+                Note("labels_overlap", f"{said}; such pixels count for each of them.", many)
+            )
+    over = workers.over
+    size = sizes.size[units.datum].prod(axis=1) - ignored.area
+    common = _meet(truth.whole, found.whole, over)
+    right, areas = _areas(truth, found, units, len(labels), over)
+    neither = size - (truth.covered + found.covered - common)
+    agreeing = summed(areas[0], right, units.datum.size) + neither
+    return labels, Pixels(
+        areas=Areas(units.datum[areas[0]], areas[1].astype(np.int32), *areas[2:], right),
+        crossings=_crossings(truth, found, units, over, wanted="crossings" in needs),
+        images=images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping),
+        declared=declared_codes(frames, labels),
+    )
+
+
+def _without(
+    side: Side, layers: Layers, units: Units, settings: Settings, ignore: int | None
+) -> tuple[Masks, Layers]:
+    """Pixels of each unit that count nowhere, a mask a unit; the side without background."""
+    none = np.zeros(layers.row.size, bool)
+    drop = none if layers.index is None or ignore is None else layers.index == ignore
+    unit = units.of(side)[layers.row]
+    gone = union_by(layers.masks.take(np.flatnonzero(drop)), _int32(unit[drop]), units.datum.size)
+    blank = none
+    if layers.index is not None and settings.background is not None:
+        blank = layers.index == settings.background
+    kept = np.flatnonzero(~drop & ~blank)
+    index = None if layers.index is None else layers.index[kept]
+    return gone, Layers(layers.masks.take(kept), layers.row[kept], index)
+
+
+def _labelled(
+    frames: Frames,
+    sides: tuple[Side, Side],
+    read: list[Layers],
+    units: Units,
+    settings: Settings,
+) -> tuple[Labels, list[Array]]:
+    """Labels of both sides, and the label code of every mask."""
+    names: Names | None = index_names(frames, settings)
+    dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
+    values, keys, spread = [], [], []
+    pairs: dict[str, pl.DataFrame] = {}
+    for side, layers in zip(sides, read, strict=True):
+        if layers.index is None:
+            values.append(side.frame["label_value"])
+            keys.append(side.key)
+            spread.append(layers.row)
+            continue
+        seen, inverse = seen_of(units.of(side)[layers.row], layers.index, layers.masks.area, units)
+        value = labels_of(seen, names, side.role, side.ids, dtypes[0] if dtypes else None)
+        pairs[side.role] = pl.DataFrame({"label_key": seen.key, "label_value": value})
+        values.append(value)
+        keys.append(seen.key)
+        spread.append(inverse)
+    if pairs:
+        apply_map(frames, pairs, settings)
+    labels, coded = encode_labels(values, keys, frames)
+    return labels, [code[at] for code, at in zip(coded, spread, strict=True)]
+
+
+def _united(
+    side: Side, layers: Layers, code: Array, units: Units, n_labels: int, ignored: Masks | None
+) -> _United:
+    """Masks of one label in one unit become one."""
+    many = max(1, n_labels)
+    joint, inverse = np.unique(units.of(side)[layers.row] * many + code, return_inverse=True)
+    unit = joint // many
+    n = units.datum.size
+    masks = union_by(layers.masks, _int32(inverse), joint.size)
+    whole = union_by(masks, _int32(unit), n)
+    overlapping = summed(unit, masks.area, n) > whole.area
+    area, covered = masks.area, whole.area
+    if ignored is not None:
+        area = area - _met(masks, ignored, np.arange(joint.size), unit)
+        covered = covered - _met(whole, ignored, np.arange(n), np.arange(n))
+    return _United(unit, joint % many, masks, area, whole, covered, overlapping)
+
+
+def _int32(values: Array) -> Array:
+    return values.astype(np.int32)
+
+
+def _met(a: Masks, b: Masks, ia: Array, ib: Array, over: Any = None) -> Array:
+    """Pixels that pairs of masks share; 0 where one of them has none, whatever its size."""
+    out = np.zeros(ia.size, np.int64)
+    some = np.flatnonzero((a.area[ia] > 0) & (b.area[ib] > 0))
+    out[some] = intersections(a, b, _int32(ia[some]), _int32(ib[some]), over)
+    return out
+
+
+def _meet(a: Masks, b: Masks, over: Any) -> Array:
+    each = np.arange(len(a))
+    return _met(a, b, each, each, over)
+
+
+def _areas(
+    truth: _United, found: _United, units: Units, n_labels: int, over: Any
+) -> tuple[Array, tuple[Array, ...]]:
+    """Pixels that both sides have under a label; unit, label and pixels of either side."""
+    many = max(1, n_labels)
+    joint = [one.unit * many + one.label for one in (truth, found)]
+    place = np.unique(np.concatenate(joint))
+    at = [np.searchsorted(place, one) for one in joint]
+    sums = [
+        summed(where, one.area, place.size) for where, one in zip(at, (truth, found), strict=True)
+    ]
+    _, ia, ib = np.intersect1d(*joint, return_indices=True)
+    right = np.zeros(place.size, np.int64)
+    right[at[0][ia]] = _met(truth.masks, found.masks, ia, ib, over)
+    kept = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
+    place = place[kept]
+    return right[kept], (place // many, place % many, sums[0][kept], sums[1][kept])
+
+
+def _crossings(
+    truth: _United, found: _United, units: Units, over: Any, *, wanted: bool
+) -> Crossings:
+    """Pixels of every pair of labels of one unit, and of labels that meet nothing."""
+    none = np.empty(0, np.int64)
+    if not wanted:
+        return Crossings(none, none, none, none)
+    n = units.datum.size
+    many = np.bincount(found.unit, minlength=n)[truth.unit]  # partners of each true label
+    first = np.searchsorted(found.unit, np.arange(n))[truth.unit]
+    ia = np.repeat(np.arange(truth.unit.size), many)
+    within = np.arange(ia.size) - np.repeat(np.cumsum(many) - many, many)
+    ib = np.repeat(first, many) + within
+    alone = [
+        one.area - _met(one.masks, other.whole, np.arange(one.unit.size), one.unit, over)
+        for one, other in ((truth, found), (found, truth))
+    ]
+    unit = np.concatenate([truth.unit[ia], truth.unit, found.unit])
+    actual = np.concatenate([truth.label[ia], truth.label, np.full(found.unit.size, -1)])
+    predicted = np.concatenate([found.label[ib], np.full(truth.unit.size, -1), found.label])
+    count = np.concatenate([_met(truth.masks, found.masks, ia, ib, over), *alone])
+    kept = np.flatnonzero(count > 0)
+    return Crossings(
+        units.datum[unit[kept]], _int32(actual[kept]), _int32(predicted[kept]), count[kept]
+    )
