@@ -56,6 +56,7 @@ class Table(msgspec.Struct, frozen=True):
         multilabel_key: the key instead, where the option ``multilabel`` is true.
         signs: columns that tell the task; it follows from a table that has one of them.
         unless: columns whose presence tells against the task.
+        like: shapes of other tasks that its columns may be taken for.
         formats: source formats that tell the task.
         shape: what the columns make together beyond single columns, by the name under which
             ``inputs`` knows how to find and check it: ``boxes``, ``pair``; empty for nothing.
@@ -78,6 +79,7 @@ class Table(msgspec.Struct, frozen=True):
     multilabel_key: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
     unless: tuple[Column, ...] = ()
+    like: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     shape: str = ""
     wide: tuple[str, ...] = ()

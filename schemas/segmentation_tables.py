@@ -71,6 +71,7 @@ SEGMENTATION_GROUND_TRUTHS = Table(
     _OPTIONAL,
     any_of=_ONE_OF,
     signs=_ONE_OF,
+    like=("boxes",),
     formats=("label maps",),
     shape="pixels",
     lack="no pixels are labelled",

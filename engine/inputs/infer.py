@@ -24,6 +24,7 @@ class _Fit(msgspec.Struct):
     here: set[str]
     there: set[str]
     known: frozenset[str]
+    like: frozenset[str]
     complete: bool
 
 
@@ -53,7 +54,7 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     if len(left) > 1:
         left = [fit for fit in left if fit.complete] or left
     if len(left) == 1:
-        torn = [fit for fit in fits if fit.there - left[0].known]
+        torn = [fit for fit in fits if fit.there - left[0].known - left[0].like]
         if not torn:
             return left[0].task
         raise InputError(_torn(left[0], torn[0], filled))
@@ -75,9 +76,10 @@ def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
     known = frozenset(
         name for role in roles if role in contracts for name in _known(contracts[role])
     )
+    like = frozenset(name for role in roles if role in contracts for name in contracts[role].like)
     first = contracts.get(roles[0])
     complete = first is not None and _complete(first, inputs, roles[0], options)
-    return _Fit(task, signs[roles[0]], rest, known, complete)
+    return _Fit(task, signs[roles[0]], rest, known, like, complete)
 
 
 def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
