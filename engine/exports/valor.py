@@ -18,6 +18,8 @@ from evalengine.dialects import registry
 from evalengine.lookup import whole
 from evalengine.schemas.errors import OptionError
 
+from .valor_pixels import pixel_entries
+
 if TYPE_CHECKING:
     from evalengine.scorecard import Scorecard
 
@@ -58,6 +60,8 @@ def to_valor(card: Scorecard) -> list[Entry]:
         metrics in the order of the metrics frame, then curves, detailed curves and confusion
         matrices. Plain Python values, ready for JSON.
     """
+    if card.task in _WHOLE:
+        return _WHOLE[card.task](card)
     return [
         *_numbers(card),
         *_curves(card),
@@ -228,6 +232,9 @@ _SHAPES: dict[str, dict[str, _Shape]] = {
     },
 }
 """Task -> metric -> what makes its entries of its rows."""
+
+_WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {"segmentation": pixel_entries}
+"""Tasks whose entries are all of another kind -> what makes them."""
 
 _CURVE_FILL = {"detection": 0.0}
 """Task -> what its curves put where nothing is defined; the dialect's fill unless it is here."""

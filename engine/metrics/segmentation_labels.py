@@ -44,16 +44,17 @@ def _per_label(
     of: Ratio, averages: tuple[str, ...], view: PixelView, settings: Settings
 ) -> list[Cells]:
     value = label_values(view, settings, of)
-    shown = value
+    shown, fill = value, settings.rules.undefined
     if of is iou and settings.rules.absent_iou is not None:
-        shown = np.where(used(view), value, settings.rules.absent_iou)
+        fill = settings.rules.absent_iou
+        shown = np.where(used(view), value, fill)
     cells = [label_cells(view, settings, shown, WHY[of])]
     inside = members(view, settings)
     counts = (view.right, view.found, view.truth)
     pooled = of(*(by_key(view, count, inside) for count in counts))
     made = {
         "macro": lambda: mean_over(view, value, inside),
-        "micro": lambda: ratio(*pooled, settings.rules.undefined),
+        "micro": lambda: ratio(*pooled, fill),
     }
     why = {"macro": f"{NO_LABEL}: each has {WHY[of]}", "micro": "no labelled pixel that it is of"}
     cells += [key_cells(view, made[name](), why[name], average=name) for name in averages]

@@ -151,7 +151,7 @@ def key_cells(
     support: Array | None = None,
     scored: Array | None = None,
 ) -> Cells:
-    """One row per label key that has pixels; ``support`` is labelled pixels of the truths."""
+    """One row per label key; ``support`` is its labelled pixels in the ground truths."""
     every = np.ones(view.truth.shape, bool)
     columns: dict[str, Any] = {
         "value": value,

@@ -50,7 +50,7 @@ class Crossings(msgspec.Struct, frozen=True):
 
 
 class Images(msgspec.Struct, frozen=True):
-    """One row a datum and label key that has pixels.
+    """One row a datum and label key.
 
     Attributes:
         datum: int32 [n], datum code.
@@ -166,7 +166,7 @@ class PixelView(View):
 
     @cached_property
     def images(self) -> Array:
-        """Datums with pixels, int64 [group, key]."""
+        """Datums, int64 [group, key]."""
         return self._by_key(np.ones(self.pixels.images.datum.size, np.int64))
 
     @cached_property

@@ -39,8 +39,8 @@ def stats_of(batch: Batch, settings: Settings) -> Stats:
         value = ratio(*of(areas.right, areas.found, areas.truth), undefined)
         columns[name] = (_column(name, _means(batch, settings, value, width), parameters),)
     accuracy = np.full((n, width), np.nan)
-    right = np.where(images.overlapping, np.nan, images.right)
-    accuracy[images.datum, images.key] = right / images.pixels
+    agreeing = ratio(images.right, images.pixels)
+    accuracy[images.datum, images.key] = np.where(images.overlapping, np.nan, agreeing)
     columns["PixelAccuracy"] = (_column("PixelAccuracy", accuracy, parameters, _NO_PIXEL),)
     return Stats(np.ones(n, bool), columns, (STATUS, _status(batch)))
 
@@ -68,10 +68,11 @@ def _means(batch: Batch, settings: Settings, value: Array, width: int) -> Array:
 
 
 def _status(batch: Batch) -> Array:
+    images = batch.pixels.images
     status = np.zeros(len(batch.datums), np.int8)
     status[~batch.answered] = 1
     status[~batch.known] = 2
     some = np.zeros(status.size, bool)
-    some[batch.pixels.images.datum] = True
+    some[images.datum[images.pixels > 0]] = True
     status[~some] = 3
     return status

@@ -103,7 +103,7 @@ def images_of(
     code = {name: i for i, name in enumerate(labels.key_names)}
     of_key = np.array([code.get(name, -1) for name in units.keys.to_list()], np.int32)
     key = of_key[units.key] if of_key.size else np.empty(0, np.int32)
-    kept = np.flatnonzero((key >= 0) & (pixels > 0))
+    kept = np.flatnonzero(key >= 0)
     return Images(units.datum[kept], key[kept], pixels[kept], right[kept], overlapping[kept])
 
 
