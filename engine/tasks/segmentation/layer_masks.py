@@ -198,7 +198,7 @@ def _of_row(row: int, place: MapRow | None, value: float | None, layered: bool) 
     assert place is not None
     with ExitStack() as stack:
         opened = Map(place, stack)
-        pixels = opened.read(0, opened.shape[0])
+        pixels = opened.read(opened.whole)
     if layered:
         chosen = pixels != 0 if value is None else pixels == value
         return Layers(from_pixels([chosen]), np.array([row]), None)

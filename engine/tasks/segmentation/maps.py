@@ -1,9 +1,8 @@
-"""Pairs of label maps to counts of pairs of indices: whole maps in threads, large ones by strip."""
+"""Pairs of label maps to counts of pairs of indices: whole ones in threads, large ones by windows."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import numpy as np
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .histograms import Counter, Pairs
-from .rasters import STRIP, Map, MapRow, aligned, in_thread, quiet
+from .rasters import Map, MapRow, Window, aligned, in_thread, quiet, windows_of
 
 Array = np.ndarray[Any, Any]
 Pair = tuple[MapRow | None, MapRow | None]
@@ -21,31 +20,17 @@ Pair = tuple[MapRow | None, MapRow | None]
 _SHOWN = 3
 
 
-class _Large(msgspec.Struct, frozen=True):
-    """A pair that is too large to be read at once.
-
-    Attributes:
-        place: which pair.
-        cuts: int64 [s + 1], rows at which strips begin and end.
-        width: of a row.
-    """
-
-    place: int
-    cuts: Array
-    width: int
-
-
 class Found(msgspec.Struct, frozen=True):
     """What came of a range of pairs.
 
     Attributes:
         pairs: the counts.
-        large: pairs that are to be read by strips.
+        large: pairs and windows of those that are too large to be read at once.
         wrong: messages about pairs that cannot be counted.
     """
 
     pairs: Pairs
-    large: tuple[_Large, ...]
+    large: tuple[tuple[int, Window], ...]
     wrong: tuple[str, ...]
 
 
@@ -54,7 +39,7 @@ def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> Pairs:
 
     Args:
         pairs: the maps.
-        workers: runs ranges of pairs, and of strips of large ones, side by side.
+        workers: runs ranges of pairs, and of windows of large ones, side by side.
         resample: whether predicted maps may be brought onto another grid.
 
     Raises:
@@ -73,7 +58,7 @@ def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> Pairs:
         counted = [part.pairs for part in made]
         large = [one for part in made for one in part.large]
         if large:
-            counted += _by_strips(pairs, large, workers, resample=resample)
+            counted += _by_windows(pairs, large, workers, resample=resample)
     return Pairs.joined(counted)
 
 
@@ -100,62 +85,51 @@ def _opened(pair: Pair, stack: ExitStack, *, resample: bool) -> tuple[Map | None
 
 def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) -> Found:
     counter = Counter()
-    large: list[_Large] = []
+    large: list[tuple[int, Window]] = []
     wrong: list[str] = []
     for place in range(first, last):
         with ExitStack() as stack:
             try:
-                truth, found = _opened(pairs[place], stack, resample=resample)
-                sides = [side for side in (truth, found) if side is not None]
-                height, width = sides[0].shape
-                cuts = np.array([0, height])
-                if height * width > STRIP and any(side.place.pixels is None for side in sides):
-                    cuts = _cuts(sides)
-                    if all(side.by_blocks for side in sides):
-                        large.append(_Large(place, cuts, width))
-                        continue
-                _add(counter, place, (truth, found), cuts)
+                opened = _opened(pairs[place], stack, resample=resample)
+                sides = [side for side in opened if side is not None]
+                windows = windows_of(sides)
+                if len(windows) > 1 and all(side.by_blocks for side in sides):
+                    large += [(place, window) for window in windows]
+                    continue
+                for window in windows:
+                    _add(counter, place, opened, window)
             except InputError as error:
                 wrong.append(error.said)
     return Found(counter.taken(), tuple(large), tuple(wrong))
 
 
-def _add(counter: Counter, place: int, sides: tuple[Map | None, Map | None], cuts: Array) -> None:
-    """Count a pair, or a part of it, strip by strip."""
-    for first, last in pairwise(cuts.tolist()):
-        counter.add(place, *(None if side is None else side.read(first, last) for side in sides))
+def _add(
+    counter: Counter, place: int, sides: tuple[Map | None, Map | None], window: Window
+) -> None:
+    """Count a window of a pair."""
+    pixels = [None if side is None else side.read(window) for side in sides]
+    try:
+        counter.add(place, *pixels)
+    except InputError as error:
+        named = " and ".join(side.place.named for side in sides if side is not None)
+        raise InputError(f"{named}: {error.said}") from None
 
 
-def _cuts(sides: list[Map]) -> Array:
-    """Rows at which strips of whole blocks begin, and the last one's end."""
-    height, width = sides[0].shape
-    block = max(side.block for side in sides)
-    rows = max(1, STRIP // max(1, width) // block) * block
-    return np.unique(np.r_[np.arange(0, height, rows), height])
-
-
-def _by_strips(
-    pairs: list[Pair], large: list[_Large], workers: Workers, *, resample: bool
+def _by_windows(
+    pairs: list[Pair], large: list[tuple[int, Window]], workers: Workers, *, resample: bool
 ) -> list[Pairs]:
-    """Counts of pairs that are read strip by strip, strips side by side."""
-    strips = [
-        (one.place, int(first), int(last), one.width)
-        for one in large
-        for first, last in pairwise(one.cuts)
-    ]
-    offsets = np.cumsum([0, *((last - first) * width for _, first, last, width in strips)])
+    """Counts of pairs that are read window by window, windows side by side."""
 
     def some(begin: int, end: int) -> Pairs:
         counter = Counter()
         with in_thread(), ExitStack() as stack:
-            open_place = -1
+            now = -1
             sides: tuple[Map | None, Map | None] = (None, None)
-            for place, first, last, _ in strips[begin:end]:
-                if place != open_place:
+            for place, window in large[begin:end]:
+                if place != now:
                     stack.close()
-                    sides = _opened(pairs[place], stack, resample=resample)
-                    open_place = place
-                _add(counter, place, sides, np.array([first, last]))
+                    sides, now = _opened(pairs[place], stack, resample=resample), place
+                _add(counter, place, sides, window)
         return counter.taken()
 
-    return workers.over(offsets, some)
+    return workers.over(np.cumsum([0, *(window.size for _, window in large)]), some)

@@ -1,11 +1,11 @@
-"""Label maps in files: opened in pairs, held against each other's grid, read by strips of rows."""
+"""Label maps in files: opened in pairs, held against each other's grid, read by windows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,8 +16,8 @@ from .histograms import NOTHING
 
 Array = np.ndarray[Any, Any]
 
-STRIP = 1 << 23
-"""Pixels of a side that are read at once; a larger map is read by strips of rows."""
+AT_ONCE = 1 << 22
+"""Pixels of a side that are read at once; a larger map is read by windows."""
 _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
 _OFF = 0.01  # of a pixel: how far two grids may lie apart and be one
 
@@ -57,8 +57,22 @@ def in_thread() -> Iterator[None]:
         yield
 
 
+class Window(NamedTuple):
+    """Rows and columns that are read together: [top, bottom) by [left, right)."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    @property
+    def size(self) -> int:
+        """Pixels."""
+        return (self.bottom - self.top) * (self.right - self.left)
+
+
 class Map:
-    """A label map that is open: its shape, and its pixels by rows.
+    """A label map that is open: its shape, and its pixels by windows.
 
     Args:
         place: where it is.
@@ -120,30 +134,38 @@ class Map:
         )
 
     @property
-    def block(self) -> int:
-        """Rows that are decoded together."""
-        return 1 if self.file is None else int(self.file.block_shapes[self.band - 1][0])
+    def block(self) -> tuple[int, int]:
+        """Rows and columns that are decoded together."""
+        if self.file is None:
+            return 1, 1
+        height, width = self.file.block_shapes[self.band - 1]
+        return int(height), int(width)
 
     @property
     def by_blocks(self) -> bool:
         """Whether any block can be read without those before it."""
         return self.file is None or self.file.driver == "GTiff"
 
-    def read(self, first: int, last: int) -> Array:
-        """Rows [first, last), integers [last - first, w]."""
+    @property
+    def whole(self) -> Window:
+        """All of it."""
+        return Window(0, self.shape[0], 0, self.shape[1])
+
+    def read(self, window: Window) -> Array:
+        """The pixels of a window, integers [rows, columns]."""
         if self.place.pixels is not None:
-            return self.place.pixels[first:last]
-        return self._read(self.file, self.band, first, last)
+            return self.place.pixels[window.top : window.bottom, window.left : window.right]
+        return self._read(self.file, self.band, window)
 
-    def _read(self, file: Any, band: int, first: int, last: int) -> Array:
+    def _read(self, file: Any, band: int, window: Window) -> Array:
         import rasterio
-        from rasterio.windows import Window
 
+        top, bottom, left, right = window
         try:
-            found: Array = file.read(band, window=Window(0, first, file.width, last - first))
+            found: Array = file.read(band, window=((top, bottom), (left, right)))
         except rasterio.errors.RasterioError as error:
             raise InputError(
-                f"{self.place.named}: {self.place.path!r} breaks off within rows {first} to {last}:"
+                f"{self.place.named}: {self.place.path!r} breaks off within rows {top} to {bottom}:"
                 f" {error.__cause__ or error}. Write the file again."
             ) from None
         return found
@@ -201,8 +223,8 @@ class Resampled(Map):
         self.band = found.band
 
     @property
-    def block(self) -> int:
-        """Rows that are decoded together."""
+    def block(self) -> tuple[int, int]:
+        """Rows and columns that are decoded together."""
         return self._found.block
 
     @property
@@ -210,16 +232,16 @@ class Resampled(Map):
         """Whether any block can be read without those before it."""
         return self._found.by_blocks
 
-    def read(self, first: int, last: int) -> Array:
-        """Rows [first, last); ``NOTHING`` where the predicted raster does not reach."""
+    def read(self, window: Window) -> Array:
+        """The pixels of a window; ``NOTHING`` where the predicted raster does not reach."""
         if self._warped is None:
-            rows = self._rows[first:last]
-            if not rows.size:
-                return self._found.read(0, 0)[:, self._columns]
-            read = self._found.read(int(rows[0]), int(rows[-1]) + 1)
-            return read[(rows - rows[0])[:, None], self._columns]
-        found = self._read(self._warped, self.band, first, last)
-        inside = self._read(self._warped, self._warped.count, first, last) != 0
+            rows = self._rows[window.top : window.bottom]
+            columns = self._columns[window.left : window.right]
+            top, left = int(rows[0]), int(columns[0])
+            read = self._found.read(Window(top, int(rows[-1]) + 1, left, int(columns[-1]) + 1))
+            return read[(rows - top)[:, None], columns - left]
+        found = self._read(self._warped, self.band, window)
+        inside = self._read(self._warped, self._warped.count, window) != 0
         if inside.all():
             return found
         return np.where(inside, found.astype(np.int32), np.int32(NOTHING))
@@ -266,3 +288,25 @@ def _matrix(transform: Any) -> Array:
     """From column and row to coordinates, float64 [3, 3]."""
     t = transform
     return np.array([[t.a, t.b, t.c], [t.d, t.e, t.f], [0.0, 0.0, 1.0]])
+
+
+def windows_of(sides: list[Map]) -> list[Window]:
+    """A map cut along whole blocks into windows that may be read at once.
+
+    Args:
+        sides: maps of one shape; all of a file's columns where its blocks are lines.
+    """
+    height, width = sides[0].shape
+    files = [side for side in sides if side.place.pixels is None]
+    if not files or height * width <= AT_ONCE:
+        return [sides[0].whole]
+    down, across = (max(side.block[axis] for side in files) for axis in (0, 1))
+    rows = max(1, AT_ONCE // width // down) * down
+    columns = width
+    if rows * width > AT_ONCE:
+        columns = min(width, max(1, AT_ONCE // rows // across) * across)
+    return [
+        Window(top, min(top + rows, height), left, min(left + columns, width))
+        for top in range(0, height, rows)
+        for left in range(0, width, columns)
+    ]

@@ -92,9 +92,9 @@ class Side(msgspec.Struct):
         ]
 
     def _checked(self, row: int, pixels: Array) -> Array:
-        if pixels.ndim != 2 or pixels.dtype.kind not in "iub":
+        if pixels.ndim != 2 or pixels.dtype.kind not in "iub" or not pixels.size:
             raise InputError(
-                f"{self.row(row)}: 'raster' holds an array of {pixels.ndim} dimensions of"
+                f"{self.row(row)}: 'raster' holds an array of shape {pixels.shape} of"
                 f" {pixels.dtype}; it must be rows of pixels, whole numbers in two dimensions."
             )
         return pixels
