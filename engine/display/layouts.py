@@ -105,10 +105,17 @@ _COCO_BOXES = Layout(
 
 _CLASSES = Layout((), (), (), tables=(Spread("Reliability", "score_threshold", "bin from"),))
 
+_PIXELS = Layout(
+    headline=(Entry("mIOU", "mIOU"), Entry("PixelAccuracy", "PixelAccuracy")),
+    label_columns=(),
+    slice_columns=(Entry("mIOU", "mIOU"), Entry("PixelAccuracy", "PixelAccuracy")),
+)
+
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", None): _BOXES,
     ("detection", "coco"): _COCO_BOXES,
     ("classification", None): _CLASSES,
+    ("segmentation", None): _PIXELS,
 }
 """(task, dialect) -> layout; dialect None is the task's own."""
 

@@ -1,4 +1,4 @@
-"""Pairs of label maps to counts of pairs of indices: whole ones in threads, large ones by windows."""
+"""Pairs of label maps to counts of pairs of indices: in threads, large ones window by window."""
 
 from __future__ import annotations
 

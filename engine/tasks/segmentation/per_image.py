@@ -27,12 +27,10 @@ def stats_of(batch: Batch, settings: Settings) -> Stats:
     """mIOU, macro Dice and pixel accuracy of every datum, one parameter a label key."""
     n, keys = len(batch.datums), batch.labels.key_names
     areas, images = batch.pixels.areas, batch.pixels.images
-    parameters = (
-        (None,)
-        if len(keys) < 2
-        else tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
-    )
-    width = max(1, len(keys))
+    parameters: tuple[str | None, ...] = (None,) * len(keys)
+    if len(keys) > 1:
+        parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
+    width = len(keys)
     columns: dict[str, tuple[Column, ...]] = {}
     undefined = settings.rules.undefined
     for name, of in (("mIOU", iou), ("Dice", dice)):

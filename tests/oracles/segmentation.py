@@ -1,0 +1,66 @@
+"""Semantic segmentation in plain Python, pixel after pixel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+Pixel = tuple[Any, Any]
+"""True and predicted label, None for none."""
+
+
+def pairs(truth: Any, found: Any, ignore: int | None, background: int | None) -> Counter[Pixel]:
+    """How many pixels of two label maps have each pair of labels."""
+    counts: Counter[Pixel] = Counter()
+    for line, other in zip(truth.tolist(), found.tolist(), strict=True):
+        for t, p in zip(line, other, strict=True):
+            if t != ignore or ignore is None:
+                counts[None if t == background else t, None if p == background else p] += 1
+    return counts
+
+
+def over(a: float, b: float) -> float | None:
+    return a / b if b else None
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return over(sum(known), len(known))
+
+
+def labels_in(counts: Counter[Pixel]) -> list[Any]:
+    return sorted({label for pair, n in counts.items() if n for label in pair} - {None})
+
+
+def of_label(counts: Counter[Pixel], label: Any) -> dict[str, float | None]:
+    truth = sum(n for (t, _), n in counts.items() if t == label)
+    found = sum(n for (_, p), n in counts.items() if p == label)
+    right = counts[label, label]
+    return {
+        "IOU": over(right, truth + found - right),
+        "Precision": over(right, found),
+        "Recall": over(right, truth),
+        "F1": over(2 * right, truth + found),
+        "Dice": over(2 * right, truth + found),
+        "truth": truth,
+        "found": found,
+        "right": right,
+    }
+
+
+def of_key(counts: Counter[Pixel]) -> dict[str, float | None]:
+    """Numbers of one label key, as the standard dialect has them."""
+    each = [of_label(counts, label) for label in labels_in(counts)]
+    true = [one for one in each if one["truth"]]
+    total = {name: sum(one[name] or 0 for one in each) for name in ("truth", "found", "right")}
+    return {
+        "mIOU": mean(one["IOU"] for one in each),
+        "IOU": over(total["right"], total["truth"] + total["found"] - total["right"]),
+        "Dice": mean(one["Dice"] for one in each),
+        "PixelAccuracy": over(sum(n for (t, p), n in counts.items() if t == p), counts.total()),
+        "MeanClassAccuracy": mean(one["Recall"] for one in true),
+        "FrequencyWeightedIoU": over(
+            sum((one["IOU"] or 0.0) * (one["truth"] or 0) for one in true), total["truth"]
+        ),
+    }
