@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -45,6 +46,8 @@ def quiet() -> Iterator[None]:
 
     with warnings.catch_warnings(), rasterio.Env(GDAL_CACHEMAX=_CACHE):
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        # rasterio multiplies transforms in a way that newer affine is about to drop.
+        warnings.filterwarnings("ignore", category=PendingDeprecationWarning, module="rasterio")
         yield
 
 
@@ -55,6 +58,18 @@ def in_thread() -> Iterator[None]:
 
     with rasterio.Env(GDAL_CACHEMAX=_CACHE):
         yield
+
+
+_TAIL = 1024  # bytes at the end of a PNG among which its last chunk begins
+
+
+def _breaks_off(path: str) -> bool:
+    """Whether a PNG lacks its last chunk: GDAL would make up the pixels that are missing."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        file.seek(-min(_TAIL, os.path.getsize(path)), os.SEEK_END)
+        return b"IEND" not in file.read()
 
 
 class Window(NamedTuple):
@@ -96,6 +111,11 @@ class Map:
             self.file = stack.enter_context(rasterio.open(place.path))
         except rasterio.errors.RasterioError as error:
             raise InputError(f"{place.named}: {place.path!r} cannot be read: {error}.") from None
+        if self.file.driver == "PNG" and _breaks_off(place.path):
+            raise InputError(
+                f"{place.named}: {place.path!r} breaks off before the end of its image. Write the"
+                " file again."
+            )
         self.shape = (self.file.height, self.file.width)
         self.band = self._band()
         dtype = self.file.dtypes[self.band - 1]
@@ -177,7 +197,7 @@ class Map:
         if self.georeferenced:
             crs = self.file.crs.to_string() if self.file.crs else "no projection"
             t = self.file.transform
-            said += f", {crs}, pixels of {t.a:g} x {t.e:g} from ({t.c:g}, {t.f:g})"
+            said += f", {crs}, pixels of {t.a:.12g} x {t.e:.12g} from ({t.c:.12g}, {t.f:.12g})"
         return said
 
 

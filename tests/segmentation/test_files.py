@@ -1,0 +1,225 @@
+"""Rasters in files: paths, bands, grids, windows."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from rasterio import Affine
+from segmentation.making import EVERY, NAMES, rows_of, same, some_maps, write
+
+import evalengine as ee
+from evalengine.tasks.segmentation import maps, rasters
+
+FOUND, TRUTH = some_maps()
+ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Predictions in PNG, ground truths in TIFF, with paths relative to the folder."""
+    made = []
+    for name, ending, side in (("p", "png", FOUND), ("g", "tif", TRUTH)):
+        paths = [f"{name}{i}.{ending}" for i in range(len(side))]
+        for path, one in zip(paths, side, strict=True):
+            write(tmp_path / path, one)
+        made.append(pl.DataFrame({"datum_id": range(len(side)), "raster": paths}))
+    return made[0], made[1]
+
+
+def test_paths_from_the_current_folder(
+    sides: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    same(ee.score(*sides, labels=NAMES, metrics=EVERY), ARRAYS)
+    same(ee.score(sides[0], TRUTH, labels=NAMES, metrics=EVERY), ARRAYS)
+    same(ee.score(sides[0], rows_of(TRUTH), labels=NAMES, metrics=EVERY), ARRAYS)
+    same(ee.score(*sides, labels=NAMES, metrics=EVERY, threads=1), ARRAYS)
+
+
+def test_paths_from_the_folder_of_the_table(
+    sides: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, side in zip("pg", sides, strict=True):
+        side.write_parquet(tmp_path / f"{name}.parquet")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    card = ee.score("../p.parquet", "../g.parquet", labels=NAMES, metrics=EVERY)
+    same(card, ARRAYS)
+    with pytest.raises(ee.ReadError) as raised:
+        ee.score(sides[0].head(4), TRUTH)
+    assert "4 files not there" in str(raised.value)
+    assert "predictions, row 0 (datum_id=0): 'p0.png'" in str(raised.value)
+
+
+def test_bands_and_values(tmp_path: Path) -> None:
+    both = write(tmp_path / "both.tif", np.stack([FOUND[0], TRUTH[0]]))
+    band = [
+        pl.DataFrame({"datum_id": [0], "raster": [both], "raster_band": [b]}) for b in (1, 2, 3)
+    ]
+    alone = ee.score(FOUND[:1], TRUTH[:1], metrics=EVERY)
+    same(ee.score(band[0], band[1], metrics=EVERY), alone)
+    with pytest.raises(ee.InputError, match="has 2 bands, and raster_band is 3"):
+        ee.score(band[2], band[1])
+    with pytest.raises(ee.InputError, match="2 bands .*, and a label map one"):
+        ee.score(band[0].drop("raster_band"), band[1])
+    values = pl.DataFrame({"value": range(4), "label_value": NAMES}).with_columns(
+        datum_id=pl.lit(0), raster=pl.lit(both), raster_band=pl.lit(2), raster_value=pl.col("value")
+    )
+    rows = values.filter(pl.col("value").is_in(np.unique(TRUTH[0])))
+    same(
+        ee.score(FOUND[:1], rows, labels=NAMES, metrics=EVERY),
+        ee.score(FOUND[:1], TRUTH[:1], labels=NAMES, metrics=EVERY),
+    )
+
+
+def test_files_that_are_no_label_maps(tmp_path: Path) -> None:
+    floats = write(tmp_path / "floats.tif", TRUTH[0].astype(np.float32))
+    text = tmp_path / "text.png"
+    text.write_text("no picture")
+    good = write(tmp_path / "good.tif", TRUTH[0])
+
+    def table(path: Any) -> pl.DataFrame:
+        return pl.DataFrame({"datum_id": ["x"], "raster": [str(path)]})
+
+    with pytest.raises(ee.InputError, match="holds float32"):
+        ee.score(table(floats), table(good))
+    with pytest.raises(ee.InputError, match=r"predictions, row 0 \(datum_id='x'\): .*cannot be read"):
+        ee.score(table(text), table(good))
+
+
+def cut_short(path: Path) -> str:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    return str(path)
+
+
+def test_a_file_that_breaks_off(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 200, (64, 64)).astype(np.uint8)
+    good = write(tmp_path / "good.tif", noise)
+    write(tmp_path / "short.png", noise)
+    cut = cut_short(tmp_path / "short.png")
+    tables = [pl.DataFrame({"datum_id": [1], "raster": [path]}) for path in (cut, good)]
+    with pytest.raises(ee.InputError, match="row 0 \\(datum_id=1\\): .*short.png"):
+        ee.score(*tables)
+
+
+@pytest.mark.parametrize("tiled", [True, False])
+def test_windows_are_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiled: bool
+) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 5, (70, 90)).astype(np.uint8)
+    found = np.where(rng.random(truth.shape) < 0.9, truth, 0).astype(np.uint8)
+    profile = {"tiled": True, "blockxsize": 16, "blockysize": 16} if tiled else {}
+    paths = [
+        write(tmp_path / "p.tif", found, **profile),
+        write(tmp_path / "g.tif", truth, blockysize=7) if not tiled else write(
+            tmp_path / "g.tif", truth, **profile
+        ),
+        write(tmp_path / "p.png", found),
+    ]
+    tables = [pl.DataFrame({"datum_id": [0], "raster": [path]}) for path in paths]
+    whole = ee.score(found[None], truth[None], metrics=EVERY)
+    for size in (300, 1500, 5000):
+        monkeypatch.setattr(rasters, "AT_ONCE", size)
+        for side in (tables[0], tables[2]):
+            same(ee.score(side, tables[1], metrics=EVERY), whole)
+        same(ee.score(found[None], tables[1], metrics=EVERY), whole)
+
+
+def test_windows_cover_every_pixel_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = write(tmp_path / "g.tif", np.zeros((70, 90), np.uint8), tiled=True, blockxsize=16,
+                 blockysize=32)  # fmt: skip
+    monkeypatch.setattr(rasters, "AT_ONCE", 1200)
+    from contextlib import ExitStack
+
+    with ExitStack() as stack, rasters.quiet():
+        opened = rasters.Map(rasters.MapRow("row 0", path=path), stack)
+        cover = np.zeros((70, 90), int)
+        windows = rasters.windows_of([opened])
+        for window in windows:
+            cover[window.top : window.bottom, window.left : window.right] += 1
+            assert window.size <= 1200
+            assert window.top % 32 == window.left % 16 == 0
+    assert len(windows) > 5
+    assert (cover == 1).all()
+
+
+EARTH = {"crs": "EPSG:32632", "transform": Affine(1, 0, 500000, 0, -1, 5000000)}
+
+
+def georeferenced(tmp_path: Path, name: str, pixels: Any, **profile: Any) -> pl.DataFrame:
+    path = write(tmp_path / name, pixels, **{**EARTH, **profile})
+    return pl.DataFrame({"datum_id": [0], "raster": [path]})
+
+
+def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
+    truth = georeferenced(tmp_path, "g.tif", TRUTH[0])
+    one = ee.score(FOUND[:1], TRUTH[:1], metrics=EVERY)
+    same(ee.score(georeferenced(tmp_path, "p.tif", FOUND[0]), truth, metrics=EVERY), one)
+    plain = pl.DataFrame({"datum_id": [0], "raster": [write(tmp_path / "p.png", FOUND[0])]})
+    same(ee.score(plain, truth, metrics=EVERY), one)
+    moved = georeferenced(tmp_path, "m.tif", FOUND[0], transform=Affine(1, 0, 500003, 0, -1, 5000000))
+    with pytest.raises(ee.InputError) as raised:
+        ee.score(moved, truth)
+    said = str(raised.value)
+    assert "EPSG:32632, pixels of 1 x -1 from (500003, 5000000)" in said
+    assert "from (500000, 5000000)" in said
+    assert "resample=True" in said
+    other = georeferenced(tmp_path, "o.tif", FOUND[0], crs="EPSG:32633")
+    with pytest.raises(ee.InputError, match="EPSG:32633"):
+        ee.score(other, truth)
+    with pytest.raises(ee.InputError, match="its raster is 8 x 13, EPSG.*, the ground truth's 16 x 13"):
+        ee.score(georeferenced(tmp_path, "s.tif", FOUND[0][:8]), truth)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:32632", None])
+def test_resampled_by_place(tmp_path: Path, crs: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coarse pixels of 2 x 2 that begin three pixels further right: there nothing is predicted."""
+    coarse = np.arange(1, 25).reshape(4, 6).astype(np.uint8)
+    found = georeferenced(
+        tmp_path, "p.tif", coarse, crs=crs, transform=Affine(2, 0, 500003, 0, -2, 5000000)
+    )
+    fine = np.zeros((8, 12), np.uint8)
+    truth = georeferenced(tmp_path, "g.tif", fine, crs=crs)
+    expected = np.zeros((8, 12), int)
+    expected[:, 3:] = coarse.repeat(2, 0).repeat(2, 1)[:, :9]
+    for size in (1 << 22, 30):
+        monkeypatch.setattr(rasters, "AT_ONCE", size)
+        card = ee.score(found, truth, resample=True, metrics=["ConfusionMatrix"])
+        cells = dict(card.confusion.select("predicted", "count").iter_rows())
+        index, count = np.unique(expected[:, 3:], return_counts=True)
+        assert cells == {None: 24, **dict(zip(index.tolist(), count.tolist(), strict=True))}
+
+
+def test_resampled_by_proportion() -> None:
+    coarse = np.array([[1, 2], [3, 4]])
+    fine = coarse.repeat(3, 0).repeat(2, 1)
+    card = ee.score({"a": coarse}, {"a": fine}, resample=True)
+    assert card.value("PixelAccuracy") == 1.0
+    back = ee.score({"a": fine}, {"a": coarse}, resample=True)
+    assert back.value("PixelAccuracy") == 1.0
+
+
+def test_no_warning_and_both_threads(tmp_path: Path, sides: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ee.score(*sides, threads=2)
+        filters = list(warnings.filters)
+    assert all("Georeferenced" not in str(one) for one in filters)
+    assert maps.count_maps([], _Serial(), resample=False).count.size == 0
+
+
+class _Serial:
+    def over(self, offsets: Any, function: Any) -> list[Any]:
+        return [function(0, offsets.size - 1)]
+
+    def each(self, calls: Any) -> list[Any]:
+        return [call() for call in calls]

@@ -1,0 +1,181 @@
+"""The same pixels in every form give the same numbers: arrays, tables, masks, polygons, mixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from segmentation.making import EVERY, NAMES, rows_of, same, some_maps
+
+import evalengine as ee
+
+FOUND, TRUTH = some_maps()
+ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
+
+
+def table(maps: Any, values: Any) -> pl.DataFrame:
+    return pl.DataFrame({"datum_id": range(len(maps)), "raster": values})
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        list,
+        lambda maps: dict(enumerate(maps)),
+        lambda maps: maps.astype(np.int64),
+        lambda maps: maps.astype(np.int8),
+        lambda maps: np.asfortranarray(maps),
+        lambda maps: table(maps, pl.Series(maps)),
+        lambda maps: table(maps, maps.tolist()),
+        lambda maps: table(maps, [pl.Series(one) for one in maps]),
+        lambda maps: table(maps, pl.Series(list(maps), dtype=pl.Object)),
+        lambda maps: table(maps, pl.Series(maps)).rename(
+            {"datum_id": "image_id", "raster": "label_map"}
+        ),
+    ],
+)
+def test_label_maps(form: Any) -> None:
+    same(ee.score(form(FOUND), form(TRUTH), labels=NAMES, metrics=EVERY), ARRAYS)
+
+
+@pytest.mark.parametrize("sides", ["both", "found", "truth"])
+def test_masks_of_labels(sides: str) -> None:
+    found = FOUND if sides == "truth" else rows_of(FOUND)
+    truth = TRUTH if sides == "found" else rows_of(TRUTH)
+    card = ee.score(found, truth, labels=NAMES, metrics=EVERY)
+    assert card.task == "segmentation"
+    same(card, ARRAYS)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 999), st.sampled_from([None, 2]), st.booleans())
+def test_masks_are_label_maps(seed: int, ignore: int | None, background: bool) -> None:
+    found, truth = some_maps(seed, n=2)
+    names, options = NAMES, {"metrics": EVERY, "ignore_index": ignore}
+    if background:
+        names, options = NAMES[1:], {**options, "background": 0}
+    first = int(background)
+    maps = ee.score(found, truth, labels=names, **options)
+    same(ee.score(rows_of(found, names, first), truth, labels=names, **options), maps)
+    if ignore is None:
+        masks = ee.score(rows_of(found, names, first), rows_of(truth, names, first),
+                         labels=names, metrics=EVERY)  # fmt: skip
+        same(masks, maps)
+
+
+def test_one_bit_images_are_masks() -> None:
+    found, truth = FOUND > 1, TRUTH > 1
+    card = ee.score(found, truth, labels=["on"], background=0)
+    both, either = (found & truth).sum(), (found | truth).sum()
+    assert card.value("mIOU") == both / either
+
+
+def test_several_masks_of_one_label_are_united() -> None:
+    truth = pl.DataFrame(
+        {"datum_id": [1, 1], "label_value": ["a", "a"], "mask": [[[1, 1, 0]], [[0, 1, 1]]]}
+    )
+    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 0, 0]]]})
+    assert ee.score(found, truth).value("IOU", label_value="a") == 1 / 3
+
+
+def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
+    truth = pl.DataFrame(
+        {"datum_id": [1, 1], "label_value": ["a", "b"], "mask": [[[1, 1, 0, 0]], [[0, 1, 1, 0]]]}
+    )
+    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
+    card = ee.score(found, truth, metrics=EVERY)
+    assert "ground truths: labels overlap in 1 datum; such pixels count for each of them." in card.notes
+    assert card.value("IOU", label_value="a") == 2 / 3
+    assert card.value("Recall", label_value="b") == 0.0
+    row = card.metrics.filter(metric="PixelAccuracy")
+    assert row["value"].to_list() == [None]
+    assert "overlap" in row["reason"][0]
+    cells = card.confusion.select("actual", "predicted", "count", "iou").rows()
+    assert cells == [("a", "a", 2, 2 / 3), ("b", "a", 2, 2 / 3)]
+
+
+def test_polygons_need_the_size_of_the_image() -> None:
+    square = [[[1.0, 1.0], [4.0, 1.0], [4.0, 3.0], [1.0, 3.0]]]
+    found = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "polygon": [square]})
+    mask = np.zeros((5, 6), int)
+    mask[1:3, 1:4] = 1
+    truth = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "mask": [mask.tolist()]})
+    assert ee.score(found, truth).value("mIOU") == 1.0
+    assert ee.score(found, {"x": mask}, labels=["a"], background=0).value("mIOU") == 1.0
+    with pytest.raises(ee.InputError, match="height and width nothing says"):
+        ee.score(found, found)
+    sized = pl.DataFrame({"datum_id": ["x"], "height": [5], "width": [6]})
+    card = ee.score(found, found, datums=sized)
+    assert card.value("mIOU") == card.value("PixelAccuracy") == 1.0
+    beside = found.with_columns(height=pl.lit(5), width=pl.lit(6))
+    assert ee.score(beside, found).value("PixelAccuracy") == 1.0
+
+
+def test_rows_of_several_forms() -> None:
+    mask, square = [[1, 1], [0, 0]], [[[0.0, 1.0], [2.0, 1.0], [2.0, 2.0], [0.0, 2.0]]]
+    found = pl.DataFrame(
+        {
+            "datum_id": [1, 1],
+            "label_value": ["a", "b"],
+            "mask": [mask, None],
+            "polygon": [None, square],
+        }
+    )
+    truth = {1: np.array([[0, 0], [1, 1]])}
+    card = ee.score(found, truth, labels=["a", "b"])
+    assert card.value("mIOU") == 1.0
+
+
+def test_datums_on_one_side_count() -> None:
+    found, truth = {"a": FOUND[0], "b": FOUND[1]}, {"a": TRUTH[0], "c": TRUTH[2]}
+    maps = ee.score(found, truth, labels=NAMES, metrics=EVERY)
+    assert maps.confusion.filter(pl.col("predicted").is_null())["count"].sum() == TRUTH[2].size
+    assert maps.confusion.filter(pl.col("actual").is_null())["count"].sum() == FOUND[1].size
+    status = dict(maps.per_datum.select("datum_id", "status").iter_rows())
+    assert status == {"a": "scored", "b": "no_ground_truth", "c": "not_predicted"}
+    assert any("without predictions" in note for note in maps.notes)
+
+
+def test_datums_of_a_table_that_have_no_pixels() -> None:
+    card = ee.score(FOUND[:1], TRUTH[:1], datums=[0, 1])
+    assert card.per_datum.filter(datum_id=1)["value"].to_list() == [None] * 3
+    assert card.per_datum.filter(datum_id=1)["status"].to_list() == ["no_pixels"] * 3
+
+
+def test_an_empty_side() -> None:
+    none = pl.DataFrame(schema={"datum_id": pl.Int64, "label_value": pl.String, "mask": pl.List(pl.List(pl.Int64))})
+    card = ee.score(none, rows_of(TRUTH), metrics=EVERY)
+    assert card.value("mIOU") == 0.0
+    assert card.value("Precision", label_value="car") is None
+    other = ee.score(rows_of(FOUND), none, metrics=EVERY)
+    assert other.value("Recall", average="macro") is None
+    assert other.value("mIOU") == 0.0
+
+
+def test_label_keys() -> None:
+    maps = pl.DataFrame(
+        {
+            "datum_id": [1, 1],
+            "label_key": ["ground", "sky"],
+            "raster": [[[0, 1]], [[1, 1]]],
+        }
+    )
+    labels = pl.DataFrame(
+        {
+            "label_key": ["ground", "ground", "sky", "sky"],
+            "label_value": ["grass", "road", "clear", "cloud"],
+        }
+    )
+    found = maps.with_columns(raster=pl.Series([[[0, 0]], [[1, 1]]]))
+    card = ee.score(found, maps, labels=labels, metrics=["mIOU", "IOU", "PixelAccuracy"])
+    assert card.value("mIOU", label_key="ground") == 0.25
+    assert card.value("mIOU", label_key="sky") == 1.0
+    single = card.per_datum.filter(metric="mIOU")
+    assert dict(single.select("parameters", "value").iter_rows()) == {
+        '{"label_key": "ground"}': 0.25,
+        '{"label_key": "sky"}': 1.0,
+    }

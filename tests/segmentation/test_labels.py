@@ -1,0 +1,102 @@
+"""Which label an index is: names in order, a column of indices, integers, label maps."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from segmentation.making import NAMES, some_maps
+
+import evalengine as ee
+
+FOUND, TRUTH = some_maps()
+
+
+def ious(**options) -> dict:
+    rows = ee.score(FOUND, TRUTH, metrics=["IOU"], **options).metrics
+    kept = rows.filter(pl.col("label_value").is_not_null())
+    return dict(kept.select("label_value", "value").iter_rows())
+
+
+PLAIN = ious()
+
+
+def test_indices_are_labels_without_names() -> None:
+    assert list(PLAIN) == [0, 1, 2, 3]
+
+
+def test_a_list_is_in_order_of_index() -> None:
+    assert ious(labels=NAMES) == {name: PLAIN[i] for i, name in enumerate(NAMES)} | {}
+    of_valor = ious(labels=NAMES[1:], dialect="valor")
+    assert of_valor == {name: PLAIN[i + 1] for i, name in enumerate(NAMES[1:])}
+    skipped = ious(labels=["road", "car", "tree"], background=2)
+    assert skipped == {"road": PLAIN[0], "car": PLAIN[1], "tree": PLAIN[3]}
+
+
+def test_a_column_of_indices() -> None:
+    labels = pl.DataFrame({"label_value": ["tree", "car", "sky", "road"], "index": [3, 1, 2, 0]})
+    assert ious(labels=labels) == {name: PLAIN[i] for i, name in enumerate(NAMES)}
+
+
+def test_integers_are_indices() -> None:
+    assert ious(labels=[3, 2, 1, 0]) == PLAIN
+    assert ious(labels={3: "tree", 2: "sky", 1: "car", 0: "road"}) == PLAIN
+
+
+def test_a_label_that_nothing_has_is_undefined() -> None:
+    card = ee.score(FOUND, TRUTH, labels=[*NAMES, "pole"])
+    row = card.metrics.filter(metric="IOU", label_value="pole")
+    assert row["value"].to_list() == [None]
+    assert row["reason"][0] == "no pixel of this label on either side"
+    assert card.value("mIOU") == ee.score(FOUND, TRUTH).value("mIOU")
+    lite = ee.score(FOUND + 1, TRUTH + 1, labels=[*NAMES, "pole"], dialect="valor-lite")
+    assert lite.value("IOU", label_value="pole") == 0.0
+    assert lite.value("mIOU") == pytest.approx(card.value("mIOU") * 4 / 5)
+
+
+def test_an_index_without_a_name() -> None:
+    with pytest.raises(ee.InputError) as raised:
+        ee.score(FOUND, TRUTH, labels=NAMES[:2])
+    said = str(raised.value)
+    many = int((TRUTH == 2).sum())
+    assert f"ground truths: index 2 has no name: {many} pixels in 5 datums, first datum 0" in said
+    assert "labels= names the indices 0 to 1" in said
+    assert "ignore_index=2 or background=2" in said
+    with pytest.raises(ee.InputError, match="predictions: index 255 has no name: 1 pixel in 1 datum"):
+        other = FOUND.copy()
+        other[3, 2, 2] = 255
+        ee.score(other, TRUTH, labels=NAMES, ignore_index=255)
+
+
+def test_an_index_that_stands_twice() -> None:
+    labels = pl.DataFrame({"label_value": ["a", "b"], "index": [1, 1]})
+    with pytest.raises(ee.InputError, match="index 1 names both 'a' and 'b'"):
+        ee.score(FOUND, TRUTH, labels=labels)
+    words = pl.DataFrame({"label_value": ["a", "b"], "index": ["x", "y"]})
+    with pytest.raises(ee.InputError, match="column 'index' holds strings"):
+        ee.score(FOUND, TRUTH, labels=words)
+
+
+def test_an_ignored_index_within_the_list_is_told() -> None:
+    card = ee.score(FOUND, TRUTH, labels=NAMES, ignore_index=0)
+    assert any("'road' is index 0, which is ignored" in note for note in card.notes)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_label_map_merges(named: bool) -> None:
+    merged = [np.where(side == 3, 1, side) for side in (FOUND, TRUTH)]
+    if named:
+        card = ee.score(FOUND, TRUTH, labels=NAMES, label_map={"tree": "car"})
+        other = ee.score(*merged, labels=NAMES)
+    else:
+        card = ee.score(FOUND, TRUTH, label_map={3: 1})
+        other = ee.score(*merged)
+    assert card.notes == ()
+    assert card.value("mIOU") == other.value("mIOU")
+    assert card.value("PixelAccuracy") == other.value("PixelAccuracy")
+
+
+def test_labels_of_one_side_are_told() -> None:
+    card = ee.score(np.full((1, 2, 2), 3), np.full((1, 2, 2), 1))
+    assert "1 label in the predictions only: 3." in card.notes
+    assert "1 label in the ground truths only: 1." in card.notes
