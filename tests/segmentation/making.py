@@ -30,7 +30,11 @@ def rows_of(maps: Any, names: list[str] = NAMES, first: int = 0) -> pl.DataFrame
     """A row of pixels for every datum and label that it has; indices below ``first`` have none."""
     return pl.DataFrame(
         [
-            {"datum_id": i, "label_value": names[v - first], "mask": (one == v).astype(int).tolist()}
+            {
+                "datum_id": i,
+                "label_value": names[v - first],
+                "mask": (one == v).astype(int).tolist(),
+            }
             for i, one in enumerate(maps)
             for v in np.unique(one).tolist()
             if v >= first
@@ -69,7 +73,9 @@ def pairs_of_maps(draw: st.DrawFn, values: tuple[int, ...] = (0, 1, 2, 3, 255)) 
     sides: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name in draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True)):
         shape = draw(st.tuples(st.integers(1, 5), st.integers(1, 19)))
-        on = draw(st.sampled_from([(0, 1), (0, 1), (0,), (1,)])) if sides[0] and sides[1] else (0, 1)
+        on = (
+            draw(st.sampled_from([(0, 1), (0, 1), (0,), (1,)])) if sides[0] and sides[1] else (0, 1)
+        )
         for side in on:
             pool = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
             seed = draw(st.integers(0, 99))

@@ -48,9 +48,7 @@ def expected(
 @example(({"a": np.array([[0]])}, {"a": np.array([[0]])}), None, 0, np.int64)  # no label at all
 @example(({"a": np.array([[70000]])}, {"a": np.array([[-5]])}), None, None, np.int32)
 def test_numbers(sides: Any, ignore: int | None, background: int | None, dtype: Any) -> None:
-    found, truth = (
-        {name: one.astype(dtype) for name, one in side.items()} for side in sides
-    )
+    found, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
     card = ee.score(found, truth, ignore_index=ignore, background=background, metrics=EVERY)
     each = expected(found, truth, ignore, background)
     whole = sum(each.values(), Counter[Any]())
@@ -93,8 +91,5 @@ def test_counts_add_up(sides: Any) -> None:
     support = card.metrics.filter(pl.col("label_value").is_not_null(), metric="Recall")
     joined = counts.join(support.select("label_value", "support"), on="label_value")
     assert joined.select((pl.col("tp") + pl.col("fn") == pl.col("support")).all()).item()
-    pixels = sum(
-        one.size
-        for one in {**sides[0], **sides[1]}.values()
-    )
+    pixels = sum(one.size for one in {**sides[0], **sides[1]}.values())
     assert card.confusion["count"].sum() == pixels

@@ -89,7 +89,9 @@ def test_files_that_are_no_label_maps(tmp_path: Path) -> None:
 
     with pytest.raises(ee.InputError, match="holds float32"):
         ee.score(table(floats), table(good))
-    with pytest.raises(ee.InputError, match=r"predictions, row 0 \(datum_id='x'\): .*cannot be read"):
+    with pytest.raises(
+        ee.InputError, match=r"predictions, row 0 \(datum_id='x'\): .*cannot be read"
+    ):
         ee.score(table(text), table(good))
 
 
@@ -119,9 +121,9 @@ def test_windows_are_the_whole(
     profile = {"tiled": True, "blockxsize": 16, "blockysize": 16} if tiled else {}
     paths = [
         write(tmp_path / "p.tif", found, **profile),
-        write(tmp_path / "g.tif", truth, blockysize=7) if not tiled else write(
-            tmp_path / "g.tif", truth, **profile
-        ),
+        write(tmp_path / "g.tif", truth, blockysize=7)
+        if not tiled
+        else write(tmp_path / "g.tif", truth, **profile),
         write(tmp_path / "p.png", found),
     ]
     tables = [pl.DataFrame({"datum_id": [0], "raster": [path]}) for path in paths]
@@ -165,7 +167,9 @@ def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
     same(ee.score(georeferenced(tmp_path, "p.tif", FOUND[0]), truth, metrics=EVERY), one)
     plain = pl.DataFrame({"datum_id": [0], "raster": [write(tmp_path / "p.png", FOUND[0])]})
     same(ee.score(plain, truth, metrics=EVERY), one)
-    moved = georeferenced(tmp_path, "m.tif", FOUND[0], transform=Affine(1, 0, 500003, 0, -1, 5000000))
+    moved = georeferenced(
+        tmp_path, "m.tif", FOUND[0], transform=Affine(1, 0, 500003, 0, -1, 5000000)
+    )
     with pytest.raises(ee.InputError) as raised:
         ee.score(moved, truth)
     said = str(raised.value)
@@ -175,12 +179,16 @@ def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
     other = georeferenced(tmp_path, "o.tif", FOUND[0], crs="EPSG:32633")
     with pytest.raises(ee.InputError, match="EPSG:32633"):
         ee.score(other, truth)
-    with pytest.raises(ee.InputError, match="its raster is 8 x 13, EPSG.*, the ground truth's 16 x 13"):
+    with pytest.raises(
+        ee.InputError, match="its raster is 8 x 13, EPSG.*, the ground truth's 16 x 13"
+    ):
         ee.score(georeferenced(tmp_path, "s.tif", FOUND[0][:8]), truth)
 
 
 @pytest.mark.parametrize("crs", ["EPSG:32632", None])
-def test_resampled_by_place(tmp_path: Path, crs: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resampled_by_place(
+    tmp_path: Path, crs: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Coarse pixels of 2 x 2 that begin three pixels further right: there nothing is predicted."""
     coarse = np.arange(1, 25).reshape(4, 6).astype(np.uint8)
     found = georeferenced(
@@ -207,7 +215,9 @@ def test_resampled_by_proportion() -> None:
     assert back.value("PixelAccuracy") == 1.0
 
 
-def test_no_warning_and_both_threads(tmp_path: Path, sides: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_warning_and_both_threads(
+    tmp_path: Path, sides: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -88,7 +88,10 @@ def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
     )
     found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
     card = ee.score(found, truth, metrics=EVERY)
-    assert "ground truths: labels overlap in 1 datum; such pixels count for each of them." in card.notes
+    assert (
+        "ground truths: labels overlap in 1 datum; such pixels count for each of them."
+        in card.notes
+    )
     assert card.value("IOU", label_value="a") == 2 / 3
     assert card.value("Recall", label_value="b") == 0.0
     row = card.metrics.filter(metric="PixelAccuracy")
@@ -147,7 +150,9 @@ def test_datums_of_a_table_that_have_no_pixels() -> None:
 
 
 def test_an_empty_side() -> None:
-    none = pl.DataFrame(schema={"datum_id": pl.Int64, "label_value": pl.String, "mask": pl.List(pl.List(pl.Int64))})
+    none = pl.DataFrame(
+        schema={"datum_id": pl.Int64, "label_value": pl.String, "mask": pl.List(pl.List(pl.Int64))}
+    )
     card = ee.score(none, rows_of(TRUTH), metrics=EVERY)
     assert card.value("mIOU") == 0.0
     assert card.value("Precision", label_value="car") is None

@@ -162,7 +162,9 @@ def flat(value: dict[str, Any], name: str = "") -> dict[str, float]:
     """Numbers of nested dicts by their path."""
     found: dict[str, float] = {}
     for key, inner in value.items():
-        found |= flat(inner, f"{name}/{key}") if isinstance(inner, dict) else {f"{name}/{key}": inner}
+        found |= (
+            flat(inner, f"{name}/{key}") if isinstance(inner, dict) else {f"{name}/{key}": inner}
+        )
     return found
 
 

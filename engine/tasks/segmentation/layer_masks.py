@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from ...geometry.masks import Masks, concat, from_pixels, read_masks
-from ...geometry.polygons import rasterise, read_polygons
+from ...geometry.polygons import REFUSE, rasterise, read_polygons
+from ...geometry.rasters import read_raster_masks
 from ...inputs.frames import Frames
 from ...inputs.label_maps import FORMS
 from ...inputs.problems import count_of
@@ -160,7 +161,8 @@ def with_polygons(
         invalid=settings.invalid_polygons,
         rows=polygon,
     )
-    read.geometries  # noqa: B018  # built for their checks: rings that cross are refused here
+    if settings.invalid_polygons == REFUSE:
+        read.geometries  # noqa: B018  # built for their checks: rings that cross are refused
     masks = rasterise(read, size[:, 0], size[:, 1], workers.over)
     return Layers(
         concat([layers.masks, masks]), np.concatenate([layers.row, polygon]), layers.index
@@ -169,42 +171,49 @@ def with_polygons(
 
 def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
     """Masks of rasters: pixels of a value, or of any but 0; of label maps one for each index."""
-    places = side.places()
-    values = side.column("raster_value")
-    files = any(places[row] is not None and places[row].pixels is None for row in rows)  # type: ignore[union-attr]
-
-    def some(first: int, last: int) -> Layers:
-        with in_thread() if files else nullcontext():
-            made = [
-                _of_row(int(row), places[row], values[row], side.layered)
-                for row in rows[first:last]
-            ]
-        return Layers(
-            concat([one.masks for one in made]),
-            np.concatenate([one.row for one in made]),
-            None if side.layered else np.concatenate([one.index for one in made]),  # type: ignore[misc]
+    placed = side.places()
+    places = [place for row in rows.tolist() if (place := placed[row]) is not None]
+    if not side.layered:
+        return _indices(places, rows, workers)
+    values = np.array([side.column("raster_value")[row] for row in rows], np.float64)
+    if all(place.pixels is None for place in places):
+        masks = read_raster_masks(
+            pl.Series("raster", [place.path for place in places], dtype=pl.String),
+            np.array([place.band or 1 for place in places], np.int64),
+            values,
+            side=side.role,
+            over=workers.over,
+            rows=rows,
         )
+        return Layers(masks, rows, None)
+    chosen = [
+        place.pixels != 0 if np.isnan(value) else place.pixels == value
+        for place, value in zip(places, values, strict=True)
+        if place.pixels is not None
+    ]
+    return Layers(from_pixels(chosen), rows, None)
+
+
+def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
+    """Label maps taken apart: a mask for each index that occurs in each."""
+    files = any(place.pixels is None for place in places)
+
+    def some(first: int, last: int) -> list[tuple[Masks, Array]]:
+        found = []
+        with in_thread() if files else nullcontext():
+            for place in places[first:last]:
+                with ExitStack() as stack:
+                    opened = Map(place, stack)
+                    pixels = opened.read(opened.whole)
+                index = np.unique(pixels)
+                found.append((from_pixels([pixels == one for one in index]), index))
+        return found
 
     with quiet() if files else nullcontext():
-        parts = workers.over(np.arange(rows.size + 1), some)
+        made = [one for part in workers.over(np.arange(rows.size + 1), some) for one in part]
+    index = [one.astype(np.int64) for _, one in made]
     return Layers(
-        concat([one.masks for one in parts]),
-        np.concatenate([one.row for one in parts]),
-        None if side.layered else np.concatenate([one.index for one in parts]),  # type: ignore[misc]
-    )
-
-
-def _of_row(row: int, place: MapRow | None, value: float | None, layered: bool) -> Layers:
-    assert place is not None
-    with ExitStack() as stack:
-        opened = Map(place, stack)
-        pixels = opened.read(opened.whole)
-    if layered:
-        chosen = pixels != 0 if value is None else pixels == value
-        return Layers(from_pixels([chosen]), np.array([row]), None)
-    found = np.unique(pixels)
-    return Layers(
-        from_pixels([pixels == index for index in found]),
-        np.full(found.size, row),
-        found.astype(np.int64),
+        concat([masks for masks, _ in made]),
+        np.repeat(rows, [one.size for one in index]),
+        np.concatenate([np.empty(0, np.int64), *index]),
     )

@@ -74,7 +74,9 @@ def _refuse(wrong: list[str]) -> None:
         return
     more = f"\n- and {len(wrong) - _SHOWN:,} more." if len(wrong) > _SHOWN else ""
     shown = "\n".join(f"- {message}" for message in wrong[:_SHOWN])
-    raise InputError(f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{shown}{more}")
+    raise InputError(
+        f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{shown}{more}"
+    )
 
 
 def _opened(pair: Pair, stack: ExitStack, *, resample: bool) -> tuple[Map | None, Map | None]:
