@@ -62,11 +62,11 @@ def test_an_index_without_a_name() -> None:
     assert f"ground truths: index 2 has no name: {many} pixels in 5 datums, first datum 0" in said
     assert "labels= names the indices 0 to 1" in said
     assert "ignore_index=2 or background=2" in said
+    other = FOUND.copy()
+    other[3, 2, 2] = 255
     with pytest.raises(
         ee.InputError, match="predictions: index 255 has no name: 1 pixel in 1 datum"
     ):
-        other = FOUND.copy()
-        other[3, 2, 2] = 255
         ee.score(other, TRUTH, labels=NAMES, ignore_index=255)
 
 

@@ -1,4 +1,4 @@
-"""Known answers: torchmetrics 1.9, scikit-learn, valor-lite 0.39 and the rule of Valor's service."""
+"""Known answers: torchmetrics 1.9, scikit-learn, valor-lite 0.39 and Valor's service."""
 
 from __future__ import annotations
 

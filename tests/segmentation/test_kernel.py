@@ -1,0 +1,73 @@
+"""The joint histogram against NumPy's: runs, words, bytes at the end, wide indices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalengine.kernels.pixel_counts import ByteCounter, count_wide
+
+
+def counted(found: tuple[Any, Any, Any]) -> dict[tuple[int, int], int]:
+    a, b, n = (one.tolist() for one in found)
+    assert len(set(zip(a, b, strict=True))) == len(a)
+    return dict(zip(zip(a, b, strict=True), n, strict=True))
+
+
+def expected(a: Any, b: Any) -> dict[tuple[int, int], int]:
+    return dict(Counter(zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)))
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Any:
+    """Bytes in runs whose ends fall anywhere within words."""
+    pieces = draw(st.lists(st.tuples(st.integers(0, 255), st.integers(1, 90)), min_size=1))
+    return np.concatenate([np.full(n, value, np.uint8) for value, n in pieces])
+
+
+@settings(deadline=None, max_examples=100)
+@given(runs(), runs(), st.integers(0, 7))
+def test_bytes(a: Any, b: Any, skip: int) -> None:
+    n = min(a.size, b.size)
+    a, b = a[:n][skip:], b[:n][skip:]  # not where words begin
+    counter = ByteCounter()
+    counter.add(a, b)
+    assert counted(counter.take()) == expected(a, b)
+    assert counter.take()[0].size == 0
+
+
+def test_every_pair_of_bytes() -> None:
+    a, b = (one.astype(np.uint8).ravel() for one in np.mgrid[:256, :256])
+    order = np.random.default_rng(0).permutation(a.size)
+    counter = ByteCounter()
+    for part in np.split(order, 8):
+        counter.add(a[part], b[part])
+    found = counter.take()
+    assert (found[2] == 1).all()
+    assert (found[0] * 256 + found[1] == np.arange(65536)).all()
+
+
+def test_columns_of_a_larger_image() -> None:
+    image = np.random.default_rng(1).integers(0, 9, (40, 33)).astype(np.uint8)
+    counter = ByteCounter()
+    counter.add(image[3:, 5:29], image[:-3, 2:26])
+    assert counted(counter.take()) == expected(image[3:, 5:29], image[:-3, 2:26])
+
+
+@pytest.mark.parametrize("values", [(0, 1, 300), (-1, 0, 65535), (-(2**31) + 1, 2**31 - 1, 7)])
+def test_wide(values: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.choice(np.array(values), (2, 6, 50))
+    assert counted(count_wide(a, b)) == expected(a, b)
+    assert count_wide(a[:, :0], b[:, :0])[2].size == 0
+
+
+def test_many_wide_indices() -> None:
+    a = np.arange(5000).reshape(50, 100) * 3
+    b = a[::-1] * 100_000
+    assert counted(count_wide(a, b % 2**31)) == expected(a, b % 2**31)

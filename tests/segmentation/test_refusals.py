@@ -1,0 +1,128 @@
+"""What cannot be scored is refused by name; what tells the task, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from segmentation.making import NAMES, rows_of, some_maps
+
+import evalengine as ee
+
+FOUND, TRUTH = some_maps(n=2)
+ROWS = rows_of(FOUND)
+
+
+def refused(*sides: Any, **options: Any) -> str:
+    with pytest.raises(ee.InputError) as raised:
+        ee.score(*sides, **options)
+    return str(raised.value)
+
+
+def test_maps_of_different_shape() -> None:
+    said = refused(FOUND[:, :9], TRUTH)
+    assert "2 pairs of label maps cannot be compared" in said
+    assert (
+        "predictions, row 0 (datum_id=0): its raster is 9 x 13, the ground truth's 16 x 13" in said
+    )
+
+
+def test_masks_of_different_size() -> None:
+    assert "masks of one datum (0) must be of one size" in refused(ROWS, rows_of(TRUTH[:, :9]))
+    assert "16 x 13" in refused(ROWS, TRUTH[:, :9], labels=NAMES)
+
+
+def test_pixels_that_are_no_whole_numbers() -> None:
+    assert "map 0 holds float64" in refused(FOUND / 2, TRUTH)
+    assert "datum 'a' holds float64" in refused({"a": FOUND[0] / 2}, {"a": TRUTH[0]})
+    table = pl.DataFrame({"datum_id": [0], "raster": [FOUND[0].astype(float).tolist()]})
+    assert "column 'raster' has dtype List(List(Float64))" in refused(table, TRUTH)
+    objects = pl.DataFrame({"datum_id": [0], "raster": pl.Series([FOUND], dtype=pl.Object)})
+    assert "shape (2, 16, 13)" in refused(objects, TRUTH)
+    ragged = pl.DataFrame({"datum_id": [0], "raster": [[[1, 2], [1]]]})
+    assert "lines of 1 to 2 pixels" in refused(ragged, TRUTH[:1])
+
+
+def test_indices_beyond_32_bits() -> None:
+    said = refused(FOUND.astype(np.int64) << 40, TRUTH)
+    assert "predictions, row 0 (datum_id=0)" in said
+    assert "within 32 bits" in said
+
+
+def test_a_second_map_of_one_datum() -> None:
+    table = pl.DataFrame({"datum_id": [0, 0], "raster": FOUND.tolist()})
+    assert "2 rows of a datum that has several label maps" in refused(table, TRUTH)
+
+
+def test_rows_without_pixels() -> None:
+    broken = ROWS.with_columns(
+        mask=pl.when(pl.col("label_value") == "car").then(None).otherwise("mask")
+    )
+    said = refused(broken, TRUTH, labels=NAMES)
+    assert "2 rows without any pixels, first (rows count from 0): row 1 (datum_id=0" in said
+
+
+def test_masks_without_labels() -> None:
+    assert "'label_value' is missing: a mask is of one label" in refused(
+        ROWS.drop("label_value"), TRUTH
+    )
+
+
+def test_indices_against_names() -> None:
+    assert "label maps hold indices (0, 1, 2)" in refused(FOUND, ROWS)
+
+
+def test_self_crossing_polygons() -> None:
+    bow = [[[0.0, 0.0], [4.0, 4.0], [4.0, 0.0], [0.0, 4.0]]]
+    table = pl.DataFrame({"datum_id": [0], "label_value": ["car"], "polygon": [bow]})
+    assert "polygon" in refused(table, rows_of(TRUTH[:1]))
+    ee.score(table, rows_of(TRUTH[:1]), invalid_polygons="repair")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ignore_index": 0, "background": 0}, "ignore_index=0"),
+        ({"ignore_index": 0, "dialect": "valor"}, "background in dialect 'valor'"),
+        ({"invalid_polygons": "keep"}, "'keep' is not a known way with polygons"),
+        ({"metrics": ["IOUs"]}, "Did you mean 'IOU'"),
+        ({"dialect": "coco"}, "not a known dialect of segmentation"),
+    ],
+)
+def test_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ee.OptionError, match=said):
+        ee.score(FOUND, TRUTH, task="segmentation", **options)
+
+
+def test_options_that_nothing_reads_are_told() -> None:
+    card = ee.score(ROWS, rows_of(TRUTH), ignore_index=255, iou_type="segm")
+    assert any("ignore_index=255 is not read" in note for note in card.notes)
+    assert any("iou_type is an option of detection" in note for note in card.notes)
+
+
+def test_the_task_follows() -> None:
+    assert ee.score(FOUND, TRUTH).task == "segmentation"
+    assert ee.score(ROWS, rows_of(TRUTH)).task == "segmentation"
+    assert ee.score({"a": FOUND[0]}, {"a": TRUTH[0]}).task == "segmentation"
+    assert ee.score({"q": {"d": 1.0}}, {"q": {"d": 1.0}}).task == "retrieval"
+
+
+def test_scores_are_not_read() -> None:
+    scored = ROWS.with_columns(score=pl.lit(0.5))
+    card = ee.score(scored, rows_of(TRUTH), task="segmentation")
+    assert any("'score' is not read: pixels count whatever their score" in n for n in card.notes)
+
+
+def test_check_reads_the_pixels() -> None:
+    report = ee.check(FOUND, TRUTH, labels=NAMES)
+    assert report.rows == {"predictions": 2, "ground_truths": 2, "labels": 4}
+    with pytest.raises(ee.InputError, match="has no name"):
+        ee.check(FOUND, TRUTH, labels=NAMES[:1])
+
+
+def test_explain() -> None:
+    said = ee.explain(task="segmentation", dialect="valor", ignore_index=255)
+    assert "ignored index 255, background 0" in said
+    assert "mean      over labels that are true (mIOU)" in said

@@ -1,0 +1,80 @@
+"""Slices are runs over their datums, weights are datums that stand several times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from segmentation.making import EVERY, NAMES, some_maps
+
+import evalengine as ee
+from evalengine import planner
+from evalengine.executors import Threads
+from evalengine.inputs.frames import load_frames
+
+FOUND, TRUTH = some_maps(n=7)
+CITY = ["x", "y", "x", "x", "y", "y", None]
+DATUMS = pl.DataFrame({"datum_id": range(7), "city": CITY})
+
+
+def of(where: Any, **options: Any) -> ee.Scorecard:
+    return ee.score(FOUND[where], TRUTH[where], metrics=EVERY, **options)
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-lite", "torchmetrics"])
+def test_slices(dialect: str) -> None:
+    names = NAMES if dialect in ("standard", "torchmetrics") else NAMES[1:]
+    card = ee.score(
+        FOUND, TRUTH, labels=names, datums=DATUMS, by="city", metrics=EVERY, dialect=dialect
+    )
+    for city in "xy":
+        where = np.array([one == city for one in CITY])
+        alone = of(where, labels=names, dialect=dialect)
+        for frame in ("metrics", "confusion"):
+            mine = card.frame(frame).filter(slice_value=city).drop("slice", "slice_value")
+            assert_frame_equal(mine, alone.frame(frame).drop("slice", "slice_value"))
+    assert card.metrics["slice_value"].unique().sort().to_list() == [None, "x", "y"]
+
+
+def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
+    plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
+    frames = load_frames(found, truth, task="segmentation")
+    tallies = planner.run(plan, frames, Threads(1))
+    makers, _ = planner.summarise(plan, tallies, weights=weights)
+    return {name: makers[name]() for name in ("metrics", "confusion")}
+
+
+def test_weights_are_repeats() -> None:
+    draw = np.array([2, 0, 1, 3, 0, 1, 0])
+    weighted = summarised(FOUND, TRUTH, draw)
+    repeated = summarised(FOUND.repeat(draw, 0), TRUTH.repeat(draw, 0))
+    for frame, ours in weighted.items():
+        assert_frame_equal(ours, repeated[frame])
+
+
+def test_a_draw_of_once_each_changes_nothing() -> None:
+    plain, drawn = (summarised(FOUND, TRUTH, w) for w in (None, np.ones(7, np.int64)))
+    for frame, ours in plain.items():
+        assert_frame_equal(ours, drawn[frame])
+
+
+def test_order_and_threads_change_nothing() -> None:
+    plain = ee.score(dict(enumerate(FOUND)), dict(enumerate(TRUTH)), metrics=EVERY, threads=1)
+    order = [3, 1, 6, 0, 2, 5, 4]
+    other = ee.score(
+        {i: FOUND[i] for i in order}, {i: TRUTH[i] for i in reversed(order)}, metrics=EVERY
+    )
+    for frame in ("metrics", "confusion", "per_datum"):
+        assert_frame_equal(plain.frame(frame), other.frame(frame))
+
+
+def test_stored_and_loaded(tmp_path: Any) -> None:
+    card = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
+    card.save(tmp_path / "run")
+    loaded = ee.load(tmp_path / "run")
+    for frame in ("metrics", "confusion", "per_datum"):
+        assert_frame_equal(loaded.frame(frame), card.frame(frame))
+    assert loaded.to_valor() == card.to_valor()
