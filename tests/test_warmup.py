@@ -66,6 +66,9 @@ found = boxes.with_columns(score=pl.Series(rng.random(n)))
 for dtype in (pl.Int64, pl.String):
     sides = [one.with_columns(pl.col("datum_id").cast(dtype)) for one in (found, boxes)]
     ee.score(*sides, task="detection", metrics=["AP", "mAP", "Counts"]).metrics
+maps = rng.integers(0, 19, (3, 301, 303)).astype(np.uint8)
+for dtype in (np.uint8, np.int64, np.uint16):
+    ee.score(maps.astype(dtype) * (1 if dtype == np.uint8 else 77), maps.astype(dtype)).metrics
 
 print(json.dumps({
     "kept": len(kept),

@@ -198,6 +198,7 @@ def _areas(
     return Areas(
         units.datum[place // many],
         (place % many).astype(np.int32),
-        *sums,
+        sums[0],
+        sums[1],
         right,
     )

@@ -94,11 +94,11 @@ def count_layers(
     over = workers.over
     size = sizes.size[units.datum].prod(axis=1) - ignored.area
     common = _meet(truth.whole, found.whole, over)
-    right, areas = _areas(truth, found, units, len(labels), over)
+    unit, areas = _areas(truth, found, units, len(labels), over)
     neither = size - (truth.covered + found.covered - common)
-    agreeing = summed(areas[0], right, units.datum.size) + neither
+    agreeing = summed(unit, areas.right, units.datum.size) + neither
     return labels, Pixels(
-        areas=Areas(units.datum[areas[0]], areas[1].astype(np.int32), *areas[2:], right),
+        areas=areas,
         crossings=_crossings(truth, found, units, over, wanted="crossings" in needs),
         images=images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping),
         declared=declared_codes(frames, labels),
@@ -188,8 +188,8 @@ def _meet(a: Masks, b: Masks, over: Any) -> Array:
 
 def _areas(
     truth: _United, found: _United, units: Units, n_labels: int, over: Any
-) -> tuple[Array, tuple[Array, ...]]:
-    """Pixels that both sides have under a label; unit, label and pixels of either side."""
+) -> tuple[Array, Areas]:
+    """Pixels of every label on either side and in both, and the unit of each row."""
     many = max(1, n_labels)
     joint = [one.unit * many + one.label for one in (truth, found)]
     place = np.unique(np.concatenate(joint))
@@ -197,12 +197,15 @@ def _areas(
     sums = [
         summed(where, one.area, place.size) for where, one in zip(at, (truth, found), strict=True)
     ]
-    _, ia, ib = np.intersect1d(*joint, return_indices=True)
+    _, ia, ib = np.intersect1d(joint[0], joint[1], return_indices=True)
     right = np.zeros(place.size, np.int64)
     right[at[0][ia]] = _met(truth.masks, found.masks, ia, ib, over)
     kept = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     place = place[kept]
-    return right[kept], (place // many, place % many, sums[0][kept], sums[1][kept])
+    unit = place // many
+    return unit, Areas(
+        units.datum[unit], _int32(place % many), sums[0][kept], sums[1][kept], right[kept]
+    )
 
 
 def _crossings(

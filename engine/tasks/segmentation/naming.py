@@ -36,7 +36,8 @@ class Names(msgspec.Struct, frozen=True):
 
     def of(self, key: str) -> Mapping[int, Any]:
         """Names under one label key."""
-        return self.of_key.get(key, self.of_key.get(None, {}))
+        everywhere: dict[int, Any] = self.of_key.get(None, {})
+        return self.of_key.get(key, everywhere)
 
 
 class Seen(msgspec.Struct, frozen=True):

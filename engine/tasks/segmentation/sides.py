@@ -145,14 +145,15 @@ def _arrays(values: pl.Series) -> list[Array | None]:
         if isinstance(lines.dtype, pl.Array):
             arrays.append(lines.to_numpy())
             continue
-        widths = lines.list.len()
+        widths = lines.list.len().to_numpy()
         flat = lines.explode(empty_as_null=False, keep_nulls=False).to_numpy()
-        if widths.n_unique() > 1:
+        width = int(widths[0]) if widths.size else 0
+        if (widths != width).any():
             raise InputError(
                 f"column 'raster': row {len(arrays)} has lines of {widths.min()} to"
                 f" {widths.max()} pixels; all lines of a label map are of one length."
             )
-        arrays.append(flat.reshape(len(lines), int(widths[0]) if len(lines) else 0))
+        arrays.append(flat.reshape(len(lines), width))
     return arrays
 
 
