@@ -46,6 +46,7 @@ class Words:
         goals: what is compared in its last table.
         names: our contenders.
         ways: peers that have several ways, or none of their own, `{}` being the version.
+        about: how all sections are measured.
         more: what else Polars does for those without a reader.
         notes: section -> what has to be known of it.
         within: peer -> largest difference of its numbers that is agreement, where not `AGREE`.
@@ -57,6 +58,7 @@ class Words:
     goals: Callable[[dict[str, Any], list[str]], list[Line]]
     names: Mapping[str, str] = field(default_factory=lambda: OURS)
     ways: Mapping[str, str] = field(default_factory=dict)
+    about: str = ABOUT
     more: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
     within: Mapping[str, float] = field(default_factory=dict)
@@ -133,7 +135,7 @@ def page(words: Words, result: dict[str, Any]) -> str:
     contenders, section = result["contenders"], result["section"]
     names, peers = names_of(words, contenders), peers_of(words, contenders)
     reference = names.get(result["reference"], "none").split(",")[0]
-    about = ABOUT.format(reference=reference, more=words.more)
+    about = words.about.format(reference=reference, more=words.more)
     parts = [f"## {words.title(result)}", fill(about, 100)]
     parts += [fill(words.notes[section], 100)] if section in words.notes else []
     parts += [IN_PROCESS, in_process_table(result, peers, names)]
