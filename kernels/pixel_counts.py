@@ -1,8 +1,8 @@
 """Joint histogram of two label maps: how many pixels have each pair of indices.
 
 Maps are made of regions, so that most runs of eight pixels hold one index. Both maps are read as
-64-bit words: a word that is eight times the index of the word before, on both sides, costs two
-comparisons and lengthens a run; the histogram is touched where a run ends.
+64-bit words: words of the pair of indices that went before cost a comparison and lengthen a run. A
+word at a border is counted pixel by pixel, and its last pixel begins the next run.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _count_words(a: Any, b: Any, table: Any, seen: Any) -> None:
         seen: uint64 [2], bits that occur in the words of either side; added to.
     """
     ones, even = np.uint64(_ONES), np.uint64(_EVEN)
-    byte, zero, one, eight = np.uint64(0xFF), np.uint64(0), np.uint64(1), np.uint64(8)
+    zero, one, eight, top = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(56)
     last_a, last_b, run = zero, zero, zero
     seen_a, seen_b = seen[0], seen[1]
     n = np.uint64(a.size)
@@ -84,14 +84,15 @@ def _count_words(a: Any, b: Any, table: Any, seen: Any) -> None:
             if word_a == last_a and word_b == last_b:
                 run += one
                 continue
+            # A border: the run ends, these eight pixels count one by one, and the last of them is
+            # what the next word is held against. No question whether the word is of one index, to
+            # which no processor could guess the answer.
             seen_a |= word_a
             seen_b |= word_b
-            if (word_a & byte) * ones == word_a and (word_b & byte) * ones == word_b:
-                _add_run(last_a, last_b, run, table)
-                last_a, last_b, run = word_a, word_b, one
-            else:
-                _add_four(_packed(word_a & even, word_b & even), table)
-                _add_four(_packed((word_a >> eight) & even, (word_b >> eight) & even), table)
+            _add_run(last_a, last_b, run, table)
+            last_a, last_b, run = (word_a >> top) * ones, (word_b >> top) * ones, zero
+            _add_four(_packed(word_a & even, word_b & even), table)
+            _add_four(_packed((word_a >> eight) & even, (word_b >> eight) & even), table)
     _add_run(last_a, last_b, run, table)
     seen[0], seen[1] = seen_a, seen_b
 
