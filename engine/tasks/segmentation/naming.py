@@ -36,8 +36,8 @@ class Names(msgspec.Struct, frozen=True):
 
     def of(self, key: str) -> Mapping[int, Any]:
         """Names under one label key."""
-        everywhere: dict[int, Any] = self.of_key.get(None, {})
-        return self.of_key.get(key, everywhere)
+        own: dict[int, Any] | None = self.of_key.get(key, self.of_key.get(None))
+        return {} if own is None else own
 
 
 class Seen(msgspec.Struct, frozen=True):
