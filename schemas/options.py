@@ -122,8 +122,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         int | None, _meta("Index of ground-truth pixels that count nowhere.", "255")
     ] = None
     background: Annotated[
-        int | None,
-        _meta("Index of pixels without a label; none in standard, 0 in Valor's dialects.", "0"),
+        int | None, _meta("Index of pixels without a label; none in standard.", "0")
     ] = None
     resample: Annotated[
         bool | None,
@@ -268,15 +267,16 @@ _LISTS = (
     "persistence",
     "ignore_identical_ids",
 )
+_SHAPES = ("convert_to", "invalid_polygons")
 _PIXELS = ("ignore_index", "background", "resample")
 TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_BOXES, ("detection",)),
     **dict.fromkeys(_CLASSES, ("classification",)),
     **dict.fromkeys(_LISTS, ("retrieval",)),
-    "convert_to": ("detection",),
-    "invalid_polygons": ("detection", "segmentation"),
+    **dict.fromkeys(_SHAPES, ("detection", "segmentation")),
     **dict.fromkeys(_PIXELS, ("segmentation",)),
     "boundary_ratio": ("detection",),
+    "convert_to": ("detection",),
     "k": ("classification", "retrieval"),
 }
 """Options that not every task reads -> the tasks that do."""
