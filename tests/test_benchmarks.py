@@ -83,6 +83,30 @@ def test_contenders_on_texts_agree(module, tmp_path):
     assert 0 < f1.max() < 1
 
 
+@pytest.mark.parametrize(
+    ("section", "peers"),
+    [
+        ("counts", ("numpy", "polars", "scikit-learn")),
+        ("noise", ("numpy",)),
+        ("png", ("rasterio",)),
+        ("geotiff", ("rasterio",)),
+        ("windows", ("rasterio",)),
+    ],
+)
+def test_contenders_on_label_maps_agree(module, tmp_path, section, peers):
+    module("segmentation_data").make(section, tmp_path, 0.002, seed=1)
+    found = {}
+    for name in ("evalengine-1", *peers):
+        run, version = module("segmentation_contenders").prepare(f"{section}/{name}")
+        assert version()
+        found[name] = run(tmp_path, lambda step, times=1: None)
+    ours = found.pop("evalengine-1")
+    assert len(ours) == 20
+    assert 0.01 < ours[-1] < 1
+    for theirs in found.values():
+        assert theirs == pytest.approx(ours, abs=1e-12)
+
+
 def test_samples_are_compared_item_by_item(module):
     difference = module("sections").difference
     every = array("d", range(20))
