@@ -72,14 +72,22 @@ def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
         role: _signs(contracts[role], inputs, role, options) if role in contracts else set()
         for role in roles
     }
+    first = contracts.get(roles[0])
+    if first is not None and _ruled_out(first, inputs, roles[0], options):
+        signs = {role: set() for role in roles}
     rest = {sign for role in roles[1:] for sign in signs[role]}
     known = frozenset(
         name for role in roles if role in contracts for name in _known(contracts[role])
     )
     like = frozenset(name for role in roles if role in contracts for name in contracts[role].like)
-    first = contracts.get(roles[0])
     complete = first is not None and _complete(first, inputs, roles[0], options)
     return _Fit(task, signs[roles[0]], rest, known, like, complete)
+
+
+def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
+    """Whether a column is there that tells against the task."""
+    find = _finder(table, inputs, role, options)
+    return any(find.candidates((column.name, *column.aliases)) for column in table.unless)
 
 
 def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
@@ -119,8 +127,6 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         if sign not in shape.together
         and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
     }
-    if any(find.candidates((column.name, *column.aliases)) for column in table.unless):
-        return set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
         found.add(table.shape)
     if options.score_columns is not None and table.wide:
