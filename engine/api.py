@@ -203,7 +203,10 @@ def score(
         run=with_digests,
         notes=(*_recognised(frames), *(in_python(note.message) for note in frames.notes)),
         exports=makers(plan.task, plan.dialect.name, (whole, plan.settings)),
-        directions={metric.name: metric.better for metric in plan.metrics},
+        directions={
+            metric.name: plan.dialect.better.get(metric.name, metric.better)
+            for metric in plan.metrics
+        },
     )
 
 

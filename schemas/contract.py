@@ -20,8 +20,9 @@ class Column(msgspec.Struct, frozen=True):
     Attributes:
         name: canonical name.
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
-            those), ``items`` (a list of integers or strings), ``text``, ``number``, ``flag``,
-            ``list``, ``any``.
+            those), ``items`` (a list of integers or strings), ``text``, ``texts`` (a string or a
+            list of them), ``verdict`` (string, number or boolean, kept as text), ``number``,
+            ``whole`` (an integer), ``flag``, ``list``, ``any``.
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
             without case.
@@ -66,6 +67,7 @@ class Table(msgspec.Struct, frozen=True):
         lack: what to say first where none of ``any_of`` is there.
         either: columns of which both sides are read by the first that both have.
         instead: pairs of columns of which the second is read only where the first is not there.
+        long: whether several rows of the one table make one datum.
         unread: columns that users may expect to count here and that do not, each with the reason;
             their presence is told.
     """
@@ -88,6 +90,7 @@ class Table(msgspec.Struct, frozen=True):
     lack: str = "nothing was predicted"
     either: tuple[str, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
+    long: bool = False
     unread: tuple[tuple[Column, str], ...] = ()
 
     @property

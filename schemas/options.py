@@ -220,6 +220,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ignore_identical_ids: Annotated[
         bool | None, _meta("Leave a query's own id out of what it retrieved (BEIR); false.")
     ] = None
+    mode: Annotated[
+        str | None, _meta("What FactualCorrectness is: f1, precision or recall; f1.", "recall")
+    ] = None
+    atomicity: Annotated[
+        str | None, _meta("How finely FactualCorrectness takes claims apart: low or high; low.")
+    ] = None
+    coverage: Annotated[
+        str | None, _meta("How much of a text its claims are to cover: low or high; low.")
+    ] = None
+    strict: Annotated[
+        bool | None, _meta("Judged values below the best count as the worst (deepeval); false.")
+    ] = None
+    penalize_ambiguous: Annotated[
+        bool | None, _meta("Undecided verdicts count against Faithfulness (deepeval); false.")
+    ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
 
     def replace(self, **changes: Any) -> Options:
@@ -269,6 +284,7 @@ _LISTS = (
 )
 _SHAPES = ("convert_to", "invalid_polygons")
 _PIXELS = ("ignore_index", "background", "resample")
+_VERDICTS = ("mode", "atomicity", "coverage", "strict", "penalize_ambiguous")
 TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_BOXES, ("detection",)),
     **dict.fromkeys(_CLASSES, ("classification",)),
@@ -277,6 +293,8 @@ TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_PIXELS, ("segmentation",)),
     "boundary_ratio": ("detection",),
     "convert_to": ("detection",),
+    **dict.fromkeys(_VERDICTS, ("judged",)),
+    "beta": ("classification", "judged"),
     "k": ("classification", "retrieval"),
 }
 """Options that not every task reads -> the tasks that do."""

@@ -13,6 +13,7 @@ from .classification_tables import (
 from .contract import Table
 from .detection_tables import DETECTION_GROUND_TRUTHS, DETECTION_PREDICTIONS
 from .errors import OptionError, unknown
+from .judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
 from .retrieval_tables import (
     RETRIEVAL_GROUND_TRUTHS,
     RETRIEVAL_PREDICTIONS,
@@ -32,6 +33,9 @@ TABLES: tuple[Table, ...] = (
     RETRIEVAL_PREDICTIONS,
     RETRIEVAL_GROUND_TRUTHS,
     RETRIEVAL_TABLE,
+    JUDGED_TABLE,
+    JUDGE_ROWS,
+    JUDGE_REFERENCES,
     DATUM_TABLE,
     LABEL_TABLE,
 )

@@ -12,6 +12,7 @@ from ..schemas.errors import OptionError, unknown
 _MODULES = {
     "classification": "classification",
     "detection": "detection",
+    "judged": "judged",
     "retrieval": "retrieval",
     "segmentation": "segmentation",
 }
@@ -29,6 +30,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         defaults: the task's defaults struct.
         undefined: what exports in the reference's shape put for an undefined value.
         export: name of the export that has the reference's shape.
+        better: metric -> ``higher`` or ``lower``, where the dialect turns it round.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     defaults: Any
     undefined: float | None
     export: str
+    better: dict[str, str] = {}
 
 
 def _of(task: str) -> dict[str, Dialect]:

@@ -39,10 +39,10 @@ REGISTRY: dict[str, Export] = {
     ),
     "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
-    "ragas": Export("ragas:to_ragas", ("retrieval",)),
+    "ragas": Export("ragas:to_ragas", ("retrieval", "judged")),
     "remem": Export("remem:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
-    "valor": Export("valor:to_valor", ("detection", "classification", "segmentation")),
+    "valor": Export("valor:to_valor", ("detection", "classification", "segmentation", "judged")),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evalengine.schemas import tables
-from evalengine.schemas.contract import TABLE, Table
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 
@@ -24,6 +24,9 @@ def contract(task: str, role: str, options: Options) -> Table:
     """
     if task in tables.task_names() and role == TABLE and TABLE not in tables.contracts(task):
         raise InputError(needs_two(task))
+    known = tables.contracts(task)
+    if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
+        raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
     if options.multilabel and table.multilabel_key:
         table = msgspec.structs.replace(table, key=table.multilabel_key)

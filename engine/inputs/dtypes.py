@@ -17,7 +17,10 @@ DEFAULTS: dict[str, pl.DataType] = {
     "items": pl.List(pl.String()),
     "text": pl.String(),
     "raster": pl.String(),
+    "texts": pl.List(pl.String()),
+    "verdict": pl.String(),
     "number": pl.Float64(),
+    "whole": pl.Int64(),
     "flag": pl.Boolean(),
     "polygon": pl.List(pl.List(pl.Float64())),
     "mask": pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()}),
@@ -28,7 +31,10 @@ _WORDS = {
     "items": "lists of integers or strings",
     "text": "strings",
     "raster": "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
+    "texts": "strings or lists of strings",
+    "verdict": "strings, numbers or booleans",
     "number": "numbers",
+    "whole": "whole numbers",
     "flag": "booleans, or 0 and 1",
     "list": "lists of four numbers",
     "polygon": "lists of rings, WKB, or strings of WKT or GeoJSON",
@@ -40,6 +46,9 @@ _WAY_OUT = {
     "items": "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
     "text": "Cast it to String before scoring.",
     "raster": "Give a path a row, or pl.Array(pl.UInt8, (height, width)).",
+    "texts": "Give one string, or one list of strings, a row.",
+    "verdict": "Give one word a row.",
+    "whole": "Cast it to Int64 before scoring.",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
@@ -66,6 +75,8 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return _raster(dtype)
     if column.kind == "text":
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+    if column.kind in _PLAIN:
+        return _PLAIN[column.kind](dtype)
     if column.kind == "number":
         if not dtype.is_numeric():
             return None
@@ -94,6 +105,28 @@ def _is_mask(dtype: pl.DataType) -> bool:
         names = {field.name for field in dtype.fields}
         return "size" in names and len(names) > 1
     return _numbers_within(dtype) == 2
+
+
+def _verdict(dtype: pl.DataType) -> pl.DataType | None:
+    plain = isinstance(dtype, TEXTS) or dtype.is_numeric() or dtype == pl.Boolean
+    return pl.String() if plain else None
+
+
+def _texts(dtype: pl.DataType) -> pl.DataType | None:
+    """One text, or lists of them."""
+    if isinstance(dtype, TEXTS):
+        return pl.List(pl.String())
+    found = _items(dtype)
+    return found if found == pl.List(pl.String()) else None
+
+
+def _whole(dtype: pl.DataType) -> pl.DataType | None:
+    """Integers; floats whose values are whole are what pandas makes of integers with gaps."""
+    return pl.Int64() if dtype.is_integer() else pl.Float64() if dtype.is_float() else None
+
+
+_PLAIN = {"verdict": _verdict, "texts": _texts, "whole": _whole}
+"""Kind of column -> the dtype it is brought to, or None."""
 
 
 def _label(dtype: pl.DataType) -> pl.DataType | None:
@@ -143,7 +176,10 @@ def _id(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def cast(expr: pl.Expr, dtype: pl.DataType, target: pl.DataType) -> pl.Expr:
-    """The expression, cast only where the dtype differs."""
+    """The expression, cast only where the dtype differs; one text becomes a list of it."""
+    if isinstance(target, pl.List) and not dtype.is_nested():
+        one = expr.cast(target.inner)
+        return pl.when(one.is_not_null()).then(pl.concat_list(one))
     return expr if dtype == target else expr.cast(target)
 
 

@@ -194,7 +194,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     notes += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
     _add_score_labels(sides, frames)
     notes += keep_datums(frames, where, before)
-    by_row, same_order = _by_row(frames, made), _same_order(frames)
+    by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
     marks: dict[str, Marks | Coded] = {}
     marks |= (flags := _valid_marks(made, frames))
     ids: dict[str, Known] = {}
@@ -318,9 +318,11 @@ def _valid_marks(
     }
 
 
-def _by_row(frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]) -> bool:
+def _by_row(
+    sides: dict[str, _Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
+) -> bool:
     """Whether each row of one table is a datum; a key column may make several rows one."""
-    if TABLE not in frames:
+    if TABLE not in frames or sides[TABLE].table.long:
         return False
     table = frames[TABLE]
     keyed = "label_key" in table.columns and "datum_id" in table.columns

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, label_maps, pairs, ranked
+from . import box_checks, label_maps, pairs, ranked, verdicts
 from .boxes import BOX_NAMES, LENGTH, Boxes
 from .finding import Finder
 from .geometry_columns import (
@@ -71,5 +71,6 @@ SHAPES: dict[str, Shape] = {
     "pair": Shape(screen=pairs.screen, first=pairs.check_lists),
     "ranked": Shape(first=ranked.check_order),
     "lists": Shape(first=ranked.check_items),
+    "verdicts": Shape(last=verdicts.check_verdicts),
 }
 """Shape by the name a contract gives it."""

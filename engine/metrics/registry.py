@@ -40,6 +40,7 @@ _MODULES = {
         "segmentation_images",
         "segmentation_frames",
     ),
+    "judged": ("judged_answers", "judged_contexts"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 

@@ -25,6 +25,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         k: cut-off of each, None for the whole list, in order.
         values: float64 [n_datums, n_parameters, n_k]; NaN where undefined.
         reason: why a value is undefined.
+        status: names and codes of each datum's standing, where that is the metric's own.
     """
 
     metric: str
@@ -33,6 +34,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     k: tuple[int | None, ...] = (None,)
     values: Array
     reason: str | None = None
+    status: tuple[tuple[str, ...], Array] | None = None
 
 
 class Stats(msgspec.Struct, frozen=True):

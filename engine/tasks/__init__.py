@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
 
-NAMES = ("classification", "detection", "retrieval", "segmentation")
+NAMES = ("classification", "detection", "retrieval", "segmentation", "judged")
 
 
 def get(name: str) -> ModuleType:

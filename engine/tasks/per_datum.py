@@ -31,17 +31,16 @@ def per_datum_frame(
         the contract's columns; ``parameters`` behind them where variants differ in nothing else.
     """
     columns = [column for need in stats.columns.values() for column in need]
-    names, codes = stats.status
-    status = pl.Series("status", names, dtype=pl.String).gather(codes)
     several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
     schema = frame_schema("per_datum", datum=datums.id_dtype)
     if several:
         schema = {**schema, "parameters": pl.String()}
-    shown = pl.DataFrame({"datum_id": datums.id, "status": status})
+    ids = datums.id.to_frame("datum_id")
+    shown = {id(one): ids.with_columns(_words(one)) for one in _statuses(stats, columns)}
     if order is not None:
-        shown = shown[order]
+        shown = {one: frame[order] for one, frame in shown.items()}
     parts = [
-        _part(column, p, k, stats, shown, order)
+        _part(column, p, k, stats, shown[id(column.status or stats.status)], order)
         for need, made in stats.columns.items()
         for column in made
         for p in range(len(column.parameters))
@@ -51,6 +50,19 @@ def per_datum_frame(
     if not parts:
         return pl.DataFrame(schema=schema)
     return pl.concat(parts).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+_Status = tuple[tuple[str, ...], np.ndarray[Any, Any]]
+
+
+def _statuses(stats: Stats, columns: list[Column]) -> list[_Status]:
+    """The datums' standing, and that of metrics which have their own."""
+    return [stats.status, *(column.status for column in columns if column.status is not None)]
+
+
+def _words(status: _Status) -> pl.Series:
+    names, codes = status
+    return pl.Series("status", names, dtype=pl.String).gather(codes)
 
 
 def _part(

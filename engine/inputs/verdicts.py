@@ -1,0 +1,46 @@
+"""Tables of verdicts: whole indexes, and every verdict once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from evalengine.schemas.judged_tables import VERDICT_KEY
+
+from .problems import count_of
+from .repeats import rows_repeat
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+
+def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse indexes with a fraction, and a verdict that stands in two rows."""
+    columns = check.frame.columns
+    for column in check.columns:
+        if column.kind == "whole" and check.frame.schema[column.name].is_float():
+            where = pl.col(column.name) != pl.col(column.name).floor()
+            n = check.count(where)
+            if n:
+                check.add(
+                    column.name, n,
+                    f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
+                    f" whole, {check.rows(where, [column.name])}. Indexes and counts are whole.",
+                )  # fmt: skip
+    if "item_index" not in columns:
+        return  # verdicts are counted by their rows
+    key = [name for name in VERDICT_KEY if name in columns]
+    named = check.frame.filter(pl.col("item_index").is_not_null())
+    if not rows_repeat(named.select(pl.struct(key).hash().alias("key")), ["key"]):
+        return
+    where = pl.struct(key).is_duplicated() & pl.col("item_index").is_not_null()
+    n = check.count(where)
+    if n:
+        check.add(
+            "item_index", n,
+            f"{check.named(key)}: {count_of(n, 'row')} of which another has the same values,"
+            f" {check.rows(where, key)}. Each verdict stands once; was a file read twice? Several"
+            " judgments of one item are told apart by judgment_index.",
+        )  # fmt: skip

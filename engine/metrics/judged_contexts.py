@@ -1,0 +1,60 @@
+"""Judged metrics of retrieved contexts, and of texts held against them."""
+
+from __future__ import annotations
+
+from .judged_means import metric
+
+_VALOR = "Valor; valor-lite 0.39"
+
+METRICS = (
+    metric(
+        "ContextPrecision",
+        "context_precision",
+        definition="mean of the precision at the rank of every useful context; useful to any ground"
+        " truth; 0 where none is",
+        source=_VALOR,
+        aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
+        params=("strict",),
+    ),
+    metric(
+        "ContextRecall",
+        "context_recall",
+        definition="highest over ground truths of its statements that the contexts support / all",
+        source=_VALOR,
+        aliases=("context_recall", "ContextualRecall", "contextual_recall"),
+        params=("strict",),
+    ),
+    metric(
+        "ContextRelevance",
+        "context_relevance",
+        definition="contexts of which any part is relevant to the query / all contexts",
+        source=_VALOR,
+        aliases=("context_relevance", "ContextualRelevancy", "contextual_relevancy"),
+        params=("strict",),
+    ),
+    metric(
+        "Faithfulness",
+        "faithfulness",
+        definition="claims of the response that the contexts imply / all claims",
+        source=_VALOR,
+        aliases=("faithfulness",),
+        params=("strict", "penalize_ambiguous"),
+    ),
+    metric(
+        "Hallucination",
+        "hallucination",
+        definition="contexts that the response contradicts / all contexts",
+        source=_VALOR,
+        aliases=("hallucination",),
+        better="lower",
+        params=("strict",),
+    ),
+    metric(
+        "LLMContextRecall",
+        "llm_context_recall",
+        definition="statements of the reference that are attributed to the contexts / all; highest"
+        " over references",
+        source="ragas 0.4.3",
+        aliases=("llm_context_recall",),
+    ),
+)

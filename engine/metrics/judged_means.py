@@ -1,0 +1,92 @@
+"""Means over judged datums, with what could not be scored beside each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tally.cells import Cells
+from .registry import Metric
+
+if TYPE_CHECKING:
+    from ..tally.stats import Column, StatsView
+
+Array = np.ndarray[Any, Any]
+
+SCORED, NOT_JUDGED = "scored", "not_judged"
+"""Standing of a datum that has a value, and of one that has no row of the metric."""
+
+
+def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
+    """The mean over datums that have a value, how many have rows, and why the rest has none.
+
+    ``support`` counts the datums that have rows of the metric, ``scored`` those of them with a
+    value; ``parameters`` say which direction is better and count the rest by its kind.
+
+    Args:
+        need: the need that was tallied.
+    """
+
+    def compute(view: StatsView, settings: Any) -> list[Cells]:
+        return [_cells(column, view, settings) for column in view.stats.columns[need]]
+
+    return compute
+
+
+def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
+    assert column.status is not None
+    names, codes = column.status
+    total, scored = (part[:, 0, 0] for part in view.total(column.values))
+    value = np.full(total.shape, np.nan)
+    np.divide(total, scored, out=value, where=scored > 0)
+    by_kind = {
+        name: view.total((codes == code).astype(np.float64))[0] for code, name in enumerate(names)
+    }
+    absent = by_kind.pop(NOT_JUDGED)
+    with_value = by_kind.pop(SCORED)
+    support = with_value + sum(by_kind.values(), np.zeros(total.shape))
+    of_metric = settings.parameters_of(column.metric)
+    unscored = [
+        {name: int(count[group]) for name, count in by_kind.items() if count[group] > 0}
+        for group in range(view.n_groups)
+    ]
+    told = [json.dumps({**of_metric, "unscored": kinds}) for kinds in unscored]
+    reasons = [
+        _reason(int(support[group]), int(absent[group]), kinds)
+        for group, kinds in enumerate(unscored)
+    ]
+    return Cells(
+        axes=("group",),
+        columns={
+            "metric": column.metric,
+            "value": value,
+            "support": support,
+            "scored": scored,
+            "parameters": np.array(told, dtype=np.str_),
+        },
+        shape=value.shape,
+        reason=np.array(reasons, dtype=np.str_),
+    )
+
+
+def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
+    """Why a mean is undefined, told from the counts alone."""
+    if not rows:
+        return "no verdict of this metric" if absent else "no datum to average over"
+    kinds = ", ".join(f"{name} {count}" for name, count in unscored.items())
+    return f"none of {rows} rows could be scored: {kinds}"
+
+
+def metric(name: str, need: str, **rest: Any) -> Metric:
+    """A judged metric: the mean over datums of what its need holds."""
+    return Metric(
+        name=name,
+        task="judged",
+        frame="metrics",
+        needs=(need,),
+        compute=mean_of_judged(need),
+        **rest,
+    )

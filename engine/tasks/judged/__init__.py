@@ -1,0 +1,26 @@
+"""Judged metrics: a table of verdicts is encoded and measured here, without a judge.
+
+The names below are what the planner calls of every task.
+"""
+
+from .explaining import explain
+from .fitting import fit
+from .samples import samples
+from .settings import Settings, default_metrics, resolve
+from .tallies import Tallies, examine, tally
+from .views import cells_per_group, own_frames, view
+
+__all__ = [
+    "Settings",
+    "Tallies",
+    "cells_per_group",
+    "default_metrics",
+    "examine",
+    "explain",
+    "fit",
+    "own_frames",
+    "resolve",
+    "samples",
+    "tally",
+    "view",
+]

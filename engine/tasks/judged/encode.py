@@ -1,0 +1,219 @@
+"""Encode: words become what they count; what stands for nothing becomes a kind of error.
+
+Rows are looked at as distinct combinations of metric, step, status and verdict, of which there are
+few; each is settled once, and rows take over what their combination was settled as.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ... import metrics
+from ...inputs.frames import Frames
+from ...inputs.problems import count_of, listing
+from ...schemas.contract import TABLE
+from ...schemas.errors import InputError
+from ...tally.datums import Datums
+from ..encoding import table_datums
+from .measures import MEASURES, Measure
+from .settings import Settings
+
+OK = ("ok", "scored")
+EMPTY = "empty"
+NO_VERDICT, WRONG_WORD, FAILED = "no_verdict", "wrong_vocabulary", "error"
+MISSING, EXTRA = "missing_verdicts", "extra_verdicts"
+
+_FOLDS = {
+    "exact": lambda word: word,
+    "lower": str.lower,
+    "strip": lambda word: word.strip().lower(),
+}
+"""How words are made alike -> what does it."""
+
+
+class Batch(msgspec.Struct):
+    """All verdicts of a run.
+
+    Attributes:
+        datums: what was judged.
+        rows: of the metrics asked for: ``datum`` int32, ``need`` str, ``part`` str, ``reference``
+            int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or null, ``count``
+            float64 (what the verdict counts, null where there is none), ``kind`` str (what is
+            wrong, else null), ``none`` str (what there was none of, else null).
+    """
+
+    datums: Datums
+    rows: pl.DataFrame
+
+
+def metric_names(written: pl.Series) -> dict[str, str]:
+    """Name in the table -> name of the judged metric, for all that are known."""
+    found = (str(name) for name in written.unique().to_list())
+    return {name: metrics.get("judged", name).name for name in found if metrics.has("judged", name)}
+
+
+def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> Batch:
+    """Datums coded, words counted.
+
+    Args:
+        frames: checked tables, used up here.
+        settings: the run's settings.
+        needs: what will be measured.
+
+    Raises:
+        InputError: a step that the metric does not have.
+    """
+    table = frames.sides[TABLE]
+    datums, codes = table_datums(frames, table, table.height)
+    place = pl.int_range(pl.len(), dtype=pl.Int64)
+    base = table.select(
+        pl.Series("datum", codes)
+        if codes is not None
+        else pl.int_range(pl.len(), dtype=pl.Int32).alias("datum"),
+        "metric",
+        _column(table, "step", pl.String()),
+        _column(table, "status", pl.String()),
+        _column(table, "verdict", pl.String()),
+        _column(table, "reference_index", pl.Int64()).fill_null(0).alias("reference"),
+        _column(table, "item_index", pl.Int64()).alias("item"),
+        _column(table, "judgment_index", pl.Int64()).fill_null(0).alias("judgment"),
+        _column(table, "items", pl.Int64()),
+        _column(table, "error", pl.String()).is_not_null().alias("failed"),
+        place.alias("row"),
+    )
+    key = ["metric", "step", "status", "verdict", "failed"]
+    known = metric_names(base["metric"])
+    need_of = {
+        name: metrics.get("judged", real).needs[0]
+        for name, real in known.items()
+        if metrics.get("judged", real).needs[0] in needs
+    }
+    base = base.filter(pl.col("metric").is_in(list(need_of)))
+    distinct = base.select(key).unique(maintain_order=True)
+    settled = [_settle(*row, need_of=need_of, settings=settings) for row in distinct.iter_rows()]
+    meaning = distinct.with_columns(
+        pl.DataFrame(
+            settled,
+            schema={
+                "need": pl.String,
+                "part": pl.String,
+                "count": pl.Float64,
+                "kind": pl.String,
+                "none": pl.String,
+            },
+            orient="row",
+        )
+    )
+    rows = base.join(meaning, on=key, how="left", nulls_equal=True, maintain_order="left")
+    rows = rows.drop(*key)
+    together = ["datum", "need", "part", "reference", "judgment"]
+    if rows["item"].null_count():
+        # Verdicts without an index are counted in the order of their rows.
+        counted = pl.col("row").rank("ordinal").over(together).cast(pl.Int64) - 1
+        rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
+    return Batch(datums, rows)
+
+
+def _column(table: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
+    if name not in table.columns:
+        return pl.lit(None, dtype=dtype).alias(name)
+    return pl.col(name).cast(dtype)
+
+
+def _settle(
+    written: str,
+    step: str | None,
+    status: str | None,
+    verdict: str | None,
+    failed: bool,
+    *,
+    need_of: dict[str, str],
+    settings: Settings,
+) -> tuple[str, str, float | None, str | None, str | None]:
+    """Need, part, count, kind of error, and what there was none of, of one combination."""
+    need = need_of[written]
+    measure = MEASURES[need]
+    plain = None if status is None else status.strip().lower()
+    if plain == EMPTY:
+        return need, "", None, None, _none_of(written, step, measure)
+    part = _part(written, step, measure)
+    if plain is not None and plain not in OK:
+        return need, part, None, plain or FAILED, None
+    if plain is None and failed:
+        return need, part, None, FAILED, None
+    if verdict is None or not verdict.strip():
+        return need, part, None, NO_VERDICT, None
+    count = _counted(verdict, need, part, settings)
+    return need, part, count, WRONG_WORD if count is None else None, None
+
+
+def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | None:
+    """What a word counts; None for a word that the metric does not know."""
+    words = settings.words_of(need, part)
+    fold = settings.rules.fold_of.get(need, settings.rules.fold)
+    word = _FOLDS[fold](verdict)
+    if word.endswith(".0"):  # whole numbers that were read as floats
+        word = word[:-2]
+    if word in words.counts:
+        return words.counts[word]
+    if words.numbers and word.removeprefix("-").isdecimal():
+        return float(int(word) != 0)
+    return words.other
+
+
+def _part(written: str, step: str | None, measure: Measure) -> str:
+    if len(measure.parts) == 1:
+        return measure.parts[0]
+    name = (step or "").strip().lower()
+    if name not in measure.parts:
+        raise InputError(
+            f"column 'step': {step!r} stands beside verdicts of {written}, which judges"
+            f" {' and '.join(map(repr, measure.parts))}. Write one of these."
+        )
+    return name
+
+
+def _none_of(written: str, step: str | None, measure: Measure) -> str:
+    name = measure.empties[0] if step is None else step.strip().lower()
+    if name not in measure.empties:
+        raise InputError(
+            f"column 'step': {step!r} stands in a row of status 'empty' of {written}, and tells"
+            f" what there was none of. Write one of {listing(measure.empties)}."
+        )
+    return name
+
+
+def voted(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per item of several judgments: what most of them count; ties go to the first.
+
+    Judgments that failed do not vote, unless all of an item did: then it keeps the first of its
+    errors. Items that only some judgments have are decided by those.
+    """
+    if rows["judgment"].n_unique() < 2:
+        return rows
+    item = ["datum", "need", "part", "reference", "item", "none"]
+    keyed = rows.sort("judgment", "row", maintain_order=True)
+    sound = keyed.filter(pl.col("kind").is_null())
+    votes = (
+        sound.group_by([*item, "count"], maintain_order=True)
+        .agg(pl.len().alias("votes"), pl.all().exclude(*item, "count").first())
+        .sort("votes", descending=True, maintain_order=True)
+        .unique(item, keep="first", maintain_order=True)
+        .drop("votes")
+    )
+    sets = ["datum", "need", "part", "reference"]
+    lone = keyed.filter(pl.col("kind").is_not_null()).join(
+        votes.select(sets).unique(), on=sets, how="anti", nulls_equal=True
+    )
+    lone = lone.unique(sets, keep="first", maintain_order=True)
+    return pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
+
+
+def said_of(rows: pl.DataFrame, kind: str, datums: Datums) -> str:
+    """One sentence about the datums in which something is wrong."""
+    where = rows.filter(pl.col("kind") == kind)["datum"].unique().sort()
+    some = datums.id.gather(where.head(5)).to_list()
+    return f"{count_of(len(where), 'datum')} ({listing(some, len(where))})"

@@ -1,0 +1,174 @@
+"""Measures: from what verdicts count to one value a datum and ground truth.
+
+A measure is data: which parts of verdicts it has, what there may be none of, and the formula. The
+formulas take counts as arrays, one entry per datum and ground truth, and know no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+Counts = Mapping[str, Array]
+"""``<part>.yes`` and ``<part>.no``, float64 [n]: verdicts that count, and all others."""
+Formula = Callable[[Counts, Settings], Array]
+
+PLACE = ["datum", "reference"]
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """How one need is measured.
+
+    Attributes:
+        parts: what is judged apart; verdicts of a measure with one part need no step.
+        empties: what there may be none of, as ``step`` says in rows of status empty; the first
+            is meant where it says nothing.
+        formula: from counts to values, NaN where undefined.
+        listed: parts of which only the verdicts that count against need stand in the table.
+        ranked: verdicts are held by rank, over all ground truths at once.
+        single: exactly one verdict a datum, whose count is the value.
+        spared: mode of FactualCorrectness -> parts that it does without.
+    """
+
+    parts: tuple[str, ...] = ("verdicts",)
+    empties: tuple[str, ...]
+    formula: Formula
+    listed: tuple[str, ...] = ()
+    ranked: bool = False
+    single: bool = False
+    spared: dict[str, tuple[str, ...]] = {}
+
+    def required(self, settings: Settings) -> tuple[str, ...]:
+        """Parts without which there is no value: that nothing stands there would look like 0."""
+        spared = (*self.listed, *self.spared.get(settings.mode, ()))
+        return tuple(part for part in self.parts if part not in spared)
+
+
+def _over(part: Array, whole: Array) -> Array:
+    out = np.full(part.shape, np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def share(counts: Counts, settings: Settings) -> Array:
+    """Verdicts that count / all; undefined without any."""
+    yes, no = counts["verdicts.yes"], counts["verdicts.no"]
+    return _over(yes, yes + no)
+
+
+def answer_correctness(counts: Counts, settings: Settings) -> Array:
+    """TP / (TP + (FP + FN) / 2), 0 where TP is 0 (Valor, answer correctness)."""
+    tp, fp = counts["response.yes"], counts["response.no"]
+    below = tp + 0.5 * (fp + counts["reference.no"])
+    return np.where(tp > 0, _over(tp, below), 0.0)
+
+
+def factual_correctness(counts: Counts, settings: Settings) -> Array:
+    """F-beta, precision or recall of claims (ragas, factual correctness).
+
+    The plain form of F is (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP). Where a dialect adds to
+    denominators, F is made of precision and recall as the reference makes it.
+    """
+    tp, fp, fn = counts["response.yes"], counts["response.no"], counts["reference.no"]
+    added = settings.rules.smoothing.get("factual_correctness", 0.0)
+    precision, recall = _over(tp, tp + fp + added), _over(tp, tp + fn + added)
+    squared = settings.beta**2
+    if added:
+        f = _over((1 + squared) * precision * recall, squared * precision + recall + added)
+    else:
+        f = _over((1 + squared) * tp, (1 + squared) * tp + squared * fn + fp)
+    value = {"precision": precision, "recall": recall, "f1": f}[settings.mode]
+    return np.nan_to_num(value, nan=0.0) if settings.rules.none_is_zero else value
+
+
+def _rated(counts: Counts, settings: Settings) -> Array:
+    return counts["verdicts.yes"]
+
+
+_CONTEXTS = ("contexts", "references")
+_STATEMENTS = ("statements", "references", "contexts")
+MEASURES: dict[str, Measure] = {
+    "answer_correctness": Measure(
+        parts=("response", "reference"),
+        empties=("response", "reference", "statements", "references"),
+        formula=answer_correctness,
+        listed=("reference",),
+    ),
+    "answer_relevance": Measure(empties=("statements",), formula=share),
+    "bias": Measure(empties=("opinions",), formula=share),
+    "toxicity": Measure(empties=("opinions",), formula=share),
+    "coherence": Measure(empties=("text",), formula=_rated, single=True),
+    "summary_coherence": Measure(empties=("text", "source"), formula=_rated, single=True),
+    "context_precision": Measure(empties=_CONTEXTS, formula=share, ranked=True),
+    "context_recall": Measure(empties=_STATEMENTS, formula=share),
+    "context_relevance": Measure(empties=("contexts",), formula=share),
+    "faithfulness": Measure(empties=("claims", "contexts"), formula=share),
+    "hallucination": Measure(empties=("contexts",), formula=share),
+    "llm_context_recall": Measure(empties=_STATEMENTS, formula=share),
+    "factual_correctness": Measure(
+        parts=("response", "reference"),
+        empties=("response", "reference", "claims", "references"),
+        formula=factual_correctness,
+        spared={"precision": ("reference",)},
+    ),
+}
+"""Need -> how it is measured."""
+
+
+def values_of(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """One value per datum and ground truth of verdicts that are sound.
+
+    Args:
+        need: what is measured.
+        rows: its rows with a count; those of status empty left out.
+        settings: the run's settings.
+
+    Returns:
+        datum, reference and value, NaN where undefined.
+    """
+    measure = MEASURES[need]
+    if measure.ranked:
+        return _by_rank(need, rows, settings)
+    if measure.single:
+        return rows.group_by(PLACE, maintain_order=True).agg(pl.col("count").first().alias("value"))
+    column = pl.col("count")
+    counts = rows.group_by(PLACE, maintain_order=True).agg(
+        expr
+        for part in measure.parts
+        for mine in (column.filter(pl.col("part") == part),)
+        for expr in (
+            mine.sum().alias(f"{part}.yes"),
+            (mine.len() - mine.sum()).alias(f"{part}.no"),
+        )
+    )
+    arrays = {name: counts[name].to_numpy() for name in counts.columns if name not in PLACE}
+    return counts.select(PLACE).with_columns(
+        pl.Series("value", measure.formula(arrays, settings), dtype=pl.Float64)
+    )
+
+
+def _by_rank(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Mean of the precision at the rank of every useful context; useful to any ground truth."""
+    useful = (
+        rows.group_by("datum", "item")
+        .agg(pl.col("count").max().alias("useful"))
+        .sort("datum", "item")
+        .with_columns(
+            pl.col("useful").cum_sum().over("datum").alias("so_far"),
+            pl.int_range(1, pl.len() + 1).over("datum").alias("rank"),
+        )
+    )
+    added = settings.rules.smoothing.get(need, 0.0)
+    total = (pl.col("useful") * pl.col("so_far") / pl.col("rank")).sum()
+    many = pl.col("useful").sum()
+    return useful.group_by("datum", maintain_order=True).agg(
+        pl.lit(0, dtype=pl.Int64).alias("reference"),
+        pl.when(many > 0).then(total / (many + added)).otherwise(0.0).alias("value"),
+    )

@@ -1,0 +1,107 @@
+"""Settings: the options of a judged run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from ... import metrics
+from ...dialects import Dialect
+from ...dialects.judged import JudgedDefaults, JudgedRules, Words
+from ...schemas.errors import OptionError, unknown
+from ...schemas.options import Options
+
+MODES = ("f1", "precision", "recall")
+LEVELS = ("low", "high")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judged run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        k: none; judged metrics have no cut-offs.
+        mode: of FactualCorrectness, one of ``MODES``.
+        beta: weight of recall in it, above 0.
+        atomicity: of its claims, one of ``LEVELS``; told with the number, read by the judge.
+        coverage: of its claims, likewise.
+        strict: values below the best count as the worst.
+        penalize_ambiguous: undecided verdicts count against Faithfulness.
+        better: metric -> ``higher`` or ``lower``, the dialect's turns included.
+        given: which of the options were given.
+    """
+
+    rules: JudgedRules
+    k: tuple[int | None, ...] = ()
+    mode: str = "f1"
+    beta: float = 1.0
+    atomicity: str = "low"
+    coverage: str = "low"
+    strict: bool = False
+    penalize_ambiguous: bool = False
+    better: dict[str, str]
+    given: tuple[str, ...] = ()
+
+    def parameters_of(self, metric: str) -> dict[str, Any]:
+        """What the ``parameters`` of a metric's rows say of how it was computed."""
+        told: dict[str, Any] = {"better": self.better[metric]}
+        if metric == "FactualCorrectness":
+            named = ("mode", "beta", "atomicity", "coverage")
+            told |= {name: getattr(self, name) for name in named}
+        elif self.strict:
+            told["strict"] = True
+        return told
+
+    def words_of(self, need: str, part: str) -> Words:
+        """What the verdicts of one part of a metric count."""
+        known = self.rules.words
+        words = known[f"{need}.{part}"] if f"{need}.{part}" in known else known[need]
+        if self.penalize_ambiguous and words.ambiguous:
+            against = dict.fromkeys(words.ambiguous, 0.0)
+            words = msgspec.structs.replace(words, counts={**words.counts, **against})
+        return words
+
+
+def _one_of(name: str, given: str | None, default: str, known: tuple[str, ...]) -> str:
+    value = default if given is None else given
+    if value not in known:
+        raise OptionError(f"{name}: {unknown(name, value, known)}")
+    return value
+
+
+OPTIONS = ("mode", "beta", "atomicity", "coverage", "strict", "penalize_ambiguous")
+"""Options that judged metrics read."""
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    defaults: JudgedDefaults = dialect.defaults
+    beta = defaults.beta if options.beta is None else float(options.beta)
+    if not (math.isfinite(beta) and beta > 0):
+        raise OptionError(f"beta={options.beta}: write a finite number above 0.")
+    return Settings(
+        rules=dialect.rules,
+        mode=_one_of("mode", options.mode, defaults.mode, MODES),
+        beta=beta,
+        atomicity=_one_of("atomicity", options.atomicity, defaults.atomicity, LEVELS),
+        coverage=_one_of("coverage", options.coverage, defaults.coverage, LEVELS),
+        strict=bool(options.strict),
+        penalize_ambiguous=bool(options.penalize_ambiguous),
+        better={
+            name: dialect.better.get(name, metric.better)
+            for name, metric in metrics.all_metrics("judged").items()
+        },
+        given=tuple(name for name in OPTIONS if getattr(options, name) is not None),
+    )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """Every metric; the table tells which of them it has verdicts of."""
+    defaults: JudgedDefaults = dialect.defaults
+    return defaults.metrics

@@ -1,0 +1,258 @@
+"""Tally: every measure that is needed, one row a datum."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ... import metrics
+from ...inputs.frames import Frames
+from ...inputs.problems import Note
+from ...metrics.judged_means import NOT_JUDGED, SCORED
+from ...tally.datums import Datums, Labels
+from ...tally.stats import Column, Stats
+from ..workers import Workers
+from .encode import EXTRA, MISSING, NO_VERDICT, WRONG_WORD, encode_batch, said_of, voted
+from .measures import MEASURES, PLACE, values_of
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_TOLD = {
+    NO_VERDICT: "have a row without a verdict",
+    WRONG_WORD: "have a verdict that is none of the metric's words",
+    MISSING: "have fewer verdicts than items",
+    EXTRA: "have more verdicts than items",
+}
+"""Kinds of error that the table itself shows -> what is told of the datums."""
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a judged run leaves behind.
+
+    Attributes:
+        datums: what was judged.
+        labels: none.
+        stats: one row a datum.
+        seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics.
+        weighted: whether counts are sums of weights; never.
+    """
+
+    datums: Datums
+    labels: Labels
+    stats: Stats
+    seconds: dict[str, float]
+    beside: tuple[str, ...] = ("per_datum",)
+    weighted: bool = False
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, vote and measure.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: unused: everything is a few passes over columns.
+
+    Raises:
+        InputError: a step that the metric does not have.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(frames, settings, needs)
+    rows = _counted_out(voted(batch.rows))
+    encoded = time.perf_counter()
+    columns = {
+        need: (_column(need, rows.filter(pl.col("need") == need), len(batch.datums), settings),)
+        for need in sorted(needs)
+    }
+    for kind, said in _TOLD.items():
+        if (rows["kind"] == kind).any():
+            told = f"{said_of(rows, kind, batch.datums)} {said}: counted as errors, not as scores."
+            frames.notes.append(Note("judged", told))
+    whole = np.ones(len(batch.datums), bool)
+    stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
+    seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
+    return Tallies(batch.datums, _no_labels(), stats, seconds)
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Tally without keeping it: what is wrong with verdicts shows there.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: unused.
+
+    Raises:
+        InputError: a step that the metric does not have.
+    """
+    tally(frames, settings, needs, workers)
+
+
+def _no_labels() -> Labels:
+    schema = {"label_key": pl.String, "label_value": pl.String, "label_name": pl.String}
+    return Labels.of(pl.DataFrame(schema=schema))
+
+
+def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of sets that lack verdicts, or have too many, marked as such."""
+    together = ["datum", "need", "part", "reference"]
+    rule = pl.DataFrame(
+        [
+            (need, part, part in measure.listed, measure.single)
+            for need, measure in MEASURES.items()
+            for part in measure.parts
+        ],
+        schema={"need": pl.String, "part": pl.String, "listed": pl.Boolean, "single": pl.Boolean},
+        orient="row",
+    )
+    real = rows.filter(pl.col("kind").is_null() & pl.col("none").is_null())
+    sets = (
+        real.group_by(together)
+        .agg(
+            pl.len().cast(pl.Int64).alias("n"),
+            (pl.col("item").max() + 1).alias("reached"),
+            pl.col("items").max().alias("wanted"),
+            pl.col("items").min().alias("least"),
+        )
+        .join(rule, on=["need", "part"], how="left")
+    )
+    n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.col("wanted"))
+    short = ~pl.col("listed") & ((n < wanted) | (n < pl.col("reached")))
+    long = (n > wanted) | (pl.col("wanted") != pl.col("least"))
+    wrong = sets.with_columns(
+        pl.when(long.fill_null(False))
+        .then(pl.lit(EXTRA))
+        .when(short.fill_null(False))
+        .then(pl.lit(MISSING))
+        .alias("wrong")
+    ).filter(pl.col("wrong").is_not_null())
+    if not wrong.height:
+        return rows
+    joined = rows.join(
+        wrong.select(*together, "wrong"), on=together, how="left", maintain_order="left"
+    )
+    return joined.with_columns(pl.coalesce("kind", "wrong").alias("kind")).drop("wrong")
+
+
+def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column:
+    """Values and standings of all datums in one metric."""
+    metric = next(one for one in metrics.all_metrics("judged").values() if one.needs == (need,))
+    rows = _complete(need, rows, settings)
+    failed = rows.filter(pl.col("kind").is_not_null()).unique("datum", keep="first")
+    sound = rows.join(failed.select("datum"), on="datum", how="anti")
+    without = _without(need, sound.filter(pl.col("none").is_not_null()), settings)
+    real = sound.filter(pl.col("none").is_null())
+    every = [values_of(need, real, settings)] if real.height else []
+    if without.height:
+        # What there was none of decides alone where nothing was judged at that place.
+        judged = real.select(PLACE).unique()
+        every.append(without.join(judged, on=PLACE, how="anti").select(*PLACE, "value"))
+    value = np.full(n, np.nan)
+    if every:
+        best = (
+            pl.concat(every)
+            .with_columns(pl.col("value").fill_nan(None))
+            .group_by("datum")
+            .agg(pl.col("value").max())
+            .drop_nulls()
+        )
+        value[best["datum"].to_numpy()] = best["value"].to_numpy()
+    value = _adjusted(value, need, metric.name, settings)
+    words = pl.concat(
+        [
+            failed.select("datum", pl.col("kind").alias("word")),
+            without.select("datum", ("no_" + pl.col("none")).alias("word")),
+        ]
+    ).unique("datum", keep="first", maintain_order=True)
+    return Column(
+        metric=metric.name, values=value[:, None, None], status=_status(value, rows, words)
+    )
+
+
+def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Rows at places that lack a whole part marked as such."""
+    required = MEASURES[need].required(settings)
+    if len(MEASURES[need].parts) == 1 or not rows.height:
+        return rows
+    has = pl.coalesce("none", "part")
+    whole = pl.col("none").is_in(["references", "statements", "claims"]).any()
+    places = rows.group_by(PLACE).agg(
+        pl.all_horizontal([(has == part).any() for part in required]).alias("complete") | whole
+    )
+    rows = rows.join(places, on=PLACE, how="left", maintain_order="left")
+    lacks = ~pl.col("complete") & pl.col("kind").is_null()
+    kind = pl.when(lacks).then(pl.lit(MISSING)).otherwise("kind")
+    return rows.with_columns(kind.alias("kind")).drop("complete")
+
+
+def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Datum, reference, value and what there was none of, of rows of status empty."""
+    sets = rows.group_by(PLACE, maintain_order=True).agg(
+        pl.col("none").unique().sort().str.join("+")
+    )
+    ruled = settings.rules.empty.get(need, {})
+    known = sets["none"].unique().to_list()
+    # Where several are empty and no rule names them together, each rule that there is agrees.
+    found = {told: _ruled(told, ruled) for told in known}
+    if MEASURES[need].parts != ("verdicts",):
+        nothing = _of_nothing(need, settings)
+        own = set(MEASURES[need].parts) | {"statements", "claims"}
+        found |= {t: nothing for t in known if t not in ruled and set(t.split("+")) <= own}
+    values = sets["none"].replace_strict(found, return_dtype=pl.Float64, default=None)
+    return sets.with_columns(values.alias("value")).with_columns(
+        pl.col("reference").cast(pl.Int64), pl.col("value").cast(pl.Float64)
+    )
+
+
+def _ruled(told: str, ruled: dict[str, float]) -> float | None:
+    if told in ruled:
+        return ruled[told]
+    each = [ruled.get(one) for one in told.split("+")]
+    return each[0] if None not in each and len(set(each)) == 1 else None
+
+
+def _of_nothing(need: str, settings: Settings) -> float | None:
+    """The formula's own value without any verdict, of metrics that count both sides."""
+    parts = MEASURES[need].parts
+    zero = {f"{part}.{word}": np.zeros(1) for part in parts for word in ("yes", "no")}
+    value = float(MEASURES[need].formula(zero, settings)[0])
+    return None if np.isnan(value) else value
+
+
+def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:
+    """Rounded as the dialect does; all but the best as the worst under ``strict``."""
+    digits = settings.rules.decimals_of.get(need)
+    if digits is not None:
+        value = np.round(value, digits)
+    if settings.strict and need not in settings.rules.strict_ignored:
+        metric = metrics.get("judged", name)
+        if "strict" in metric.params:
+            low, high = metric.range
+            best, worst = (high, low) if settings.better[name] == "higher" else (low, high)
+            value = np.where(np.isnan(value) | (value == best), value, worst)
+    return value
+
+
+def _status(value: Array, rows: pl.DataFrame, words: pl.DataFrame) -> tuple[tuple[str, ...], Array]:
+    """Names of standings and the code of each datum's."""
+    told = words["word"].unique().sort().to_list()
+    names = (SCORED, NOT_JUDGED, *(word for word in told if word not in (SCORED, NOT_JUDGED)))
+    codes = np.full(value.size, names.index(NOT_JUDGED), np.int32)
+    judged = rows["datum"].unique().to_numpy()
+    undefined = "undefined"
+    names = names if undefined in names else (*names, undefined)
+    codes[judged] = names.index(undefined)
+    place = words["word"].replace_strict(
+        {word: names.index(word) for word in told}, return_dtype=pl.Int32
+    )
+    codes[words["datum"].to_numpy()] = place.to_numpy()
+    codes[~np.isnan(value)] = names.index(SCORED)
+    return names, codes

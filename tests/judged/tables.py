@@ -1,0 +1,61 @@
+"""Tables of verdicts for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+VECTORS = Path(__file__).parents[3] / "shared" / "vectors"
+
+SCHEMA = {
+    "datum_id": pl.Int64,
+    "metric": pl.String,
+    "step": pl.String,
+    "reference_index": pl.Int64,
+    "item_index": pl.Int64,
+    "judgment_index": pl.Int64,
+    "verdict": pl.String,
+    "status": pl.String,
+    "items": pl.Int64,
+}
+
+
+def vectors(name: str) -> dict[str, Any]:
+    """A file of reference vectors."""
+    found: dict[str, Any] = json.loads((VECTORS / name).read_text("utf-8"))
+    return found
+
+
+def table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """A table of verdicts; columns that a row leaves out are null."""
+    full = [{name: row.get(name) for name in SCHEMA} for row in rows]
+    return pl.DataFrame(full, schema=SCHEMA)
+
+
+def listed(
+    metric: str,
+    verdicts: Sequence[Any],
+    *,
+    none: str | None = None,
+    datum: int = 0,
+    step: str | None = None,
+    reference: int = 0,
+    judgment: int = 0,
+) -> list[dict[str, Any]]:
+    """Rows of one list of verdicts; of an empty list one row of status empty."""
+    same = {
+        "datum_id": datum,
+        "metric": metric,
+        "reference_index": reference,
+        "judgment_index": judgment,
+    }
+    if not verdicts:
+        return [{**same, "step": none, "status": "empty"}]
+    return [
+        {**same, "step": step, "item_index": i, "verdict": str(word), "items": len(verdicts)}
+        for i, word in enumerate(verdicts)
+    ]
