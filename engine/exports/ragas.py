@@ -14,6 +14,10 @@ _NAMES = {
     "IDBasedContextRecall": "id_based_context_recall",
     "NonLLMContextPrecision": "non_llm_context_precision_with_reference",
     "NonLLMContextRecall": "non_llm_context_recall",
+    "LLMContextRecall": "context_recall",
+    "ContextPrecision": "llm_context_precision_with_reference",
+    "Faithfulness": "faithfulness",
+    "FactualCorrectness": "factual_correctness(mode={mode})",
 }
 
 
@@ -21,14 +25,15 @@ def to_ragas(card: Scorecard) -> list[dict[str, float]]:
     """One dict per row, by ragas' names; NaN where ragas has it.
 
     Args:
-        card: a scorecard of retrieval.
+        card: a scorecard of retrieval or of judged metrics.
 
     Raises:
         ResultError: none of ragas' metrics was asked for.
     """
+    mode = card.options.mode or "f1"
     return dicts_of(
         card,
-        lambda metric, k: _NAMES.get(metric) if k is None else None,
+        lambda metric, k: _NAMES[metric].format(mode=mode) if metric in _NAMES else None,
         shape="ragas",
         undefined=float("nan"),
     )

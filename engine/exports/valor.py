@@ -18,6 +18,7 @@ from evalengine.dialects import registry
 from evalengine.lookup import whole
 from evalengine.schemas.errors import OptionError
 
+from .valor_judged import judged_entries
 from .valor_pixels import pixel_entries
 
 if TYPE_CHECKING:
@@ -233,7 +234,10 @@ _SHAPES: dict[str, dict[str, _Shape]] = {
 }
 """Task -> metric -> what makes its entries of its rows."""
 
-_WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {"segmentation": pixel_entries}
+_WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {
+    "judged": judged_entries,
+    "segmentation": pixel_entries,
+}
 """Tasks whose entries are all of another kind -> what makes them."""
 
 _CURVE_FILL = {"detection": 0.0}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import evalengine as ee
 import pytest
-
 from judged.tables import listed, table, vectors
+
+import evalengine as ee
 
 RAGAS = vectors("text/ragas.json")
 EMPTY_STEP = {

@@ -6,8 +6,6 @@ few; each is settled once, and rows take over what their combination was settled
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import polars as pl
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from ... import metrics
 from ...inputs.frames import Frames
-from ...inputs.problems import Note
+from ...inputs.problems import Note, count_of
 from ...metrics.judged_means import NOT_JUDGED, SCORED
 from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
@@ -75,10 +75,25 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         if (rows["kind"] == kind).any():
             told = f"{said_of(rows, kind, batch.datums)} {said}: counted as errors, not as scores."
             frames.notes.append(Note("judged", told))
+    told_of = [_coverage(column) for made in columns.values() for column in made]
+    frames.notes += [note for note in told_of if note.message]
     whole = np.ones(len(batch.datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
     return Tallies(batch.datums, _no_labels(), stats, seconds)
+
+
+def _coverage(column: Column) -> Note:
+    """How many datums of one metric have a value, where some have none."""
+    assert column.status is not None
+    names, codes = column.status
+    count = dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
+    count.pop(NOT_JUDGED)
+    scored = count.pop(SCORED)
+    unscored = ", ".join(f"{name} {n}" for name, n in count.items() if n)
+    rows = scored + sum(count.values())
+    said = f"{column.metric}: {scored:,} of {count_of(rows, 'row')} scored; {unscored}."
+    return Note("coverage", said if unscored else "", rows - scored)
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
