@@ -19,12 +19,14 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
     from .fusion.fuse import fuse
+    from .judge.judging import judge
     from .labels_call import precision_recall_fscore
     from .readers.coco import convert_coco
     from .readers.convert_trec import convert_trec
     from .schemas.errors import (
         EvalengineError,
         InputError,
+        JudgeError,
         OptionError,
         ReadError,
         ResultError,
@@ -41,6 +43,7 @@ _HOMES = {
     "warmup": "api",
     "precision_recall_fscore": "labels_call",
     "fuse": "fusion.fuse",
+    "judge": "judge.judging",
     "load": "store",
     "convert_coco": "readers.coco",
     "convert_trec": "readers.convert_trec",
@@ -48,6 +51,7 @@ _HOMES = {
     "Scorecard": "scorecard",
     "EvalengineError": "schemas.errors",
     "InputError": "schemas.errors",
+    "JudgeError": "schemas.errors",
     "OptionError": "schemas.errors",
     "ReadError": "schemas.errors",
     "ResultError": "schemas.errors",
@@ -57,6 +61,7 @@ _HOMES = {
 __all__ = [
     "EvalengineError",
     "InputError",
+    "JudgeError",
     "OptionError",
     "Options",
     "ReadError",
@@ -68,6 +73,7 @@ __all__ = [
     "convert_trec",
     "explain",
     "fuse",
+    "judge",
     "load",
     "metrics_table",
     "precision_recall_fscore",

@@ -52,6 +52,10 @@ class ResultError(EvalengineError):
     """A question a scorecard cannot answer: no such metric in it, or more than one such row."""
 
 
+class JudgeError(EvalengineError):
+    """What stops a judge at once: a wrong key, an unknown model, an endpoint that nobody is at."""
+
+
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     """`` Did you mean 'mAP'?`` for the nearest known words, or an empty string.
 

@@ -152,7 +152,7 @@ SOURCE = Column(
 
 JUDGE_ROWS = Table(
     "judged",
-    "judge",
+    "judge_rows",
     (),
     (JUDGED_DATUM, QUERY, TEXT, CONTEXTS, REFERENCE, SOURCE),
     key=("datum_id",),

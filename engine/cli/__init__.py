@@ -20,6 +20,7 @@ from .base import (
     progress_line,
     with_tables,
 )
+from .judge import judge
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -266,6 +267,9 @@ def fuse(
         from ..exports.trec_run import trec_lines
 
         click.echo(trec_lines(fused, tag), nl=False)
+
+
+cli.add_command(judge)
 
 
 @cli.command()

@@ -62,8 +62,8 @@ METRICS = (
     metric(
         "FactualCorrectness",
         "factual_correctness",
-        definition="F-beta, precision or recall of claims: TP and FP of the response's claims, FN of"
-        " the reference's that the response does not hold; highest over references",
+        definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
+        " reference's that the response does not hold; highest over references",
         source=_RAGAS,
         aliases=("factual_correctness",),
         params=("mode", "beta", "atomicity", "coverage"),

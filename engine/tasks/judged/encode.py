@@ -137,11 +137,12 @@ def _settle(
     plain = None if status is None else status.strip().lower()
     if plain == EMPTY:
         return need, "", None, None, _none_of(written, step, measure)
-    part = _part(written, step, measure)
-    if plain is not None and plain not in OK:
-        return need, part, None, plain or FAILED, None
     if plain is None and failed:
-        return need, part, None, FAILED, None
+        plain = FAILED
+    if plain is not None and plain not in OK:
+        known = step if step in measure.parts else measure.parts[0]
+        return need, known, None, plain or FAILED, None
+    part = _part(written, step, measure)
     if verdict is None or not verdict.strip():
         return need, part, None, NO_VERDICT, None
     count = _counted(verdict, need, part, settings)

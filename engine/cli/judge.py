@@ -1,0 +1,295 @@
+"""The judge's commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from .base import Commands, debug
+
+_FORMATS = ("table", "json", "csv", "markdown")
+_STRUCTURED = ("auto", "schema", "object", "none")
+_LEVELS = click.Choice(("low", "high"))
+
+
+@click.group(cls=Commands)
+def judge() -> None:
+    """Have texts judged by a language model, and score what it says.
+
+    \b
+    Example:
+      evalengine judge run answers.parquet --metric Faithfulness,Bias \\
+        --model my-model --base-url http://localhost:8000/v1 --out verdicts.parquet
+      evalengine score verdicts.parquet --task judged
+    """
+
+
+_asking = (
+    click.option(
+        "metrics", "--metric", "--metrics", multiple=True, required=True, metavar="NAME,...",
+        help="Metrics to judge; repeatable. `evalengine metrics --task judged` lists them.",
+    ),
+    click.option("--model", required=True, metavar="NAME", help="Model, as the endpoint calls it."),
+    click.option(
+        "--base-url", required=True, metavar="URL", envvar="OPENAI_BASE_URL", show_envvar=True,
+        help="OpenAI-compatible endpoint, such as http://localhost:8000/v1.",
+    ),
+    click.option("--cache", metavar="PATH", help="File of all answers; judge.sqlite."),
+    click.option("--prompts", metavar="DIR", help="Prompts that replace those of the package."),
+    click.option("--columns", multiple=True, metavar="MINE=NAME", help="Own column=its name here."),
+    click.option("--mode", type=click.Choice(("f1", "precision", "recall")),
+                 help="What FactualCorrectness is; f1."),
+    click.option("--atomicity", type=_LEVELS, help="How finely its claims are split; low."),
+    click.option("--coverage", type=_LEVELS, help="How much its claims are to cover; low."),
+    click.option("--judgments", type=int, metavar="N", help="Verdicts an item, which vote; 1."),
+    click.option("--temperature", metavar="X", help="Of the model; 0. 'none' leaves it out."),
+    click.option("--max-output-tokens", type=int, metavar="N", help="Limit of one reply."),
+    click.option("--param", "parameters", multiple=True, metavar="NAME=JSON",
+                 help="Further field of each request, such as seed=1; repeatable."),
+    click.option("--retries", type=int, metavar="N", help="Repeats of a call that failed; 3."),
+    debug,
+)  # fmt: skip
+
+
+def _with_asking(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_asking):
+        command = option(command)
+    return command
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """The shell's words as the call's arguments."""
+    import json
+
+    from .options import Pairs
+
+    split = [name.strip() for text in given.pop("metrics") for name in text.split(",")]
+    columns = given.pop("columns")
+    parameters: dict[str, Any] = {}
+    for text in given.pop("parameters"):
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not of the form name=json.")
+        try:
+            parameters[name] = json.loads(value)
+        except ValueError:
+            parameters[name] = value
+    temperature = given.pop("temperature")
+    found = {name: value for name, value in given.items() if value is not None}
+    if temperature is not None:
+        found["temperature"] = _temperature(temperature)
+    pairs = dict(pair for text in columns for pair in Pairs().convert(text, None, None))
+    return {
+        "metrics": [name for name in split if name],
+        "columns": pairs or None,
+        "parameters": parameters or None,
+        **found,
+    }
+
+
+def _temperature(text: str) -> float | None:
+    if text.casefold() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"--temperature {text!r}: write a number, or none.") from None
+
+
+@judge.command()
+@click.argument("data")
+@click.argument("references", required=False)
+@click.option("-o", "--out", metavar="PATH", required=True, help="The verdict table, as Parquet.")
+@click.option(
+    "--api-key-env",
+    metavar="NAME",
+    default="OPENAI_API_KEY",
+    show_default=True,
+    help="Environment variable that holds the key.",
+)
+@click.option(
+    "--concurrency",
+    type=int,
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="Requests under way at once.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for a connection, and between two pieces of an answer.",
+)
+@click.option(
+    "--structured",
+    type=click.Choice(_STRUCTURED),
+    default="auto",
+    show_default=True,
+    help="Response format that is asked for.",
+)
+@click.option("--requests-per-minute", type=float, metavar="X", help="How many are sent at most.")
+@click.option("--max-requests", type=int, metavar="N", help="Stop after so many requests.")
+@click.option("--max-tokens", type=int, metavar="N", help="Stop after so many tokens.")
+@click.option("--max-cost", type=float, metavar="X", help="Stop at this cost; needs --prices.")
+@click.option("--prices", metavar="PATH", help="TOML: a table per model with input and output.")
+@click.option("--offline", is_flag=True, help="Use the cache alone and send nothing.")
+@click.option("--dialect", metavar="NAME", help="Rules by which verdicts are scored.")
+@click.option("--beta", type=float, metavar="X", help="Of FactualCorrectness; 1.")
+@click.option(
+    "form",
+    "--format",
+    type=click.Choice(_FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print the metrics.",
+)
+@_with_asking
+def run(data: str, references: str | None, form: str, **given: Any) -> None:  # fmt: skip
+    """Judge the rows of DATA, write the verdict table and print its metrics.
+
+    DATA has a row for each text: query, text, contexts, reference, source, as the metrics need
+    them. REFERENCES, if given, has a ground truth a row: datum_id and text. Every answer is kept
+    in the cache as it arrives: the same command again resumes, and repeats nothing.
+
+    \b
+    Example:
+      evalengine judge run answers.parquet --metric Faithfulness --model my-model \\
+        --base-url http://localhost:8000/v1 --out verdicts.parquet --max-requests 1000
+    """
+    scoring = {name: given.pop(name) for name in ("dialect", "beta") if given[name] is not None}
+    given.pop("dialect", None)
+    given.pop("beta", None)
+    arguments = _asked(given)
+    from ..judge.judging import judge as call
+
+    with _progress() as progress:
+        judged = call(data, references, scoring=scoring, progress=progress, **arguments)
+    from ..display.show import show
+
+    show(judged.card, form)
+    usage = judged.usage
+    cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
+    told = [
+        *judged.notes,
+        f"{judged.verdicts.height} verdicts in {given['out']}; {usage.requests} requests,"
+        f" {usage.cached} answers from the cache,"
+        f" {usage.input_tokens + usage.output_tokens} tokens{cost}",
+    ]
+    for line in told:
+        click.echo(line, err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Any], None] | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False).status("starting") as status:
+        yield lambda progress: status.update(progress.line)
+
+
+@judge.command()
+@click.argument("names", nargs=-1)
+@click.option("-o", "--out", metavar="DIR", help="Copy all files into a folder, for changing.")
+@debug
+def prompts(names: tuple[str, ...], out: str | None) -> None:
+    """Print the prompts, or copy them.
+
+    \b
+    Example:
+      evalengine judge prompts
+      evalengine judge prompts faithfulness
+      evalengine judge prompts --out my_prompts
+    """
+    from ..judge.prompts import copy_prompts, load_prompts, prompt_text
+
+    if out is not None:
+        click.echo(f"{len(copy_prompts(out))} prompts in {out}")
+        return
+    if not names:
+        known = load_prompts()
+        width = max(len(name) for name in known)
+        for name, prompt in known.items():
+            click.echo(f"{name:<{width}}  {prompt.version}  {prompt.about}")
+        return
+    for name in names:
+        click.echo(prompt_text(name), nl=False)
+
+
+@judge.command()
+@click.argument("data")
+@click.argument("references", required=False)
+@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the files.")
+@click.option(
+    "--structured",
+    type=click.Choice(_STRUCTURED[1:]),
+    default="schema",
+    show_default=True,
+    help="Response format that is asked for.",
+)
+@click.option(
+    "--most-requests",
+    type=int,
+    default=50_000,
+    show_default=True,
+    metavar="N",
+    help="Requests in one file.",
+)
+@_with_asking
+def export(
+    data: str, references: str | None, out: str, structured: str, most_requests: int, **given: Any
+) -> None:  # fmt: skip
+    """Write what is to be asked next as batch files (OpenAI's Batch API, vLLM's run-batch).
+
+    Metrics of several steps need several rounds: export, have the files answered, import, and
+    export again until nothing is left.
+
+    \b
+    Example:
+      evalengine judge export answers.parquet --metric Bias --model my-model \\
+        --base-url http://localhost:8000/v1 --out round1
+    """
+    from ..judge.batch import write_batches
+    from ..judge.judging import collect, make_asking
+
+    arguments = _asked(given)
+    columns = arguments.pop("columns")
+    requests = collect(data, references, make_asking(**arguments), columns=columns)
+    if not requests:
+        click.echo("nothing is left to ask; `judge run --offline` makes the verdict table")
+        return
+    written = write_batches(requests, out, structured=structured, most_requests=most_requests)
+    for path, lines in written.items():
+        click.echo(f"{path}: {lines} requests")
+
+
+@judge.command(name="import")
+@click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--cache",
+    metavar="PATH",
+    default="judge.sqlite",
+    show_default=True,
+    help="File of all answers.",
+)
+@debug
+def import_(files: tuple[str, ...], cache: str) -> None:  # fmt: skip
+    """Put the output and error files of batches into the cache.
+
+    \b
+    Example:
+      evalengine judge import round1/output.jsonl round1/errors.jsonl
+    """
+    from ..judge.batch import read_batches
+
+    found = read_batches(files, cache)
+    click.echo(f"{found.answers} answers and {found.failures} failures in {cache}")

@@ -1,0 +1,151 @@
+"""Batch files: requests as OpenAI's Batch API and vLLM's run-batch read them, and answers back.
+
+One file per step, split at the limits; lines are matched by ``custom_id``, which is the key of the
+cache, and never by order. File names hold the prompt's name and a number, nothing of the rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from ..schemas.errors import InputError
+from .cache import Cache
+from .client import Transient, read_completion
+from .parsing import response_schema
+from .run import Request
+
+MOST_REQUESTS = 50_000
+MOST_BYTES = 200_000_000
+URL = "/v1/chat/completions"
+
+
+def write_batches(
+    requests: Sequence[Request],
+    folder: str | Path,
+    *,
+    structured: str = "schema",
+    most_requests: int = MOST_REQUESTS,
+    most_bytes: int = MOST_BYTES,
+) -> dict[Path, int]:
+    """Write requests as JSONL.
+
+    Args:
+        requests: what is asked.
+        folder: made if it is not there; must hold no JSONL yet.
+        structured: ``schema``, ``object`` or ``none``: the response format asked for.
+        most_requests: lines in a file.
+        most_bytes: bytes in a file.
+
+    Returns:
+        file -> lines in it.
+
+    Raises:
+        InputError: the folder holds batch files already.
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.glob("*.jsonl")):
+        raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
+    steps: dict[str, list[Request]] = {}
+    for request in requests:
+        steps.setdefault(request.prompt.name, []).append(request)
+    written: dict[Path, int] = {}
+    for step, own in steps.items():
+        size = lines = number = 0
+        file: IO[bytes] | None = None
+        for request in own:
+            line = _line(request, structured)
+            if file is None or lines == most_requests or size + len(line) > most_bytes:
+                if file is not None:
+                    file.close()
+                number += 1
+                path = target / f"{step}-{number:03d}.jsonl"
+                file, lines, size = path.open("wb"), 0, 0
+            file.write(line)
+            lines, size = lines + 1, size + len(line)
+            written[path] = lines
+        if file is not None:
+            file.close()
+    return written
+
+
+def _line(request: Request, structured: str) -> bytes:
+    body = dict(request.body)
+    if structured == "schema":
+        body["response_format"] = response_schema(request.prompt, request.count)
+    elif structured == "object":
+        body["response_format"] = {"type": "json_object"}
+    line = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
+    return json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+class Imported(msgspec.Struct):
+    """What batch files brought.
+
+    Attributes:
+        answers: lines that hold an answer.
+        failures: lines that say that there is none.
+    """
+
+    answers: int = 0
+    failures: int = 0
+
+
+def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
+    """Put the answers of output files and the failures of error files into the cache.
+
+    Args:
+        paths: files in any order; which kind a line is, it says itself.
+        cache: the file of answers.
+
+    Raises:
+        InputError: a line that is no line of a batch's output, by file and number.
+    """
+    found = Imported()
+    store = Cache(cache)
+    try:
+        for path in paths:
+            try:
+                with open(path, encoding="utf-8") as file:
+                    for number, line in enumerate(file, 1):
+                        if line.strip():
+                            _take(line, f"{path}, line {number}", store, found)
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"{path}: cannot be read: {error}.") from None
+    finally:
+        store.close()
+    return found
+
+
+def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
+    try:
+        entry: dict[str, Any] = json.loads(line)
+        key = entry["custom_id"]
+        if not isinstance(key, str):
+            raise TypeError
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{where}: no line of a batch's output (JSON with custom_id).") from None
+    if "body" in entry and "response" not in entry:
+        raise InputError(f"{where}: this is a request; give the file that the batch wrote.")
+    error, response = entry.get("error"), entry.get("response")
+    body = response.get("body", response) if isinstance(response, dict) else None
+    status = response.get("status_code", 200) if isinstance(response, dict) else None
+    if body is not None and status == 200 and not error:
+        try:
+            answer = read_completion(body)
+        except Transient as failure:
+            cache.fail(key, failure.kind, str(failure))
+            found.failures += 1
+            return
+        cache.put(key, "batch", str(body.get("model", "")), answer)
+        found.answers += 1
+        return
+    told = error or (body or {}).get("error") or f"status {status}"
+    message = told.get("message", "") if isinstance(told, dict) else str(told)
+    cache.fail(key, "batch_failed", " ".join(str(message).split())[:300])
+    found.failures += 1

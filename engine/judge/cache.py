@@ -1,0 +1,127 @@
+"""Every answer as it arrives, in one SQLite file: a killed run goes on where it was.
+
+Answers are found by a hash of endpoint, model, messages, parameters, prompt version, judgment and
+attempt. Neither keys nor messages are stored, only replies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from ..schemas.errors import InputError
+from .client import Completion
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, prompt TEXT NOT NULL, model TEXT NOT NULL, reply TEXT NOT NULL,
+    finish TEXT NOT NULL, refusal TEXT, input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+def key_of(
+    endpoint: str,
+    model: str,
+    messages: list[dict[str, str]],
+    parameters: dict[str, Any],
+    prompt: str,
+    judgment: int,
+    attempt: int,
+) -> str:
+    """64 hexadecimal digits that name one call.
+
+    Args:
+        endpoint: base URL.
+        model: its name.
+        messages: of the chat.
+        parameters: temperature and the like.
+        prompt: its name and version.
+        judgment: which of several judgments.
+        attempt: how often a reply could not be used before.
+    """
+    parts = [endpoint, model, messages, parameters, prompt, judgment, attempt]
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Cache:
+    """The file of answers; threads may share it.
+
+    Args:
+        path: where; made if it is not there, readable by its owner alone.
+
+    Raises:
+        InputError: the file is something else, or cannot be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        try:
+            if not self.path.exists():
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._base = sqlite3.connect(
+                self.path, check_same_thread=False, isolation_level=None, timeout=60
+            )
+            # After a kill nothing is lost; after a power cut at most the last answers are.
+            self._base.execute("PRAGMA journal_mode=WAL")
+            self._base.execute("PRAGMA synchronous=NORMAL")
+            self._base.executescript(_TABLES)
+        except (sqlite3.Error, OSError) as error:
+            raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
+
+    def get(self, key: str) -> Completion | None:
+        """The answer to a call, if there is one."""
+        with self._lock:
+            row = self._base.execute(
+                "SELECT reply, finish, refusal, input_tokens, output_tokens FROM answers"
+                " WHERE key = ?",
+                (key,),
+            ).fetchone()
+        return None if row is None else Completion(*row)
+
+    def put(self, key: str, prompt: str, model: str, answer: Completion) -> None:
+        """Keep an answer; it is on disk, as far as this process goes, once this returns."""
+        values = (
+            key, prompt, model, answer.text, answer.finish, answer.refusal, answer.input_tokens,
+            answer.output_tokens, time.time(),
+        )  # fmt: skip
+        with self._lock:
+            self._base.execute("INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)", values)
+            self._base.execute("DELETE FROM failures WHERE key = ?", (key,))
+
+    def fail(self, key: str, kind: str, message: str) -> None:
+        """Keep that a batch could not answer a call."""
+        with self._lock:
+            self._base.execute(
+                "INSERT OR REPLACE INTO failures VALUES (?,?,?,?)",
+                (key, kind, message, time.time()),
+            )
+
+    def failure(self, key: str) -> tuple[str, str] | None:
+        """Kind and message of what a batch could not answer."""
+        with self._lock:
+            found: tuple[str, str] | None = self._base.execute(
+                "SELECT kind, message FROM failures WHERE key = ?", (key,)
+            ).fetchone()
+        return found
+
+    def __len__(self) -> int:
+        with self._lock:
+            return int(self._base.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+    def close(self) -> None:
+        """Write everything back into the one file."""
+        with self._lock:
+            self._base.close()

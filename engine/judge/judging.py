@@ -1,0 +1,330 @@
+"""The calls: judge, and batch files out and in."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .. import metrics as registry
+from ..api import score
+from ..schemas.errors import OptionError
+from ..schemas.options import make_options
+from ..scorecard import Scorecard
+from ..tasks.judged.settings import LEVELS, MODES
+from .budget import Budget, Limits, Usage, price_of
+from .cache import Cache
+from .client import Client
+from .prompts import load_prompts
+from .redaction import KEY_VARIABLE, checked_url, key_from
+from .rows import read_rows
+from .run import Caller, Collector, Endpoint, Outcome, Progress, Request, run
+from .steps import PLANS, Asked, Row
+
+CACHE = "judge.sqlite"
+STRUCTURED = ("auto", "schema", "object", "none")
+_SCHEMA: dict[str, Any] = {
+    "metric": pl.String,
+    "step": pl.String,
+    "reference_index": pl.Int64,
+    "item_index": pl.Int64,
+    "judgment_index": pl.Int64,
+    "items": pl.Int64,
+    "statement": pl.String,
+    "verdict": pl.String,
+    "reason": pl.String,
+    "status": pl.String,
+    "error": pl.String,
+    "prompt": pl.String,
+    "input_tokens": pl.Int64,
+    "output_tokens": pl.Int64,
+}
+"""Columns of the verdict table after datum_id."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of whom; the same for a run, its resumption and its batch files.
+
+    Attributes:
+        metrics: names of judged metrics.
+        model: its name at the endpoint.
+        base_url: the endpoint, up to and without ``/chat/completions``.
+        cache: file of all answers.
+        prompts: folder of prompts that replace the package's.
+        mode: of FactualCorrectness; the call on the reference's claims is spared by ``precision``.
+        atomicity: of its claims.
+        coverage: of its claims.
+        judgments: how often each verdict is asked for; most of them decide when scored.
+        temperature: of the model; None leaves it out of the request.
+        max_output_tokens: limit of one reply; None leaves it out.
+        parameters: further fields of the request, as the endpoint knows them.
+        retries: how often a call is repeated that failed or whose reply cannot be used.
+    """
+
+    metrics: tuple[str, ...]
+    model: str
+    base_url: str
+    cache: str = CACHE
+    prompts: str | None = None
+    mode: str = "f1"
+    atomicity: str = "low"
+    coverage: str = "low"
+    judgments: int = 1
+    temperature: float | None = 0.0
+    max_output_tokens: int | None = None
+    parameters: dict[str, Any] = {}
+    retries: int = 3
+
+    def asked(self) -> list[Asked]:
+        """How each metric is judged."""
+        return [
+            Asked(name, self.mode, self.atomicity, self.coverage, self.judgments)
+            for name in self.metrics
+        ]
+
+    def sent(self) -> dict[str, Any]:
+        """Fields of the request beside model and messages."""
+        fields = dict(self.parameters)
+        if self.temperature is not None:
+            fields["temperature"] = self.temperature
+        if self.max_output_tokens is not None:
+            fields["max_tokens"] = self.max_output_tokens
+        return fields
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What a judge returns.
+
+    Attributes:
+        verdicts: the verdict table, a row per verdict; ``score`` reads it with no network.
+        card: its scorecard.
+        usage: requests, tokens and cost of this run.
+        notes: what the user should know of the inputs.
+    """
+
+    verdicts: pl.DataFrame
+    card: Scorecard
+    usage: Usage
+    notes: tuple[str, ...] = ()
+
+
+def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
+    """Checked settings of a judge.
+
+    Raises:
+        OptionError: a metric or value that does not exist.
+    """
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not names:
+        raise OptionError(f"metrics: name what is to be judged, of {', '.join(PLANS)}.")
+    found = tuple(dict.fromkeys(registry.get("judged", name).name for name in names))
+    try:
+        asking = msgspec.convert(
+            {"metrics": found, **{k: v for k, v in given.items() if v is not None}},
+            Asking,
+            strict=False,
+        )
+    except msgspec.ValidationError as error:
+        raise OptionError(str(error)) from None
+    if "temperature" in given and given["temperature"] is None:
+        asking = msgspec.structs.replace(asking, temperature=None)
+    for name, known in (("mode", MODES), ("atomicity", LEVELS), ("coverage", LEVELS)):
+        if getattr(asking, name) not in known:
+            raise OptionError(f"{name}={getattr(asking, name)!r}: write {' or '.join(known)}.")
+    if asking.judgments < 1 or asking.retries < 0:
+        raise OptionError("judgments: 1 or more; retries: 0 or more.")
+    if not asking.model.strip():
+        raise OptionError("model: write the name that the endpoint knows it by.")
+    own = {"model", "messages", "stream", "n", "response_format"} & set(asking.parameters)
+    if own:
+        raise OptionError(f"parameters: {', '.join(sorted(own))} cannot be set there.")
+    return msgspec.structs.replace(asking, base_url=checked_url(asking.base_url))
+
+
+def judge(
+    data: Any,
+    references: Any = None,
+    *,
+    metrics: Sequence[str] | str,
+    model: str,
+    base_url: str,
+    out: str | Path | None = None,
+    api_key_env: str = KEY_VARIABLE,
+    concurrency: int = 16,
+    timeout: float = 120.0,
+    structured: str = "auto",
+    requests_per_minute: float | None = None,
+    max_requests: int | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    prices: str | Path | Mapping[str, Mapping[str, float]] | None = None,
+    offline: bool = False,
+    columns: Mapping[str, str] | None = None,
+    storage_options: dict[str, str] | None = None,
+    scoring: Mapping[str, Any] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **asking: Any,
+) -> Judged:
+    """Have texts judged by a language model, and score its verdicts.
+
+    Args:
+        data: path, glob or table with a row for each text: ``query``, ``text``, ``contexts``
+            (list of strings, in ranked order), ``reference`` (string or list), ``source``, as
+            far as the metrics need them; ``datum_id``, or the rows' numbers.
+        references: ground truths as a table of their own (``datum_id``, ``text``), a row each.
+        metrics: names of judged metrics.
+        model: its name at the endpoint.
+        base_url: any OpenAI-compatible endpoint, such as ``http://localhost:8000/v1``.
+        out: where the verdict table goes, as Parquet.
+        api_key_env: environment variable that holds the key; sent in one header, kept nowhere.
+        concurrency: requests under way at once.
+        timeout: seconds for a connection, and between two pieces of an answer.
+        structured: ``auto``, ``schema``, ``object`` or ``none``: which response format is asked
+            for. Replies are parsed and checked all the same.
+        requests_per_minute: how many requests are sent at most.
+        max_requests: where to stop; rows that could not be asked for have status ``budget``.
+        max_tokens: the same.
+        max_cost: the same, by the price table.
+        prices: model -> ``input`` and ``output`` per million tokens, or a TOML file of that.
+        offline: use the cache alone and send nothing.
+        columns: own column name -> canonical name.
+        storage_options: for remote paths, as Polars takes them.
+        scoring: options of :func:`evalengine.score` for the verdicts: ``dialect``, ``beta``, ...
+        progress: called now and then while rows are judged.
+        **asking: further fields of :class:`Asking`: ``cache``, ``judgments``, ``retries``, ...
+
+    Returns:
+        the verdict table and its scorecard.
+
+    Raises:
+        InputError: a table breaks its contract.
+        OptionError: an option or metric that does not exist; the extra ``judge`` is missing.
+        JudgeError: the endpoint cannot be used: wrong key, unknown model, nobody there.
+    """
+    asks = make_asking(metrics, model=model, base_url=base_url, **asking)
+    if structured not in STRUCTURED:
+        raise OptionError(f"structured={structured!r}: write {', '.join(STRUCTURED)}.")
+    if concurrency < 1 or timeout <= 0:
+        raise OptionError("concurrency: 1 or more; timeout: more than 0 seconds.")
+    of_judge = {name: getattr(asks, name) for name in ("mode", "atomicity", "coverage")}
+    if "FactualCorrectness" not in asks.metrics:
+        of_judge = {}
+    options = make_options({**of_judge, **(scoring or {})}, task="judged", metrics=asks.metrics)
+    rows, notes = read_rows(
+        data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
+    )
+    stop = threading.Event()
+    limits = Limits(
+        requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
+    )
+    budget = Budget(limits, price_of(model, prices), sleep=lambda wait: stop.wait(wait) and None)
+    cache = Cache(asks.cache)
+    client = None
+    try:
+        source: Endpoint | Collector = Collector(cache)
+        if not offline:
+            client = Client(asks.base_url, key_from(api_key_env), timeout, concurrency)
+            source = Endpoint(client, budget, asks.retries, structured, stop)
+        caller = _caller(asks, cache, source, budget)
+        outcomes = run(
+            rows,
+            asks.asked(),
+            caller,
+            threads=1 if offline else concurrency,
+            stop=stop,
+            usage=budget.usage,
+            progress=progress,
+        )
+    finally:
+        if client is not None:
+            client.close()
+        cache.close()
+    verdicts = verdict_table(rows, outcomes)
+    if out is not None:
+        write_whole(verdicts, out)
+    card = score(verdicts, options=options)
+    if budget.usage.stopped:
+        notes = [*notes, f"stopped by {budget.usage.stopped}: rows not asked have status budget."]
+    return Judged(verdicts, card, budget.usage, tuple(notes))
+
+
+def _caller(
+    asks: Asking, cache: Cache, source: Endpoint | Collector, budget: Budget | None = None
+) -> Caller:
+    return Caller(
+        prompts=load_prompts(asks.prompts),
+        cache=cache,
+        source=source,
+        endpoint=asks.base_url,
+        model=asks.model,
+        parameters=asks.sent(),
+        retries=asks.retries,
+        found=(lambda: None) if budget is None else budget.found,
+    )
+
+
+def collect(
+    data: Any,
+    references: Any,
+    asks: Asking,
+    *,
+    columns: Mapping[str, str] | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> list[Request]:
+    """Every call that can be asked now and that the cache has no answer to.
+
+    Args:
+        data: as for :func:`judge`.
+        references: as for :func:`judge`.
+        asks: what is asked of whom.
+        columns: own column name -> canonical name.
+        storage_options: for remote paths.
+    """
+    rows, _ = read_rows(
+        data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
+    )
+    cache = Cache(asks.cache)
+    try:
+        source = Collector(cache)
+        caller = _caller(asks, cache, source)
+        run(rows, asks.asked(), caller, threads=1, stop=threading.Event(), usage=Usage())
+    finally:
+        cache.close()
+    return list(source.requests.values())
+
+
+def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFrame:
+    """The verdict table; the tokens of a call stand once, in the first row that it served."""
+    seen: set[str] = set()
+    records = []
+    for outcome in outcomes:
+        spent = [tokens for key, tokens in outcome.spent.calls.items() if key not in seen]
+        seen |= outcome.spent.calls.keys()
+        for place, record in enumerate(outcome.records):
+            tokens = {}
+            if place == 0 and spent:
+                tokens = {
+                    "input_tokens": sum(read for read, _ in spent),
+                    "output_tokens": sum(written for _, written in spent),
+                }
+            records.append({**record, "prompt": outcome.spent.prompt or None, **tokens})
+    datums = pl.Series("datum_id", [row.datum for row in rows])
+    schema = {"datum_id": datums.dtype if len(rows) else pl.String(), **_SCHEMA}
+    full = [{name: record.get(name) for name in schema} for record in records]
+    return pl.DataFrame(full, schema=schema)
+
+
+def write_whole(table: pl.DataFrame, path: str | Path) -> None:
+    """Write a Parquet file, all of it or nothing."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        table.write_parquet(part)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,270 @@
+"""Replies: what is asked for, as words and as a JSON schema, and what a reply says.
+
+A reply is read as the outermost ``{...}`` in it, whatever stands around. It is used whole or not at
+all: a key that is missing, another number of verdicts than items, or a word outside the vocabulary
+makes it a bad reply, which is asked for again and at last recorded as an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from .prompts import Prompt
+
+_INTEGER = re.compile(r"[-+]?\d+")
+_SHOWN = 120
+
+
+class BadReply(Exception):
+    """A reply that cannot be used.
+
+    Attributes:
+        kind: ``malformed_reply``, ``missing_verdicts``, ``extra_verdicts``, ``wrong_vocabulary``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """One verdict.
+
+    Attributes:
+        word: of the vocabulary.
+        statement: what it is on, where the reply says so.
+        reason: why, where the reply says so.
+        part: ``response`` or ``reference``, of replies that sort both.
+    """
+
+    word: str
+    statement: str | None = None
+    reason: str | None = None
+    part: str = ""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """One kind of reply.
+
+    Attributes:
+        form: what the judge is shown; ``{words}``, ``{key}`` and ``{count}`` are filled in.
+        schema: JSON schema of the object, of a prompt and the number of items.
+        parse: from the reply's text, the prompt and what was given to texts or verdicts.
+    """
+
+    form: str
+    schema: Callable[[Prompt, int | None], dict[str, Any]]
+    parse: Callable[[str, Prompt, dict[str, Any]], list[Any]]
+
+
+def ask_for(prompt: Prompt, count: int | None) -> str:
+    """The sentence that says what to answer."""
+    words = ", ".join(f'"{word}"' for word in prompt.words)
+    form = REPLIES[prompt.reply].form.replace("<key>", prompt.key).replace("<words>", words)
+    return form.replace("<count>", str(count))
+
+
+def response_schema(prompt: Prompt, count: int | None) -> dict[str, Any]:
+    """``response_format`` for a reply in a JSON schema."""
+    schema = REPLIES[prompt.reply].schema(prompt, count)
+    named = {"name": prompt.name, "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def parse(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Any]:
+    """What a reply says.
+
+    Args:
+        text: the reply.
+        prompt: what it answers.
+        given: what the prompt's message held, by name.
+
+    Returns:
+        texts of a list, or :class:`Verdict` objects in the order of the items.
+
+    Raises:
+        BadReply: it cannot be used.
+    """
+    return REPLIES[prompt.reply].parse(text, prompt, given)
+
+
+def outermost(text: str) -> dict[str, Any]:
+    """The JSON object from the first brace to the last.
+
+    Raises:
+        BadReply: none there, or no JSON.
+    """
+    first, last = text.find("{"), text.rfind("}")
+    if first < 0 or last < first:
+        raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
+    try:
+        found = json.loads(text[first : last + 1])
+    except (ValueError, RecursionError):
+        raise BadReply("malformed_reply", f"no valid JSON in the reply: {_start(text)}") from None
+    if not isinstance(found, dict):
+        raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
+    return found
+
+
+def _start(text: str) -> str:
+    shown = text.strip()[:_SHOWN]
+    return repr(shown + ("..." if len(text.strip()) > _SHOWN else ""))
+
+
+def _texts(found: dict[str, Any], key: str) -> list[str]:
+    values = found.get(key)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise BadReply("malformed_reply", f"no list of strings {key!r} in the reply.")
+    return values
+
+
+def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
+    return _texts(outermost(text), prompt.key)
+
+
+def _objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    values = found.get(key)
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise BadReply("malformed_reply", f"no list of objects {key!r} in the reply.")
+    return values
+
+
+def _counted(values: Sequence[Any], wanted: int, what: str) -> None:
+    if len(values) != wanted:
+        kind = "missing_verdicts" if len(values) < wanted else "extra_verdicts"
+        raise BadReply(kind, f"{len(values)} verdicts on {wanted} {what}.")
+
+
+def _why(value: dict[str, Any]) -> str | None:
+    reason = value.get("reason", value.get("analysis"))
+    return reason if isinstance(reason, str) else None
+
+
+def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    values = _objects(outermost(text), "verdicts")
+    items = given[prompt.items]
+    _counted(values, len(items), prompt.items)
+    found = []
+    for value, item in zip(values, items, strict=True):
+        word = value.get("verdict")
+        if word not in prompt.words:
+            allowed = ", ".join(prompt.words)
+            raise BadReply("wrong_vocabulary", f"verdict {word!r} is none of {allowed}.")
+        found.append(Verdict(str(word), item, _why(value)))
+    return found
+
+
+def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    found = outermost(text)
+    tp, fp, fn = (_texts(found, key) for key in ("TP", "FP", "FN"))
+    _counted([*tp, *fp], len(given["response_statements"]), "statements of the response")
+    most = len(given["reference_statements"])
+    if len(fn) > most:
+        raise BadReply("extra_verdicts", f"{len(fn)} FN on {most} statements of the reference.")
+    of_response = [("TP", statement) for statement in tp] + [("FP", statement) for statement in fp]
+    return [
+        *(Verdict(word, statement, part="response") for word, statement in of_response),
+        *(Verdict("FN", statement, part="reference") for statement in fn),
+    ]
+
+
+def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    reason = None
+    try:
+        found = outermost(text)
+    except BadReply:
+        match = _INTEGER.search(text)
+        value: Any = int(match[0]) if match else None
+    else:
+        value, reason = found.get("rating"), _why(found)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadReply("malformed_reply", f"no rating in the reply: {_start(text)}")
+    if not 1 <= value <= 5:
+        raise BadReply("wrong_vocabulary", f"rating {value} is not from 1 to 5.")
+    return [Verdict(str(value), None, reason)]
+
+
+def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    values = _objects(outermost(text), "classifications")
+    found = []
+    for value in values:
+        statement, word = value.get("statement"), value.get("attributed")
+        if not isinstance(statement, str):
+            raise BadReply("malformed_reply", "a classification without a statement.")
+        if isinstance(word, bool) or word not in (0, 1):
+            raise BadReply("wrong_vocabulary", f"attributed {word!r} is neither 0 nor 1.")
+        found.append(Verdict("yes" if word else "no", statement, _why(value)))
+    return found
+
+
+_STRING = {"type": "string"}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+REPLIES: dict[str, Reply] = {
+    "list": Reply(
+        form='Answer with one JSON object and nothing else: {"<key>": ["...", ...]}.',
+        schema=lambda prompt, count: _object(**{prompt.key: _array(_STRING)}),
+        parse=_list,
+    ),
+    "verdicts": Reply(
+        form='Answer with one JSON object and nothing else: {"verdicts": [{"reason": "...",'
+        ' "verdict": "..."}, ...]}, with exactly <count> verdicts in the order of the items, each'
+        " one of <words>, after a short reason.",
+        schema=lambda prompt, count: _object(
+            verdicts=_array(
+                _object(reason=_STRING, verdict={"type": "string", "enum": list(prompt.words)})
+            )
+        ),
+        parse=_verdicts,
+    ),
+    "sorted": Reply(
+        form='Answer with one JSON object and nothing else: {"TP": ["...", ...], "FP": ["...",'
+        ' ...], "FN": ["...", ...]}.',
+        schema=lambda prompt, count: _object(
+            TP=_array(_STRING), FP=_array(_STRING), FN=_array(_STRING)
+        ),
+        parse=_sorted,
+    ),
+    "rating": Reply(
+        form='Answer with one JSON object and nothing else: {"reason": "...", "rating": N}, with N'
+        " a whole number from 1 to 5, after a short reason.",
+        schema=lambda prompt, count: _object(
+            reason=_STRING, rating={"type": "integer", "enum": [1, 2, 3, 4, 5]}
+        ),
+        parse=_rating,
+    ),
+    "classified": Reply(
+        form='Answer with one JSON object and nothing else: {"classifications": [{"statement":'
+        ' "...", "reason": "...", "attributed": 0 or 1}, ...]}.',
+        schema=lambda prompt, count: _object(
+            classifications=_array(
+                _object(
+                    statement=_STRING,
+                    reason=_STRING,
+                    attributed={"type": "integer", "enum": [0, 1]},
+                )
+            )
+        ),
+        parse=_classified,
+    ),
+}
+"""Kind of reply -> what is asked for and how it is read."""

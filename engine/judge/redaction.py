@@ -1,0 +1,57 @@
+"""Keys: read from the environment, sent in one header, and taken out of everything else."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+from ..schemas.errors import OptionError
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+_LIKE_KEYS = re.compile(r"\b(?:sk|pk|key|gsk|hf)[-_][A-Za-z0-9_\-]{12,}|Bearer\s+\S+", re.I)
+_HIDDEN = "[key]"
+
+
+def key_from(variable: str) -> str | None:
+    """The key that an environment variable holds; None where it is not set.
+
+    Raises:
+        OptionError: a key with characters that no header can hold.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        return None
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise OptionError(
+            f"the environment variable {variable} holds characters that no key has (spaces, line"
+            " ends, letters beyond ASCII); was more copied into it than the key?"
+        )
+    return key
+
+
+def redacted(text: str, key: str | None) -> str:
+    """The text without the key, and without what looks like one."""
+    if key:
+        text = text.replace(key, _HIDDEN)
+    return _LIKE_KEYS.sub(_HIDDEN, text)
+
+
+def checked_url(base_url: str) -> str:
+    """The endpoint without a slash at its end.
+
+    Raises:
+        OptionError: no http(s) address, or one with a user, password or query in it.
+    """
+    parts = urlsplit(base_url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise OptionError(
+            f"base_url={redacted(base_url, None)!r}: write an address such as"
+            " http://localhost:8000/v1."
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise OptionError(
+            "base_url holds a user, password or query. Keys come from the environment variable"
+            " that api_key_env names; write the plain address alone."
+        )
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))

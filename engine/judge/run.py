@@ -1,0 +1,373 @@
+"""The run: rows are judged side by side, every call is asked once, and nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from ..schemas.errors import JudgeError
+from .budget import Budget, Usage
+from .cache import Cache, key_of
+from .client import Client, Completion, Rejected, Transient, Unstructured
+from .parsing import BadReply, parse, response_schema
+from .prompts import Prompt
+from .steps import Asked, Failed, Record, Row, judge_row
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
+_TOLD_EVERY = 0.2
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One call that is to be answered.
+
+    Attributes:
+        key: names it in the cache and in batch files.
+        prompt: what it asks.
+        body: of the HTTP request, without a response format.
+        count: items to be judged, or None.
+    """
+
+    key: str
+    prompt: Prompt
+    body: dict[str, Any]
+    count: int | None
+
+
+class Source(Protocol):
+    """Where answers come from that the cache does not have."""
+
+    def answer(self, request: Request) -> Completion:
+        """The answer; raises Failed."""
+        ...
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a run is.
+
+    Attributes:
+        done: rows times metrics that are judged.
+        total: of how many.
+        usage: requests, tokens and cost so far.
+        seconds: since the beginning.
+    """
+
+    done: int
+    total: int
+    usage: Usage
+    seconds: float
+
+    @property
+    def line(self) -> str:
+        """``120/500 rows, 240 requests (12.0/s), 300 cached, cost 0.0123``."""
+        usage, rate = self.usage, self.usage.requests / max(self.seconds, 1e-9)
+        cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
+        return (
+            f"{self.done:,}/{self.total:,} judged, {usage.requests:,} requests ({rate:.1f}/s),"
+            f" {usage.cached:,} cached, {usage.input_tokens + usage.output_tokens:,} tokens{cost}"
+        )
+
+
+class Endpoint:
+    """Answers from an endpoint, within a budget, with retries.
+
+    Args:
+        client: sends requests.
+        budget: says when to stop.
+        retries: how often a request is sent again that failed.
+        structured: ``auto`` asks for a JSON schema until the endpoint refuses one; ``schema``,
+            ``object`` and ``none`` ask for that.
+        stop: set where the run ends early.
+    """
+
+    def __init__(
+        self, client: Client, budget: Budget, retries: int, structured: str, stop: threading.Event
+    ) -> None:
+        self._client, self._budget, self._retries = client, budget, retries
+        self._form = "schema" if structured == "auto" else structured
+        self._may_fall = structured == "auto"
+        self._stop = stop
+
+    def answer(self, request: Request) -> Completion:
+        """The answer to a request.
+
+        Raises:
+            JudgeError: the endpoint cannot be used.
+            Failed: no answer within the limits.
+        """
+        failure: Transient | None = None
+        attempt = 0
+        while attempt <= self._retries:
+            if not self._budget.take():
+                raise Failed("budget", f"not asked: {self._budget.usage.stopped} was reached")
+            if self._stop.is_set():
+                self._budget.failed(None)
+                raise Failed("stopped", "the run was stopped")
+            form = self._form
+            try:
+                answer = self._client.complete({**request.body, **self._asked(form, request)})
+            except Transient as error:
+                failure = error
+                self._budget.failed(error.wait)
+                attempt += 1
+                if attempt <= self._retries and error.wait is None:
+                    most = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (attempt - 1))
+                    self._stop.wait(most * random.uniform(0.5, 1.0))
+            except Unstructured as error:
+                self._budget.failed(None)
+                if not self._may_fall:
+                    raise Failed("rejected", str(error)) from None
+                if form == self._form:  # of several that learn it together, one falls back
+                    self._form = {"schema": "object", "object": "none"}[form]
+            except Rejected as error:
+                self._budget.failed(None)
+                raise Failed("rejected", str(error)) from None
+            except JudgeError:
+                self._budget.failed(None)
+                raise
+            else:
+                self._budget.back(answer.input_tokens, answer.output_tokens)
+                return answer
+        assert failure is not None
+        if failure.unreachable:
+            raise JudgeError(f"nobody answers at the judge's address: {failure}.")
+        raise Failed(failure.kind, f"{failure} (tried {attempt} times)")
+
+    @staticmethod
+    def _asked(form: str, request: Request) -> dict[str, Any]:
+        if form == "none":
+            return {}
+        if form == "object":
+            return {"response_format": {"type": "json_object"}}
+        return {"response_format": response_schema(request.prompt, request.count)}
+
+
+class Collector:
+    """Answers nothing and keeps what would have been asked, for batch files."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.requests: dict[str, Request] = {}
+        self._cache = cache
+
+    def answer(self, request: Request) -> Completion:
+        """Keep the request.
+
+        Raises:
+            Failed: always: what a batch said of it, or that nobody was asked.
+        """
+        self.requests.setdefault(request.key, request)
+        failed = self._cache.failure(request.key)
+        if failed is not None:
+            raise Failed(*failed)
+        raise Failed("not_answered", "no answer in the cache")
+
+
+class Caller:
+    """Answers the calls of the walk: from the cache, or from a source once.
+
+    Args:
+        prompts: all prompts by name.
+        cache: every answer so far.
+        source: where other answers come from.
+        endpoint: base URL, part of the key.
+        model: its name.
+        parameters: temperature and the like.
+        retries: how often a call is asked again whose reply cannot be used.
+        found: called when an answer was in the cache.
+    """
+
+    def __init__(
+        self,
+        *,
+        prompts: dict[str, Prompt],
+        cache: Cache,
+        source: Source,
+        endpoint: str,
+        model: str,
+        parameters: dict[str, Any],
+        retries: int,
+        found: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._prompts, self._cache, self._source = prompts, cache, source
+        self._endpoint, self._model, self._parameters = endpoint, model, parameters
+        self._retries, self._found = retries, found
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[Completion]] = {}
+
+    def ask(self, name: str, given: dict[str, Any], judgment: int, spent: Spent) -> list[Any]:
+        """Texts or verdicts of one call; a reply that cannot be used is asked for again.
+
+        Raises:
+            JudgeError: the endpoint cannot be used.
+            Failed: no reply that could be used.
+        """
+        prompt = self._prompts[name]
+        messages = prompt.messages(given)
+        body = {"model": self._model, "messages": messages, **self._parameters}
+        count = len(given[prompt.items]) if prompt.items else None
+        told = f"{name}/{prompt.version}"
+        bad: Failed | None = None
+        for attempt in range(self._retries + 1):
+            key = key_of(
+                self._endpoint, self._model, messages, self._parameters, told, judgment, attempt
+            )
+            answer = self._answer(Request(key, prompt, body, count), told)
+            spent.prompt = told
+            spent.calls[key] = (answer.input_tokens, answer.output_tokens)
+            try:
+                return parse(_whole(answer), prompt, given)
+            except BadReply as error:
+                bad = Failed(error.kind, f"{error} (asked {attempt + 1} times)")
+        assert bad is not None
+        raise bad
+
+    def _answer(self, request: Request, told: str) -> Completion:
+        answer = self._cache.get(request.key)
+        if answer is not None:
+            self._found()
+            return answer
+        with self._lock:
+            under_way = self._under_way.get(request.key)
+            if under_way is None:
+                mine: Future[Completion] = Future()
+                self._under_way[request.key] = mine
+        if under_way is not None:
+            return under_way.result()
+        try:
+            # Between the look into the cache and here another thread may have put it there.
+            answer = self._cache.get(request.key)
+            if answer is None:
+                answer = self._source.answer(request)
+                self._cache.put(request.key, told, self._model, answer)
+            mine.set_result(answer)
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[request.key]
+        return answer
+
+
+def _whole(answer: Completion) -> str:
+    """The text of an answer that is one.
+
+    Raises:
+        BadReply: it was cut off, or refused.
+    """
+    if answer.refusal is not None or answer.finish == "content_filter":
+        said = answer.refusal or "the endpoint's filter held the answer back"
+        raise BadReply("refused", " ".join(said.split())[:200])
+    if answer.finish == "length":
+        raise BadReply("truncated", "the reply was cut off at the limit of its tokens")
+    return answer.text
+
+
+class Spent(msgspec.Struct):
+    """What the calls of one row and metric took.
+
+    Attributes:
+        calls: key -> tokens read and written.
+        prompt: name and version of the last.
+    """
+
+    calls: dict[str, tuple[int, int]] = {}
+    prompt: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Rows of the verdict table of one row and metric, and what they took."""
+
+    records: list[Record]
+    spent: Spent
+
+
+def run(
+    rows: Sequence[Row],
+    asked: Sequence[Asked],
+    caller: Caller,
+    *,
+    threads: int,
+    stop: threading.Event,
+    usage: Usage,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Outcome]:
+    """Judge every row by every metric.
+
+    Args:
+        rows: what is judged.
+        asked: the metrics.
+        caller: answers calls.
+        threads: how many rows are judged side by side.
+        stop: set here where the run ends early, so that nothing more is sent.
+        usage: what was used so far, for progress.
+        progress: told now and then, from this thread.
+
+    Returns:
+        one outcome per row and metric, rows first.
+
+    Raises:
+        JudgeError: the endpoint cannot be used; what was answered is in the cache.
+    """
+    units = [(row, one) for row in rows for one in asked]
+    outcomes: list[Outcome | None] = [None] * len(units)
+    turn = iter(range(len(units)))
+    lock = threading.Lock()
+    errors: list[BaseException] = []
+    done = 0
+
+    def work() -> None:
+        nonlocal done
+        while not stop.is_set():
+            with lock:
+                place = next(turn, None)
+            if place is None:
+                return
+            row, one = units[place]
+            spent = Spent(calls={})
+            try:
+                records = judge_row(row, one, partial(caller.ask, spent=spent))
+            except BaseException as error:
+                errors.append(error)
+                stop.set()
+                return
+            outcomes[place] = Outcome(records, spent)
+            with lock:
+                done += 1
+
+    begun = time.monotonic()
+    workers = [
+        threading.Thread(target=work, daemon=True) for _ in range(max(1, min(threads, len(units))))
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        _watch(
+            workers, lambda: Progress(done, len(units), usage, time.monotonic() - begun), progress
+        )
+    except BaseException:
+        stop.set()
+        raise
+    if errors:
+        raise errors[0]
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _watch(
+    workers: Iterable[threading.Thread],
+    now: Callable[[], Progress],
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    for worker in workers:
+        while worker.is_alive():
+            worker.join(_TOLD_EVERY)
+            if progress is not None:
+                progress(now())
+    if progress is not None:
+        progress(now())

@@ -1,0 +1,326 @@
+"""Which calls each metric needs, as data, and the walk over them for one row.
+
+First lists are taken out of texts (statements, opinions, claims), then verdicts are asked for on
+them, or on the contexts. Nothing is asked where there is nothing to judge: the verdict table then
+has a row of status ``empty`` that says what there was none of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from .parsing import Verdict
+
+TEXT, REFERENCE = "text", "reference"
+
+
+class Failed(Exception):
+    """A call without a usable answer.
+
+    Attributes:
+        kind: what becomes the row's status.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One row to judge.
+
+    Attributes:
+        datum: its id.
+        given: column -> text, or list of texts for ``contexts``; None where null. ``reference``
+            is not among them.
+        references: ground truths, empty where there are none.
+    """
+
+    datum: Any
+    given: dict[str, Any]
+    references: tuple[str, ...] = ()
+
+
+class Extract(msgspec.Struct, frozen=True):
+    """A call that takes a list out of a text.
+
+    Attributes:
+        prompt: name of the prompt; ``{atomicity}`` and ``{coverage}`` are filled in.
+        of: ``text`` or ``reference``.
+        gives: name under which later calls read the list.
+        none: what there was none of, where the list is empty.
+        final: with an empty list there is nothing more to ask.
+        only: modes of FactualCorrectness in which it is asked; empty for all.
+    """
+
+    prompt: str
+    of: str
+    gives: str
+    none: str
+    final: bool = True
+    only: tuple[str, ...] = ()
+
+
+class Judge(msgspec.Struct, frozen=True):
+    """A call that gives verdicts.
+
+    Attributes:
+        prompt: name of the prompt.
+        renamed: name in the prompt -> name of what was given or extracted, where they differ.
+        items: name (as given) of what the verdicts are on.
+        part: ``step`` of its rows where the reply does not say.
+        only: modes of FactualCorrectness in which it is asked; empty for all.
+        words: what is written for a word of the reply, where that differs.
+    """
+
+    prompt: str
+    items: str = ""
+    part: str = ""
+    renamed: dict[str, str] = {}
+    only: tuple[str, ...] = ()
+    words: dict[str, str] = {}
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The calls of one metric.
+
+    Attributes:
+        needs: columns that a row must have.
+        judges: calls that give verdicts.
+        extracts: calls before them.
+        each: whether all is asked once for every ground truth.
+    """
+
+    needs: tuple[str, ...]
+    judges: tuple[Judge, ...]
+    extracts: tuple[Extract, ...] = ()
+    each: bool = False
+
+
+_CLAIMS = "claims_{atomicity}_{coverage}"
+_RECALLING = ("f1", "recall")
+PLANS: dict[str, Plan] = {
+    "AnswerCorrectness": Plan(
+        ("query", TEXT, REFERENCE),
+        (Judge("answer_correctness"),),
+        (
+            Extract("statements", TEXT, "response_statements", "response"),
+            Extract("statements", REFERENCE, "reference_statements", "reference", final=False),
+        ),
+        each=True,
+    ),
+    "AnswerRelevance": Plan(
+        ("query", TEXT),
+        (Judge("answer_relevance", "statements", "statements"),),
+        (Extract("statements", TEXT, "statements", "statements"),),
+    ),
+    "Bias": Plan(
+        (TEXT,),
+        (Judge("bias", "opinions", "opinions"),),
+        (Extract("opinions", TEXT, "opinions", "opinions"),),
+    ),
+    "Toxicity": Plan(
+        (TEXT,),
+        (Judge("toxicity", "opinions", "opinions"),),
+        (Extract("opinions", TEXT, "opinions", "opinions"),),
+    ),
+    "Coherence": Plan((TEXT,), (Judge("coherence", part="rating"),)),
+    "SummaryCoherence": Plan(("source", TEXT), (Judge("summary_coherence", part="rating"),)),
+    "ContextPrecision": Plan(
+        ("query", "contexts", REFERENCE),
+        (Judge("context_precision", "contexts", "contexts"),),
+        each=True,
+    ),
+    "ContextRecall": Plan(
+        ("contexts", REFERENCE),
+        (Judge("context_recall", "statements", "statements"),),
+        (Extract("statements", REFERENCE, "statements", "statements"),),
+        each=True,
+    ),
+    "ContextRelevance": Plan(
+        ("query", "contexts"), (Judge("context_relevance", "contexts", "contexts"),)
+    ),
+    "Faithfulness": Plan(
+        (TEXT, "contexts"),
+        (Judge("faithfulness", "claims", "claims"),),
+        (Extract("claims", TEXT, "claims", "claims"),),
+    ),
+    "Hallucination": Plan(
+        (TEXT, "contexts"),
+        (
+            Judge(
+                "hallucination",
+                "contexts",
+                "contexts",
+                words={"yes": "contradicted", "no": "agrees"},
+            ),
+        ),
+    ),
+    "LLMContextRecall": Plan(
+        ("query", "contexts", REFERENCE),
+        (Judge("llm_context_recall", part="statements"),),
+        each=True,
+    ),
+    "FactualCorrectness": Plan(
+        (TEXT, REFERENCE),
+        (
+            Judge(
+                "entailment",
+                "response_claims",
+                "response",
+                {"premise": REFERENCE, "claims": "response_claims"},
+            ),
+            Judge(
+                "entailment",
+                "reference_claims",
+                "reference",
+                {"premise": TEXT, "claims": "reference_claims"},
+                _RECALLING,
+            ),
+        ),
+        (
+            Extract(_CLAIMS, TEXT, "response_claims", "response", final=False),
+            Extract(
+                _CLAIMS, REFERENCE, "reference_claims", "reference", final=False, only=_RECALLING
+            ),
+        ),
+        each=True,
+    ),
+}
+"""Metric -> its calls."""
+
+Ask = Callable[[str, dict[str, Any], int], list[Any]]
+"""From prompt name, what it reads and judgment to texts or verdicts; raises :class:`Failed`."""
+Record = dict[str, Any]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """How the rows of a metric are judged.
+
+    Attributes:
+        metric: its name.
+        mode: of FactualCorrectness.
+        atomicity: of its claims.
+        coverage: of its claims.
+        judgments: how often verdicts are asked for.
+    """
+
+    metric: str
+    mode: str = "f1"
+    atomicity: str = "low"
+    coverage: str = "low"
+    judgments: int = 1
+
+
+def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
+    """All rows of the verdict table for one row and metric.
+
+    Args:
+        row: what is judged.
+        asked: the metric.
+        ask: answers one call.
+    """
+    plan = PLANS[asked.metric]
+    base = {"datum_id": row.datum, "metric": asked.metric}
+    lacking = [name for name in plan.needs if name != REFERENCE and row.given.get(name) is None]
+    if lacking:
+        said = f"{' and '.join(lacking)} null in this row"
+        return [{**base, "status": "missing_input", "error": said}]
+    # A rating of nothing is none; lists are taken out of an empty text without a call.
+    rated = not plan.extracts and not any(judge.items for judge in plan.judges)
+    empty = {
+        "contexts": "contexts" in plan.needs and not row.given["contexts"],
+        "references": plan.each and not row.references,
+        TEXT: rated and TEXT in plan.needs and not row.given[TEXT].strip(),
+    }
+    if any(empty.values()):
+        return [{**base, "step": name, "status": "empty"} for name, there in empty.items() if there]
+    given = dict(row.given)
+    references = list(enumerate(row.references)) if plan.each else [(0, None)]
+    try:
+        for extract in plan.extracts:
+            if extract.of == TEXT:
+                given[extract.gives] = _extracted(extract, given[TEXT], asked, ask)
+    except Failed as failure:
+        return [_failed(base, extract.none, failure)]
+    return [
+        record
+        for index, reference in references
+        for record in _of_reference(
+            {**base, "reference_index": index}, plan, asked, ask, {**given, REFERENCE: reference}
+        )
+    ]
+
+
+def _extracted(extract: Extract, text: str, asked: Asked, ask: Ask) -> list[str]:
+    """A text without words has nothing in it, which costs no call."""
+    if not text.strip():
+        return []
+    name = extract.prompt.format(atomicity=asked.atomicity, coverage=asked.coverage)
+    return ask(name, {"text": text}, 0)
+
+
+def _of_reference(
+    base: Record, plan: Plan, asked: Asked, ask: Ask, given: dict[str, Any]
+) -> Iterator[Record]:
+    """Rows of one ground truth, or of the row itself where there is none."""
+    for extract in plan.extracts:
+        if extract.only and asked.mode not in extract.only:
+            continue
+        if extract.of == REFERENCE:
+            try:
+                given[extract.gives] = _extracted(extract, given[REFERENCE], asked, ask)
+            except Failed as failure:
+                yield _failed(base, extract.none, failure)
+                return
+        if extract.final and not given.get(extract.gives, [None]):
+            yield {**base, "step": extract.none, "status": "empty"}
+            return
+    for judge in plan.judges:
+        if judge.only and asked.mode not in judge.only:
+            continue
+        if judge.items and not given[judge.items]:
+            yield {**base, "step": judge.part, "status": "empty"}
+            continue
+        for judgment in range(asked.judgments):
+            yield from _judged({**base, "judgment_index": judgment}, judge, ask, given)
+
+
+def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iterator[Record]:
+    read = {**given, **{name: given[own] for name, own in judge.renamed.items()}}
+    try:
+        verdicts: list[Verdict] = ask(judge.prompt, read, base["judgment_index"])
+    except Failed as failure:
+        yield _failed(base, judge.part or None, failure)
+        return
+    if not verdicts:
+        yield {**base, "step": judge.part or None, "status": "empty"}
+    counts: dict[str, int] = {}
+    for verdict in verdicts:
+        part = verdict.part or judge.part
+        place = counts.get(part, 0)
+        counts[part] = place + 1
+        yield {
+            **base,
+            "step": part,
+            "item_index": place,
+            "items": _items(part, judge, verdicts, given),
+            "statement": verdict.statement,
+            "verdict": judge.words.get(verdict.word, verdict.word),
+            "reason": verdict.reason,
+            "status": "ok",
+        }
+
+
+def _items(part: str, judge: Judge, verdicts: list[Verdict], given: dict[str, Any]) -> int:
+    """How many items were judged together; of a list that the reply sorted, how many it had."""
+    listed = given.get(f"{part}_statements")
+    return len(listed) if listed is not None and not judge.items else len(verdicts)
+
+
+def _failed(base: Record, step: str | None, failure: Failed) -> Record:
+    told = {"status": failure.kind, "error": str(failure)}
+    return {**base, "step": step, **told}

@@ -1,0 +1,214 @@
+"""An OpenAI-compatible server on the loopback, with scripted answers and faults.
+
+Run by itself (``python server.py PORT_FILE LATENCY LOG``) it serves until it is ended, writes its
+port to a file, and appends the digest of every request's body to a log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+
+class Answer(msgspec.Struct):
+    """What to answer one request with.
+
+    Attributes:
+        text: the reply; None for an HTTP error.
+        status: of the response.
+        headers: beside the usual ones.
+        body: instead of a completion, as it is.
+        finish: why the reply ended.
+        refusal: instead of a reply.
+        wait: seconds before the answer.
+        drop: close the connection instead.
+    """
+
+    text: str | None = None
+    status: int = 200
+    headers: dict[str, str] = {}
+    body: Any = None
+    finish: str = "stop"
+    refusal: str | None = None
+    wait: float = 0.0
+    drop: bool = False
+
+
+Script = Callable[[dict[str, Any], int], Answer]
+"""From a request's body, and how many came before it, to the answer."""
+
+
+def given_of(body: dict[str, Any]) -> dict[str, Any]:
+    """What a request holds as data."""
+    found: dict[str, Any] = json.loads(body["messages"][1]["content"])
+    return found
+
+
+def reply(body: dict[str, Any]) -> dict[str, Any]:
+    """A usable reply to any prompt of the package: every item is ``yes`` but those with "not"."""
+    system, given = body["messages"][0]["content"], given_of(body)
+    form = system[system.rfind("Answer with one JSON object") :]
+    for key in ("statements", "claims", "opinions"):
+        if f'{{"{key}": [' in form:
+            pieces = [piece.strip() for piece in given["text"].split(".")]
+            return {key: [piece + "." for piece in pieces if piece]}
+    if '"TP"' in form:
+        ours, theirs = given["response_statements"], given["reference_statements"]
+        return {
+            "TP": [one for one in ours if one in theirs],
+            "FP": [one for one in ours if one not in theirs],
+            "FN": [one for one in theirs if one not in ours],
+        }
+    if '"rating"' in form:
+        return {"reason": "clear", "rating": 4}
+    if '"classifications"' in form:
+        pieces = [piece.strip() for piece in given["reference"].split(".") if piece.strip()]
+        return {
+            "classifications": [
+                {"statement": one, "reason": "r", "attributed": int("not" not in one)}
+                for one in pieces
+            ]
+        }
+    items = next(given[key] for key in _ITEMS if isinstance(given.get(key), list))
+    return {
+        "verdicts": [
+            {"reason": "because", "verdict": "no" if "not" in item else "yes"} for item in items
+        ]
+    }
+
+
+_ITEMS = ("claims", "statements", "opinions", "contexts")
+
+
+def well(body: dict[str, Any], before: int) -> Answer:
+    """The script of a judge that always answers well."""
+    return Answer(json.dumps(reply(body)))
+
+
+class Server(ThreadingHTTPServer):
+    """The server.
+
+    Attributes:
+        requests: bodies in the order they came.
+        keys: Authorization headers, in that order.
+        most: most requests that were under way at once.
+    """
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, script: Script = well, latency: float = 0.0, log: str | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script, self.latency = script, latency
+        self.log = None if log is None else open(log, "ab", buffering=0)  # noqa: SIM115
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.lock = threading.Lock()
+        self.under_way = self.most = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no error of the server's."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def setup(self) -> None:
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().setup()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is printed."""
+
+    def do_POST(self) -> None:
+        server = self.server
+        raw = self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.loads(raw)
+        with server.lock:
+            before = len(server.requests)
+            server.requests.append(body)
+            server.keys.append(self.headers.get("Authorization"))
+            server.under_way += 1
+            server.most = max(server.most, server.under_way)
+            if server.log is not None:
+                server.log.write(hashlib.sha256(raw).hexdigest().encode() + b"\n")
+        answer = server.script(body, before)
+        time.sleep(server.latency + answer.wait)
+        with server.lock:
+            server.under_way -= 1
+        if answer.drop:
+            # A reset, as from a server that died.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+            return
+        self._send(answer)
+
+    def _send(self, answer: Answer) -> None:
+        sent = answer.body
+        if sent is None:
+            sent = completion(answer) if answer.status == 200 else {"error": {"message": "fault"}}
+        data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def completion(answer: Answer) -> dict[str, Any]:
+    """A chat completion as the API writes it."""
+    message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+    return {
+        "id": "one",
+        "object": "chat.completion",
+        "model": "loopback",
+        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+    }
+
+
+@contextmanager
+def serving(script: Script = well, latency: float = 0.0) -> Iterator[Server]:
+    """A server on a thread of its own, ended at last."""
+    server = Server(script, latency)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def main() -> None:
+    port_file, latency, log = sys.argv[1:4]
+    server = Server(well, float(latency), log)
+    part = Path(port_file + ".part")
+    part.write_text(server.url)
+    part.rename(port_file)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""From rows to verdicts to numbers, for every metric."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.judge.steps import PLANS
+from judge.conftest import ROWS
+from judge.server import given_of, serving
+
+
+def values(judged: Any, metric: str) -> dict[str, Any]:
+    rows = judged.card.per_datum.filter(pl.col("metric") == metric)
+    return {datum: value for datum, value in rows.select("datum_id", "value").iter_rows()}
+
+
+EXPECTED = {
+    "AnswerCorrectness": {"a": 1 / (1 + 0.5), "b": 1 / (1 + 0.5), "c": 1.0},
+    "AnswerRelevance": {"a": 0.5, "b": 0.5, "c": 1.0},
+    "Bias": {"a": 0.5, "b": 0.5, "c": 1.0},
+    "Toxicity": {"a": 0.5, "b": 0.5, "c": 1.0},
+    "Coherence": {"a": 4.0, "b": 4.0, "c": 4.0},
+    "SummaryCoherence": {"a": 4.0, "b": 4.0, "c": 4.0},
+    "ContextPrecision": {"a": 1.0, "b": 1.0, "c": None},
+    "ContextRecall": {"a": 1.0, "b": 1.0, "c": 0.0},
+    "ContextRelevance": {"a": 1.0, "b": 0.5, "c": None},
+    "Faithfulness": {"a": 0.5, "b": 0.5, "c": 0.0},
+    "Hallucination": {"a": 1.0, "b": 0.5, "c": None},
+    "LLMContextRecall": {"a": 1.0, "b": 1.0, "c": 0.0},
+    "FactualCorrectness": {"a": 2 / 3, "b": 2 / 3, "c": 1.0},
+}
+"""By hand, of a judge that says yes to everything without "not" in it."""
+
+
+def test_every_metric_from_rows_to_numbers(server, judged, tmp_path):
+    out = tmp_path / "verdicts.parquet"
+    done = judged(server, list(PLANS), out=out)
+    for metric, expected in EXPECTED.items():
+        found = values(done, metric)
+        assert found == {name: pytest.approx(value) for name, value in expected.items()}, metric
+    again = ee.score(out, task="judged")
+    assert again.metrics.equals(done.card.metrics)
+    assert done.usage.requests == len(server.requests)
+    tokens = done.verdicts.select(pl.col("input_tokens", "output_tokens").sum()).row(0)
+    assert tokens == (done.usage.input_tokens, done.usage.output_tokens)
+    assert tokens[0] == 100 * done.usage.requests
+
+
+def test_a_second_run_sends_nothing(server, judged):
+    first = judged(server, list(PLANS))
+    sent = len(server.requests)
+    second = judged(server, list(PLANS))
+    assert len(server.requests) == sent
+    assert second.usage.requests == 0
+    assert second.verdicts.equals(first.verdicts)
+
+
+def test_offline_uses_the_cache_alone(server, judged):
+    first = judged(server, ["Bias"])
+    offline = judged(server, ["Bias"], offline=True)
+    assert offline.verdicts.equals(first.verdicts)
+    lone = judged(server, ["Toxicity"], offline=True)
+    # The opinions are those of Bias, so that only verdicts are missing.
+    assert lone.verdicts["status"].to_list() == ["not_answered"] * 3
+    assert lone.card.metrics["reason"].to_list() == [
+        "none of 3 rows could be scored: not_answered 3"
+    ]
+
+
+def test_equal_calls_are_asked_once(server, judged):
+    """Statements of the text serve two metrics, opinions two others."""
+    done = judged(server, ["AnswerRelevance", "AnswerCorrectness", "Bias", "Toxicity"])
+    bodies = [json.dumps(body, sort_keys=True) for body in server.requests]
+    assert len(bodies) == len(set(bodies))
+    assert done.usage.cached > 0
+
+
+def test_precision_needs_no_second_pass(server, judged):
+    judged(server, ["FactualCorrectness"], mode="precision")
+    premises = [given_of(body) for body in server.requests]
+    texts = {given["text"] for given in premises if "text" in given}
+    assert texts == set(ROWS["text"])  # no reference was taken apart
+    assert {g["premise"] for g in premises if "premise" in g} == {
+        one for references in ROWS["reference"] for one in references
+    }
+
+
+@pytest.mark.parametrize("atomicity", ["low", "high"])
+@pytest.mark.parametrize("coverage", ["low", "high"])
+def test_the_four_ways_to_take_claims_apart(server, judged, atomicity, coverage):
+    done = judged(server, ["FactualCorrectness"], atomicity=atomicity, coverage=coverage)
+    told = json.loads(done.card.metrics["parameters"][0])
+    assert (told["atomicity"], told["coverage"]) == (atomicity, coverage)
+    asked = {body["messages"][0]["content"] for body in server.requests}
+    others = [
+        (a, c) for a in ("low", "high") for c in ("low", "high") if (a, c) != (atomicity, coverage)
+    ]
+    from evalengine.judge.prompts import load_prompts
+
+    prompts = load_prompts()
+    used = prompts[f"claims_{atomicity}_{coverage}"].instructions.strip()
+    assert any(used in system for system in asked)
+    for a, c in others:
+        assert not any(
+            prompts[f"claims_{a}_{c}"].instructions.strip() in system for system in asked
+        )
+
+
+def test_judgments_vote(tmp_path):
+    """Of three judgments the second and third say no: most of them decide."""
+    from judge.server import Answer, reply
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        found = reply(body)
+        if "verdicts" in found and counts.setdefault(json.dumps(given_of(body)), 0) > 0:
+            for verdict in found["verdicts"]:
+                verdict["verdict"] = "no"
+        if "verdicts" in found:
+            counts[json.dumps(given_of(body))] += 1
+        return Answer(json.dumps(found))
+
+    counts: dict[str, int] = {}
+    with serving(script) as server:
+        done = ee.judge(
+            ROWS.head(1),
+            metrics="Hallucination",
+            model="m",
+            base_url=server.url,
+            cache=str(tmp_path / "c"),
+            judgments=3,
+            concurrency=1,
+        )
+        assert len(server.requests) == 3
+    assert done.verdicts["verdict"].to_list() == ["contradicted", "agrees", "agrees"]
+    assert done.verdicts["judgment_index"].to_list() == [0, 1, 2]
+    assert done.card.value("Hallucination") == 0.0
+
+
+def test_hallucination_means_the_same_under_every_dialect(server, judged):
+    """deepeval's yes is our no; the table says what is meant."""
+    value = judged(server, ["Hallucination"]).card.value("Hallucination")
+    old = judged(server, ["Hallucination"], scoring={"dialect": "deepeval-4.1"})
+    new = judged(server, ["Hallucination"], scoring={"dialect": "deepeval-4.3"})
+    assert value == pytest.approx(0.75)
+    # There the row without contexts is 0, and 1.
+    assert old.card.value("Hallucination") == pytest.approx(1.5 / 3)
+    assert new.card.value("Hallucination") == pytest.approx((0.0 + 0.5 + 1.0) / 3)
+    assert (old.card.directions, new.card.directions) == (
+        {"Hallucination": "lower"},
+        {"Hallucination": "higher"},
+    )
+
+
+def test_references_as_a_table_of_their_own(server, judged):
+    rows = ROWS.drop("reference")
+    references = ROWS.select("datum_id", pl.col("reference").alias("text")).explode("text")
+    one = judged(server, ["AnswerCorrectness"])
+    two = judged(server, ["AnswerCorrectness"], data=rows, references=references)
+    assert two.verdicts.equals(one.verdicts)
+    assert two.usage.requests == 0
+
+
+def test_a_reference_may_be_a_string(server, judged):
+    rows = ROWS.with_columns(pl.col("reference").list.first()).drop("datum_id")
+    done = judged(server, ["ContextRecall"], data=rows)
+    assert done.verdicts["datum_id"].to_list() == [0, 1, 2]
+
+
+def test_null_texts_are_errors_and_empty_ones_are_nothing(server, judged):
+    rows = pl.DataFrame({"text": [None, "", "  "]}, schema={"text": pl.String})
+    done = judged(server, ["Bias", "Coherence"], data=rows)
+    assert server.requests == []
+    status = done.card.per_datum.select("metric", "value", "status").rows()
+    assert status == [
+        ("Bias", None, "missing_input"),
+        ("Bias", 0.0, "scored"),
+        ("Bias", 0.0, "scored"),
+        ("Coherence", None, "missing_input"),
+        ("Coherence", None, "no_text"),
+        ("Coherence", None, "no_text"),
+    ]
