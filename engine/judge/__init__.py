@@ -2,8 +2,9 @@
 
 ``judging`` holds the calls; ``steps`` which calls each metric needs, ``prompts`` what is asked,
 ``parsing`` how replies are read, ``client`` the endpoint, ``cache`` every answer, ``budget``
-limits, ``run`` the work side by side, ``batch`` files for batch endpoints, ``redaction`` what happens to
-keys. The verdict table they make is scored by the task ``judged``, which knows nothing of them.
+limits, ``run`` the work side by side, ``batch`` files for batch endpoints, ``redaction`` what
+happens to keys. The verdict table they make is scored by the task ``judged``, which knows nothing
+of them.
 
 The package itself can be called: ``evalengine.judge(...)`` is a function, whether or not one of
 these modules was imported before.

@@ -1,0 +1,207 @@
+"""What goes wrong between here and the model: tried again, then recorded, never lost."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from judge.conftest import ROWS
+from judge.server import Answer, reply, serving, well
+
+ONE = ROWS.head(1)
+
+
+def judge(server: Any, tmp_path: Any, data: pl.DataFrame = ONE, **more: Any) -> Any:
+    named = {"metrics": "Hallucination", "model": "m", "cache": str(tmp_path / "c"), **more}
+    return ee.judge(data, base_url=server.url, **named)
+
+
+def first(*answers: Answer) -> Any:
+    """A script that gives these answers first, and then answers well."""
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        return answers[before] if before < len(answers) else well(body, before)
+
+    return script
+
+
+VERDICTS = "verdicts"
+SHORT = json.dumps({VERDICTS: []})
+LONG = json.dumps({VERDICTS: [{"reason": "", "verdict": "yes"}] * 2})
+STRANGE = json.dumps({VERDICTS: [{"reason": "", "verdict": "Yes"}]})
+BAD_REPLIES = {
+    "malformed_reply": Answer("I would rather talk about the weather."),
+    "missing_verdicts": Answer(SHORT),
+    "extra_verdicts": Answer(LONG),
+    "wrong_vocabulary": Answer(STRANGE),
+    "truncated": Answer('{"verdicts": [{"reason": "it was', finish="length"),
+    "refused": Answer(None, refusal="I cannot help with that."),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_REPLIES)
+def test_a_bad_reply_is_asked_for_again(kind, tmp_path):
+    with serving(first(BAD_REPLIES[kind])) as server:
+        done = judge(server, tmp_path)
+        assert len(server.requests) == 2
+    assert done.card.value("Hallucination") == 1.0
+
+
+@pytest.mark.parametrize("kind", BAD_REPLIES)
+def test_bad_replies_without_end_are_an_error_row_and_no_score(kind, tmp_path):
+    with serving(lambda body, before: BAD_REPLIES[kind]) as server:
+        done = judge(server, tmp_path, retries=2)
+        assert len(server.requests) == 3
+        again = judge(server, tmp_path, retries=2)
+        assert len(server.requests) == 3  # bad replies were paid for, too
+    assert done.verdicts["status"].to_list() == [kind]
+    assert done.verdicts["verdict"].to_list() == [None]
+    assert "asked 3 times" in done.verdicts["error"][0]
+    assert done.card.value("Hallucination") is None
+    assert done.card.metrics["reason"][0] == f"none of 1 rows could be scored: {kind} 1"
+    assert again.verdicts.equals(done.verdicts)
+    assert done.verdicts["input_tokens"].to_list() == [300]
+
+
+def test_a_bad_reply_of_the_first_step_is_one_error_row(tmp_path):
+    with serving(lambda body, before: Answer("no braces")) as server:
+        done = judge(server, tmp_path, metrics=["Bias", "AnswerCorrectness"], retries=0)
+    told = done.verdicts.select("metric", "step", "status").rows()
+    assert told == [
+        ("Bias", "opinions", "malformed_reply"),
+        ("AnswerCorrectness", "response", "malformed_reply"),
+    ]
+    assert done.card.metrics["scored"].to_list() == [0, 0]
+
+
+FAULTS = {
+    "rate_limited": Answer(status=429, headers={"Retry-After": "0"}),
+    "server_error": Answer(status=500),
+    "connection": Answer(drop=True),
+    "bad_answer": Answer(body=b"<html>gateway</html>"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_is_tried_again(kind, tmp_path):
+    with serving(first(FAULTS[kind])) as server:
+        done = judge(server, tmp_path)
+        assert len(server.requests) == 2
+    assert done.card.value("Hallucination") == 1.0
+    assert (done.usage.requests, done.usage.answers) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_lasting_fault_is_an_error_row_that_a_later_run_asks_again(kind, tmp_path):
+    with serving(lambda body, before: FAULTS[kind]) as server:
+        done = judge(server, tmp_path, retries=1)
+        assert done.verdicts["status"].to_list() == [kind]
+        assert len(server.requests) == 2
+        server.script = well
+        assert judge(server, tmp_path).card.value("Hallucination") == 1.0
+
+
+def test_a_slow_answer_times_out(tmp_path):
+    with serving(first(Answer("{}", wait=1.0))) as server:
+        done = judge(server, tmp_path, timeout=0.3)
+        assert len(server.requests) == 2
+    assert done.card.value("Hallucination") == 1.0
+    with serving(lambda body, before: Answer("{}", wait=1.0)) as server:
+        done = judge(server, tmp_path, timeout=0.2, retries=0, cache=str(tmp_path / "d"))
+    assert done.verdicts["status"].to_list() == ["timeout"]
+
+
+def test_retry_after_holds_everybody_back(tmp_path):
+    with serving(first(Answer(status=429, headers={"Retry-After": "0.7"}))) as server:
+        begun = time.monotonic()
+        judge(server, tmp_path)
+        assert time.monotonic() - begun >= 0.7
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(401, "key was refused"), (403, "not allowed"), (404, "no such model"), (307, "somewhere")],
+)
+def test_what_cannot_pass_stops_at_once(status, said, tmp_path):
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(200)], "contexts": [["c"]] * 200})
+    body = {"error": {"message": "Incorrect API key provided: sk-secret-0123456789abcdef"}}
+    with serving(lambda _, before: Answer(status=status, body=body)) as server:
+        with pytest.raises(ee.JudgeError, match=said) as raised:
+            judge(server, tmp_path, data=rows, concurrency=4)
+        assert len(server.requests) <= 4
+    assert "sk-secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_empty_account_stops_at_once(tmp_path):
+    body = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
+    with serving(lambda _, before: Answer(status=429, body=body)) as server:
+        with pytest.raises(ee.JudgeError, match="quota"):
+            judge(server, tmp_path)
+        assert len(server.requests) == 1
+
+
+def test_nobody_there_is_said_at_once(tmp_path):
+    with serving() as server:
+        pass
+    with pytest.raises(ee.JudgeError, match="nobody answers"):
+        judge(server, tmp_path, retries=1)
+
+
+def test_an_endpoint_without_schemas_is_asked_in_words(tmp_path):
+    formats: list[Any] = []
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        form = body.get("response_format", {}).get("type")
+        formats.append(form)
+        if form is not None:
+            error = {"message": f"response_format {form} is not supported"}
+            return Answer(status=400, body={"error": error})
+        return Answer("Sure!\n```json\n" + json.dumps(reply(body)) + "\n```\nAnything else?")
+
+    with serving(script) as server:
+        done = judge(server, tmp_path, data=ROWS, concurrency=1)
+    assert done.card.metrics["scored"].to_list() == [2]
+    assert formats == ["json_schema", "json_object", None, None]  # learnt once
+
+
+def test_a_schema_that_was_insisted_on_is_an_error_row(tmp_path):
+    error = {"message": "json_schema is not supported"}
+    with serving(lambda _, before: Answer(status=400, body={"error": error})) as server:
+        done = judge(server, tmp_path, structured="schema")
+        assert len(server.requests) == 1
+    assert done.verdicts["status"].to_list() == ["rejected"]
+
+
+def test_a_request_that_is_too_long_is_an_error_row(tmp_path):
+    error = {"message": "This model's maximum context length is 8192 tokens."}
+    with serving(lambda _, before: Answer(status=400, body={"error": error})) as server:
+        done = judge(server, tmp_path)
+        assert len(server.requests) == 1
+    assert done.verdicts.select("status", "error").rows() == [
+        ("rejected", "HTTP 400: This model's maximum context length is 8192 tokens.")
+    ]
+
+
+def test_faults_everywhere_lose_no_row(tmp_path):
+    """Every third request fails in some way; all rows come out, and all are scored."""
+    faults = [*FAULTS.values(), *BAD_REPLIES.values()]
+    lock = threading.Lock()
+    turns = iter(range(10**6))
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        with lock:
+            turn = next(turns)
+        return faults[turn // 3 % len(faults)] if turn % 3 == 0 else well(body, before)
+
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(60)], "contexts": [["c"]] * 60})
+    with serving(script) as server:
+        done = judge(server, tmp_path, data=rows, retries=12, concurrency=8)
+    assert done.verdicts["datum_id"].to_list() == list(range(60))
+    assert done.card.metrics.select("support", "scored").row(0) == (60, 60)
