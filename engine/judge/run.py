@@ -18,7 +18,7 @@ from .cache import Cache, key_of
 from .client import Client, Completion, Rejected, Transient, Unstructured
 from .parsing import BadReply, parse, response_schema
 from .prompts import Prompt
-from .steps import Asked, Failed, Record, Row, judge_row
+from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _TOLD_EVERY = 0.2
@@ -159,13 +159,13 @@ class Collector:
         """Keep the request.
 
         Raises:
-            Failed: always: what a batch said of it, or that nobody was asked.
+            NotAnswered: always: what a batch said of it, or that nobody was asked.
         """
         self.requests.setdefault(request.key, request)
         failed = self._cache.failure(request.key)
         if failed is not None:
-            raise Failed(*failed)
-        raise Failed("not_answered", "no answer in the cache")
+            raise NotAnswered(*failed)
+        raise NotAnswered("not_answered", "no answer in the cache")
 
 
 class Caller:

@@ -8,6 +8,7 @@ has a row of status ``empty`` that says what there was none of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -27,6 +28,10 @@ class Failed(Exception):
     def __init__(self, kind: str, message: str) -> None:
         self.kind = kind
         super().__init__(message)
+
+
+class NotAnswered(Failed):
+    """A call that nobody was asked for now; the answer may come later."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -62,6 +67,10 @@ class Extract(msgspec.Struct, frozen=True):
     none: str
     final: bool = True
     only: tuple[str, ...] = ()
+
+    def wanted(self, mode: str) -> bool:
+        """Whether it is asked in a mode."""
+        return not self.only or mode in self.only
 
 
 class Judge(msgspec.Struct, frozen=True):
@@ -245,6 +254,8 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
             if extract.of == TEXT:
                 given[extract.gives] = _extracted(extract, given[TEXT], asked, ask)
     except Failed as failure:
+        if isinstance(failure, NotAnswered):
+            _look_ahead(plan, row, asked, ask)
         return [_failed(base, extract.none, failure)]
     return [
         record
@@ -253,6 +264,15 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
             {**base, "reference_index": index}, plan, asked, ask, {**given, REFERENCE: reference}
         )
     ]
+
+
+def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
+    """Ask for the lists of ground truths, too, so that one batch holds all first steps."""
+    for extract in plan.extracts:
+        if extract.of == REFERENCE and extract.wanted(asked.mode):
+            for reference in row.references:
+                with suppress(NotAnswered):
+                    _extracted(extract, reference, asked, ask)
 
 
 def _extracted(extract: Extract, text: str, asked: Asked, ask: Ask) -> list[str]:
@@ -268,7 +288,7 @@ def _of_reference(
 ) -> Iterator[Record]:
     """Rows of one ground truth, or of the row itself where there is none."""
     for extract in plan.extracts:
-        if extract.only and asked.mode not in extract.only:
+        if not extract.wanted(asked.mode):
             continue
         if extract.of == REFERENCE:
             try:

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from judge.server import Server, serving
 
 import evalengine as ee
-from judge.server import Server, serving
 
 ROWS = pl.DataFrame(
     {

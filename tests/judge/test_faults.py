@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-
-import evalengine as ee
 from judge.conftest import ROWS
 from judge.server import Answer, reply, serving, well
+
+import evalengine as ee
 
 ONE = ROWS.head(1)
 

@@ -7,11 +7,11 @@ import time
 
 import polars as pl
 import pytest
+from judge.server import serving
 
 import evalengine as ee
 from evalengine.judge.budget import Budget, Limits, Price
 from evalengine.judge.client import retry_after
-from judge.server import serving
 
 ROWS = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
 
@@ -102,7 +102,9 @@ def test_progress_is_told_from_the_callers_thread(tmp_path):
             server,
             tmp_path,
             concurrency=2,
-            progress=lambda now: told.append((threading.current_thread().name, now.done, now.total)),
+            progress=lambda now: told.append(
+                (threading.current_thread().name, now.done, now.total)
+            ),
         )
     assert {name for name, _, _ in told} == {threading.current_thread().name}
     assert told[-1][1:] == (40, 40)

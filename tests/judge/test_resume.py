@@ -34,7 +34,9 @@ def test_kill_in_the_middle_of_5000_requests(tmp_path):
         environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
         sent = []
         for stop_at in (900, 2600):
-            run = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
+            run = subprocess.Popen(
+                command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
+            )
             while not log.exists() or len(log.read_bytes().splitlines()) < stop_at:
                 assert run.poll() is None, "ended before it could be killed"
                 time.sleep(0.005)
@@ -62,8 +64,9 @@ def test_kill_in_the_middle_of_5000_requests(tmp_path):
 @pytest.mark.slow
 def test_many_at_once_keep_near_the_floor(tmp_path):
     """300 requests, 64 at once, against 0.5 s: no thread stands in another's way."""
-    import evalengine as ee
     from judge.server import serving
+
+    import evalengine as ee
 
     table = pl.DataFrame({"text": [f"Text {i}." for i in range(320)], "contexts": [["c"]] * 320})
     with serving(latency=0.5) as server:

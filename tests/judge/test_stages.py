@@ -7,16 +7,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+from judge.conftest import ROWS
+from judge.server import given_of, serving
 
 import evalengine as ee
 from evalengine.judge.steps import PLANS
-from judge.conftest import ROWS
-from judge.server import given_of, serving
 
 
 def values(judged: Any, metric: str) -> dict[str, Any]:
     rows = judged.card.per_datum.filter(pl.col("metric") == metric)
-    return {datum: value for datum, value in rows.select("datum_id", "value").iter_rows()}
+    return dict(rows.select("datum_id", "value").iter_rows())
 
 
 EXPECTED = {

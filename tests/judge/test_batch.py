@@ -1,0 +1,139 @@
+"""Batch files: out, answered by somebody, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge.conftest import ROWS
+from judge.server import Answer, completion, reply
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.judge.batch import read_batches, write_batches
+from evalengine.judge.judging import collect, make_asking
+from evalengine.judge.steps import PLANS
+
+URL = "http://127.0.0.1:9/v1"
+
+
+def answered(path: Path, *, bare: bool = False, failing: int = 0) -> tuple[Path, Path]:
+    """What a batch endpoint writes for a file: answers in another order, and errors apart."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    done, failed = [], []
+    for place, line in enumerate(reversed(lines)):
+        assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
+        if place < failing:
+            error = {"code": "server_error", "message": "worker died"}
+            failed.append({"custom_id": line["custom_id"], "response": None, "error": error})
+            continue
+        body = completion(Answer(json.dumps(reply(line["body"]))))
+        response = body if bare else {"status_code": 200, "request_id": "r", "body": body}
+        done.append({"custom_id": line["custom_id"], "response": response, "error": None})
+    output, errors = path.with_suffix(".out"), path.with_suffix(".err")
+    output.write_text("\n".join(map(json.dumps, done)))
+    errors.write_text("\n".join(map(json.dumps, failed)))
+    return output, errors
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["response.body", "response"])
+def test_a_round_trip_gives_what_an_endpoint_gives(bare, server, judged, tmp_path):
+    cache = str(tmp_path / "batch.sqlite")
+    asks = make_asking(list(PLANS), model="loopback", base_url=URL, cache=cache)
+    rounds = 0
+    while requests := collect(ROWS, None, asks):
+        files = write_batches(requests, tmp_path / f"round{rounds}")
+        steps = {path.name.rsplit("-", 1)[0] for path in files}
+        assert steps == {request.prompt.name for request in requests}  # one file a step
+        for path in files:
+            read_batches(answered(path, bare=bare), cache)
+        rounds += 1
+    assert rounds == 2
+    named: dict[str, Any] = {"metrics": list(PLANS), "model": "loopback", "base_url": URL}
+    ours = ee.judge(ROWS, cache=cache, offline=True, **named)
+    theirs = judged(server, list(PLANS))
+    columns = list(ours.verdicts.columns)
+    assert ours.verdicts.select(columns).equals(theirs.verdicts.select(columns))
+    assert ours.card.metrics["value"].to_list() == theirs.card.metrics["value"].to_list()
+
+
+def test_what_a_batch_could_not_answer_is_told_and_asked_again(tmp_path):
+    cache = str(tmp_path / "c")
+    asks = make_asking("Hallucination", model="m", base_url=URL, cache=cache)
+    requests = collect(ROWS, None, asks)
+    (path,) = write_batches(requests, tmp_path / "one")
+    found = read_batches(answered(path, failing=1), cache)
+    assert (found.answers, found.failures) == (1, 1)
+    done = ee.judge(
+        ROWS, metrics="Hallucination", model="m", base_url=URL, cache=cache, offline=True
+    )
+    failed = done.verdicts.filter(done.verdicts["status"] == "batch_failed")
+    assert failed["error"].to_list() == ["worker died"]
+    again = collect(ROWS, None, asks)
+    assert len(again) == 1
+    (path,) = write_batches(again, tmp_path / "two")
+    read_batches(answered(path), cache)
+    assert collect(ROWS, None, asks) == []
+
+
+def test_files_are_split_at_both_limits(tmp_path):
+    asks = make_asking("Bias", model="m", base_url=URL, cache=str(tmp_path / "c"))
+    requests = collect(ROWS, None, asks)
+    assert len(requests) == 3
+    two = write_batches(requests, tmp_path / "a", most_requests=2)
+    assert [(path.name, n) for path, n in two.items()] == [
+        ("opinions-001.jsonl", 2),
+        ("opinions-002.jsonl", 1),
+    ]
+    one = write_batches(requests, tmp_path / "b", most_bytes=10)
+    assert list(one.values()) == [1, 1, 1]
+    with pytest.raises(ee.InputError, match="empty folder"):
+        write_batches(requests, tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "no line of a batch"),
+        ("[]", "no line of a batch"),
+        ('{"id": 1}', "no line of a batch"),
+        ('{"custom_id": 1}', "no line of a batch"),
+        ('{"custom_id": "a", "method": "POST", "body": {}}', "this is a request"),
+    ],
+)
+def test_other_files_are_refused_by_line(line, said, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n" + line)
+    with pytest.raises(ee.InputError, match=f"line 2: .*{said}"):
+        read_batches([path], tmp_path / "c")
+
+
+def test_a_failed_response_and_a_broken_one_are_failures(tmp_path):
+    path = tmp_path / "x.jsonl"
+    lines = [
+        {"custom_id": "a", "response": {"status_code": 400, "body": {"error": {"message": "no"}}}},
+        {"custom_id": "b", "response": {"status_code": 200, "body": {"choices": []}}},
+        {"custom_id": "c", "response": None, "error": None},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = read_batches([path], tmp_path / "c")
+    assert (found.answers, found.failures) == (0, 3)
+
+
+def test_the_commands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_parquet("rows.parquet")
+    asking = ["rows.parquet", "--metric", "Bias", "--model", "m", "--base-url", URL]
+    for turn in ("one", "two"):
+        assert main(["judge", "export", *asking, "--out", turn]) == 0
+        (path,) = Path(turn).glob("*.jsonl")
+        assert main(["judge", "import", *map(str, answered(path))]) == 0
+    assert main(["judge", "export", *asking, "--out", "three"]) == 0
+    printed = capsys.readouterr().out
+    assert "one/opinions-001.jsonl: 3 requests" in printed
+    assert "3 answers and 0 failures in judge.sqlite" in printed
+    assert "nothing is left to ask" in printed
+    assert main(["judge", "run", *asking, "--offline", "--out", "v.parquet"]) == 0
+    assert "Bias  0.6667" in capsys.readouterr().out
