@@ -119,7 +119,7 @@ class Budget:
         limits: Limits,
         price: Price | None,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         if limits.cost is not None and price is None:
             raise OptionError("max_cost needs prices: a table of what the model's tokens cost.")

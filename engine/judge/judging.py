@@ -222,7 +222,7 @@ def judge(
     limits = Limits(
         requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
     )
-    budget = Budget(limits, price_of(model, prices), sleep=lambda wait: stop.wait(wait) and None)
+    budget = Budget(limits, price_of(model, prices), sleep=stop.wait)
     cache = Cache(asks.cache)
     client = None
     try:

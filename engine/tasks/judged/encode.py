@@ -6,6 +6,8 @@ few; each is settled once, and rows take over what their combination was settled
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import polars as pl
 
@@ -24,7 +26,7 @@ EMPTY = "empty"
 NO_VERDICT, WRONG_WORD, FAILED = "no_verdict", "wrong_vocabulary", "error"
 MISSING, EXTRA = "missing_verdicts", "extra_verdicts"
 
-_FOLDS = {
+_FOLDS: dict[str, Callable[[str], str]] = {
     "exact": lambda word: word,
     "lower": str.lower,
     "strip": lambda word: word.strip().lower(),

@@ -67,7 +67,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     batch = encode_batch(frames, settings, needs)
     rows = _counted_out(voted(batch.rows))
     encoded = time.perf_counter()
-    columns = {
+    columns: dict[str, tuple[Column, ...]] = {
         need: (_column(need, rows.filter(pl.col("need") == need), len(batch.datums), settings),)
         for need in sorted(needs)
     }
