@@ -128,7 +128,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
         schema={"need": pl.String, "part": pl.String, "listed": pl.Boolean, "single": pl.Boolean},
         orient="row",
     )
-    real = rows.filter(pl.col("kind").is_null() & pl.col("none").is_null())
+    real = rows.filter(pl.col("none").is_null())
     sets = (
         real.group_by(together)
         .agg(
@@ -136,7 +136,9 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
             (pl.col("item").max() + 1).alias("reached"),
             pl.col("items").max().alias("wanted"),
             pl.col("items").min().alias("least"),
+            pl.col("kind").null_count().alias("sound"),
         )
+        .filter(pl.col("sound") == pl.col("n"))  # others have an error of their own
         .join(rule, on=["need", "part"], how="left")
     )
     n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.col("wanted"))

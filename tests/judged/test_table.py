@@ -1,0 +1,270 @@
+"""The verdict table: what is read, what is refused, and what becomes of bad rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judged.tables import listed, table
+
+import evalengine as ee
+
+
+def score(rows: list[dict[str, Any]] | pl.DataFrame, **options: Any) -> ee.Scorecard:
+    frame = rows if isinstance(rows, pl.DataFrame) else table(rows)
+    return ee.score(frame, task="judged", **options)
+
+
+def statuses(card: ee.Scorecard) -> list[str]:
+    return card.per_datum["status"].to_list()
+
+
+def test_the_columns_tell_the_task_and_three_are_enough():
+    frame = pl.DataFrame({"id": [7, 7], "metric": ["Bias"] * 2, "verdict": ["yes", "no"]})
+    card = ee.score(frame)
+    assert (card.task, card.value("Bias")) == ("judged", 0.5)
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [[True, False], [1, 0], [1.0, 0.0], [" YES", "No "], ["true", "false"]],
+    ids=["booleans", "integers", "floats", "spaces", "words"],
+)
+def test_words_of_the_standard_dialect(verdict):
+    frame = pl.DataFrame({"datum_id": [7, 7], "metric": ["Bias"] * 2, "verdict": verdict})
+    assert ee.score(frame).value("Bias") == 0.5
+
+
+def test_names_that_other_tools_have():
+    frame = pl.DataFrame({"id": [1], "metric": ["contextual_precision"], "verdict": ["yes"]})
+    assert ee.score(frame).value("ContextPrecision") == 1.0
+
+
+BAD = {
+    "wrong_vocabulary": [*listed("Bias", ["yes", "perhaps"])],
+    "no_verdict": [{"datum_id": 0, "metric": "Bias", "item_index": 0, "status": "ok"}],
+    "missing_verdicts": listed("Bias", ["yes", "no"])[:1],
+    "extra_verdicts": [{**row, "items": 1} for row in listed("Bias", ["yes", "no"])],
+    "timeout": [{"datum_id": 0, "metric": "Bias", "status": "timeout"}],
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_row_is_an_error_of_its_datum_and_never_a_score(kind):
+    good = listed("Bias", ["no"], datum=1)
+    card = score([*BAD[kind], *good])
+    assert statuses(card) == [kind, "scored"]
+    row = card.metrics.row(0, named=True)
+    assert (row["value"], row["support"], row["scored"]) == (0.0, 2, 1)
+    assert json.loads(row["parameters"]) == {"better": "lower", "unscored": {kind: 1}}
+    assert f"Bias: 1 of 2 rows scored; {kind} 1." in card.notes
+    lone = score(BAD[kind]).metrics.row(0, named=True)
+    assert lone["value"] is None
+    assert lone["reason"] == f"none of 1 rows could be scored: {kind} 1"
+
+
+def test_a_gap_in_the_index_is_a_missing_verdict():
+    rows = [{**row, "items": None} for row in listed("Faithfulness", ["yes", "no", "yes"])]
+    assert statuses(score([rows[0], rows[2]])) == ["missing_verdicts"]
+
+
+def test_one_failed_ground_truth_of_several_is_an_error():
+    """The highest of those that are there might not be the highest."""
+    rows = listed("ContextRecall", ["yes", "no"], reference=0)
+    rows.append(
+        {"datum_id": 0, "metric": "ContextRecall", "reference_index": 1, "status": "timeout"}
+    )
+    assert statuses(score(rows)) == ["timeout"]
+
+
+def test_factual_correctness_without_its_second_pass_is_an_error_but_for_precision():
+    rows = listed("FactualCorrectness", ["yes", "no"], step="response")
+    assert statuses(score(rows)) == ["missing_verdicts"]
+    assert statuses(score(rows, mode="recall")) == ["missing_verdicts"]
+    assert score(rows, mode="precision").value("FactualCorrectness") == 0.5
+
+
+def test_one_verdict_in_two_rows_is_refused():
+    rows = listed("Bias", ["yes"]) * 2
+    with pytest.raises(ee.InputError, match=r"2 rows of which another has the same values"):
+        score(rows)
+    several = [*listed("Bias", ["yes"]), *listed("Bias", ["yes"], judgment=1)]
+    assert score(several).value("Bias") == 1.0
+
+
+def test_a_step_that_the_metric_does_not_have_is_refused():
+    with pytest.raises(ee.InputError, match="judges 'response' and 'reference'"):
+        score(listed("FactualCorrectness", ["yes"], step="answer"))
+    with pytest.raises(ee.InputError, match="tells what there was none of"):
+        score([{"datum_id": 0, "metric": "Bias", "step": "contexts", "status": "empty"}])
+
+
+def test_fractions_are_no_indexes():
+    frame = pl.DataFrame(
+        {"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"], "item_index": [0.5]}
+    )
+    with pytest.raises(ee.InputError, match="not whole"):
+        ee.score(frame)
+    whole = frame.with_columns(item_index=pl.Series([0.0]))  # as pandas has integers with gaps
+    assert ee.score(whole).value("Bias") == 1.0
+
+
+def test_metrics_that_nobody_knows_are_told_or_refused():
+    known, strange = listed("Bias", ["no"]), listed("Charm", ["yes"], datum=1)
+    card = score([*known, *strange])
+    assert card.metrics["metric"].to_list() == ["Bias"]
+    assert any("1 row of metrics that are not known left out: 'Charm'" in n for n in card.notes)
+    with pytest.raises(ee.InputError, match="names no judged metric: 'Charm'"):
+        score(strange)
+
+
+def test_a_metric_without_any_row_is_null_with_a_reason():
+    card = score(listed("Bias", ["no"]), metrics=["Bias", "Faithfulness"])
+    row = card.metrics.filter(pl.col("metric") == "Faithfulness").row(0, named=True)
+    assert (row["value"], row["support"], row["scored"]) == (None, 0, 0)
+    assert row["reason"] == "no verdict of this metric"
+
+
+def test_an_empty_table_has_no_numbers():
+    assert score(table([])).metrics.height == 0
+    card = score(table([]), metrics=["Bias"])
+    assert card.metrics["reason"].to_list() == ["no datum to average over"]
+
+
+def test_two_tables_are_refused():
+    with pytest.raises(ee.InputError, match="judged takes one table"):
+        ee.score(table([]), table([]), task="judged")
+
+
+EMPTY: list[tuple[str, tuple[str, ...], dict[str, float | None]]] = [
+    # metric, what there was none of, dialect -> value
+    ("AnswerRelevance", ("statements",),
+     {"standard": 0, "valor": 0, "ragas": None, "deepeval-4.1": 1, "deepeval-4.3": 1}),
+    ("Bias", ("opinions",),
+     {"standard": 0, "valor": 0, "ragas": None, "deepeval-4.1": 0, "deepeval-4.3": 1}),
+    ("Toxicity", ("opinions",),
+     {"standard": 0, "valor": 0, "ragas": None, "deepeval-4.1": 0, "deepeval-4.3": 1}),
+    ("Hallucination", ("contexts",),
+     {"standard": None, "valor": None, "ragas": None, "deepeval-4.1": 0, "deepeval-4.3": 1}),
+    ("Faithfulness", ("claims",),
+     {"standard": None, "valor": 1, "ragas": None, "deepeval-4.1": 1, "deepeval-4.3": 1}),
+    ("Faithfulness", ("contexts",), {"standard": 0, "valor": 0}),
+    ("ContextRelevance", ("contexts",), {"standard": None, "valor": 0, "deepeval-4.1": 0}),
+    ("ContextRecall", ("statements",), {"standard": None, "valor": None, "deepeval-4.1": 0}),
+    ("ContextRecall", ("contexts",), {"standard": 0, "valor": 0}),
+    ("ContextRecall", ("contexts", "references"), {"standard": None, "valor": 1}),
+    ("ContextPrecision", ("contexts", "references"), {"standard": None, "valor": 1}),
+    ("ContextPrecision", ("references",), {"standard": None, "valor": 0}),
+    ("LLMContextRecall", ("statements",), {"standard": None, "ragas": None}),
+    ("AnswerCorrectness", ("response",), {"standard": 0, "valor": 0}),
+    ("AnswerCorrectness", ("references",), {"standard": None, "valor": 0}),
+    ("FactualCorrectness", ("response", "reference"), {"standard": None, "ragas": 0}),
+    ("Coherence", ("text",), {"standard": None, "valor": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("metric", "none", "values"), EMPTY)
+def test_a_dialect_decides_where_there_is_nothing_to_judge(metric, none, values):
+    rows = [{"datum_id": 0, "metric": metric, "step": one, "status": "empty"} for one in none]
+    for dialect, expected in values.items():
+        card = score(rows, dialect=dialect)
+        assert card.value(metric) == expected, dialect
+        if expected is None:
+            assert statuses(card)[0].startswith("no_")
+
+
+def test_an_empty_ground_truth_beside_another_does_not_decide():
+    rows = listed("ContextRecall", ["yes", "no"], reference=0)
+    rows += listed("ContextRecall", [], none="statements", reference=1)
+    assert score(rows).value("ContextRecall") == 0.5
+
+
+def test_directions_are_in_every_row():
+    rows = [*listed("Bias", ["no"]), *listed("Faithfulness", ["yes"])]
+    for dialect, bias in (("standard", "lower"), ("deepeval-4.3", "higher")):
+        card = score(rows, dialect=dialect)
+        told = [json.loads(text)["better"] for text in card.metrics["parameters"]]
+        assert told == [bias, "higher"]
+        assert card.directions == {"Bias": bias, "Faithfulness": "higher"}
+
+
+def test_slices_are_of_datums(tmp_path):
+    rows = table([*listed("Bias", ["no"]), *listed("Bias", ["yes", "no"], datum=1),
+                  {"datum_id": 2, "metric": "Bias", "status": "timeout"}])  # fmt: skip
+    topics = pl.DataFrame({"datum_id": [0, 1, 2], "topic": ["a", "b", "b"]})
+    card = score(rows, datums=topics, by="topic")
+    sliced = card.metrics.filter(pl.col("slice") == "topic")
+    assert sliced.select("slice_value", "value", "support", "scored").rows() == [
+        ("a", 0.0, 1, 1),
+        ("b", 0.5, 2, 1),
+    ]
+    inside = score(rows.join(topics, on="datum_id"), by="topic")
+    assert inside.metrics.equals(card.metrics)
+    card.save(tmp_path / "run")
+    assert ee.load(tmp_path / "run").to_valor() == card.to_valor()
+
+
+def test_options_of_factual_correctness_are_told_and_checked():
+    sides = {"response": ["yes", "no"], "reference": ["no", "no", "yes"]}
+    rows = [
+        row
+        for side, words in sides.items()
+        for row in listed("FactualCorrectness", words, step=side)
+    ]
+    tp, fp, fn = 1, 1, 2
+    card = score(rows, beta=2.0, atomicity="high")
+    assert card.value("FactualCorrectness") == pytest.approx(5 * tp / (5 * tp + 4 * fn + fp))
+    assert json.loads(card.metrics["parameters"][0]) == {
+        "better": "higher", "mode": "f1", "beta": 2.0, "atomicity": "high", "coverage": "low",
+        "unscored": {},
+    }  # fmt: skip
+    for wrong in ({"mode": "f2"}, {"coverage": "much"}, {"beta": 0.0}, {"beta": math.nan}):
+        with pytest.raises(ee.OptionError, match=next(iter(wrong))):
+            score(rows, **wrong)
+    ragas = score(rows, dialect="ragas", mode="recall").to_ragas()
+    assert ragas == [{"factual_correctness(mode=recall)": 0.33}]
+
+
+def test_an_option_that_nothing_reads_is_told():
+    card = score(listed("Coherence", ["4"]), strict=True, mode="recall")
+    assert [note for note in card.notes if "not read" in note] == [
+        "mode= is not read by any of the metrics.",
+        "strict= is not read by any of the metrics.",
+    ]
+
+
+def test_the_check_tells_of_bad_verdicts():
+    report = ee.check(table(BAD["wrong_vocabulary"]), task="judged")
+    assert any("none of the metric's words" in note for note in report.notes)
+
+
+WORDS = st.lists(st.sampled_from(["yes", "no"]), min_size=1, max_size=5)
+
+
+@settings(max_examples=25)
+@given(st.lists(WORDS, min_size=1, max_size=6), st.randoms())
+def test_shares_do_not_depend_on_the_order_of_rows(sets, random):
+    rows = [row for datum, words in enumerate(sets) for row in listed("Bias", words, datum=datum)]
+    random.shuffle(rows)
+    expected = sum(words.count("yes") / len(words) for words in sets) / len(sets)
+    assert score(rows).value("Bias") == pytest.approx(expected)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=3))
+def test_context_precision_against_its_definition(references):
+    rows = [
+        row
+        for place, words in enumerate(references)
+        for row in listed("ContextPrecision", ["yes" if w else "no" for w in words],
+                          reference=place)
+    ]  # fmt: skip
+    useful = [any(column) for column in zip(*references, strict=True)]
+    at = [sum(useful[: k + 1]) / (k + 1) for k in range(3) if useful[k]]
+    expected = sum(at) / len(at) if at else 0.0
+    assert score(rows).value("ContextPrecision") == pytest.approx(expected)
