@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from judge.server import serving
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,9 +44,15 @@ def workplace(tmp_path, monkeypatch):
     """A folder with the examples in it, so that what a page writes does not land in the tree."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
+    server = Path("tests", "judge", "server.py")
+    (tmp_path / server.parent).mkdir(parents=True)
+    shutil.copy(ROOT / server, tmp_path / server)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    return tmp_path
+    with serving() as running:  # the judge of docs/judged.md
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

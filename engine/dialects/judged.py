@@ -146,6 +146,7 @@ _VALOR_EMPTY: Empties = {
     "context_recall": _BOTH,
     "context_relevance": {"contexts": 0.0},
     "faithfulness": {"claims": 1.0, "contexts": 0.0},
+    "llm_context_recall": _NO_CONTEXT,
 }
 
 
@@ -220,7 +221,7 @@ DIALECTS: dict[str, Dialect] = {
             " FactualCorrectness.",
             JudgedRules(
                 words=_RAGAS_WORDS,
-                empty={"llm_context_recall": _NO_CONTEXT},
+                empty=_STANDARD_EMPTY,
                 smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
                 decimals_of={"factual_correctness": 2},
                 none_is_zero=True,

@@ -83,8 +83,10 @@ class TestEnds:
         assert run("--version")[1].strip().endswith(ee.__version__)
 
     def test_every_command_has_an_example(self, run: Run) -> None:
-        commands = [[name] for name in cli.commands] + [["convert", "coco"], ["convert", "trec"]]
-        assert len(commands) == 10
+        groups = {"convert": ("coco", "trec"), "judge": ("run", "prompts", "export", "import")}
+        commands = [[name] for name in cli.commands]
+        commands += [[group, name] for group, names in groups.items() for name in names]
+        assert len(commands) == 15
         for words in commands:
             status, out, _ = run(*words, "--help")
             assert status == 0

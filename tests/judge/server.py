@@ -1,7 +1,8 @@
 """An OpenAI-compatible server on the loopback, with scripted answers and faults.
 
-Run by itself (``python server.py PORT_FILE LATENCY LOG``) it serves until it is ended, writes its
-port to a file, and appends the digest of every request's body to a log.
+Run by itself it serves until it is ended and says where (``python tests/judge/server.py``), answers
+the lines of a batch file instead (``... --answer FILE``, on standard output), or writes its address
+to a file and the digest of every request's body to a log (``... URL_FILE LATENCY LOG``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -201,14 +202,30 @@ def serving(script: Script = well, latency: float = 0.0) -> Iterator[Server]:
         thread.join()
 
 
-def main() -> None:
-    port_file, latency, log = sys.argv[1:4]
-    server = Server(well, float(latency), log)
-    part = Path(port_file + ".part")
-    part.write_text(server.url)
-    part.rename(port_file)
+def answered(lines: Iterable[str]) -> Iterator[str]:
+    """What a batch endpoint writes for the lines of a batch file, in another order."""
+    for line in reversed([json.loads(line) for line in lines]):
+        body = completion(well(line["body"], 0))
+        response = {"status_code": 200, "request_id": "one", "body": body}
+        yield json.dumps({"custom_id": line["custom_id"], "response": response, "error": None})
+
+
+def main(given: list[str]) -> None:
+    if given[:1] == ["--answer"]:
+        for line in answered(Path(given[1]).read_text("utf-8").splitlines()):
+            print(line)
+        return
+    if given:
+        url_file, latency, log = given
+        server = Server(well, float(latency), log)
+        part = Path(url_file + ".part")
+        part.write_text(server.url)
+        part.rename(url_file)
+    else:
+        server = Server()
+        print(f"export OPENAI_BASE_URL={server.url}", flush=True)
     server.serve_forever()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -141,37 +141,38 @@ def test_two_tables_are_refused():
         ee.score(table([]), table([]), task="judged")
 
 
-EMPTY: list[tuple[str, tuple[str, ...], dict[str, float | None]]] = [
-    # metric, what there was none of, dialect -> value
-    ("AnswerRelevance", ("statements",),
-     {"standard": 0, "valor": 0, "ragas": None, "deepeval-4.1": 1, "deepeval-4.3": 1}),
-    ("Bias", ("opinions",),
-     {"standard": 0, "valor": 0, "ragas": None, "deepeval-4.1": 0, "deepeval-4.3": 1}),
-    ("Toxicity", ("opinions",),
-     {"standard": 0, "valor": 0, "ragas": None, "deepeval-4.1": 0, "deepeval-4.3": 1}),
-    ("Hallucination", ("contexts",),
-     {"standard": None, "valor": None, "ragas": None, "deepeval-4.1": 0, "deepeval-4.3": 1}),
-    ("Faithfulness", ("claims",),
-     {"standard": None, "valor": 1, "ragas": None, "deepeval-4.1": 1, "deepeval-4.3": 1}),
-    ("Faithfulness", ("contexts",), {"standard": 0, "valor": 0}),
-    ("ContextRelevance", ("contexts",), {"standard": None, "valor": 0, "deepeval-4.1": 0}),
-    ("ContextRecall", ("statements",), {"standard": None, "valor": None, "deepeval-4.1": 0}),
-    ("ContextRecall", ("contexts",), {"standard": 0, "valor": 0}),
-    ("ContextRecall", ("contexts", "references"), {"standard": None, "valor": 1}),
-    ("ContextPrecision", ("contexts", "references"), {"standard": None, "valor": 1}),
-    ("ContextPrecision", ("references",), {"standard": None, "valor": 0}),
-    ("LLMContextRecall", ("statements",), {"standard": None, "ragas": None}),
-    ("AnswerCorrectness", ("response",), {"standard": 0, "valor": 0}),
-    ("AnswerCorrectness", ("references",), {"standard": None, "valor": 0}),
-    ("FactualCorrectness", ("response", "reference"), {"standard": None, "ragas": 0}),
-    ("Coherence", ("text",), {"standard": None, "valor": None}),
-]  # fmt: skip
+DIALECTS = ("standard", "valor", "ragas", "deepeval-4.1", "deepeval-4.3")
+EMPTY = [
+    # metric, what there was none of, its value by dialect: the table of docs/judged.md
+    ("AnswerRelevance", "statements", (0, 0, 0, 1, 1)),
+    ("Bias", "opinions", (0, 0, 0, 0, 1)),
+    ("Toxicity", "opinions", (0, 0, 0, 0, 1)),
+    ("Faithfulness", "claims", (None, 1, None, 1, 1)),
+    ("Faithfulness", "contexts", (0, 0, 0, None, None)),
+    ("Hallucination", "contexts", (None, None, None, 0, 1)),
+    ("ContextRelevance", "contexts", (None, 0, None, 0, 0)),
+    ("ContextPrecision", "contexts", (None, 0, None, 0, 0)),
+    ("ContextRecall", "contexts", (0, 0, 0, 0, 0)),
+    ("ContextRecall", "statements", (None, None, None, 0, 0)),
+    ("AnswerCorrectness", "references", (None, 0, None, None, None)),
+    ("ContextPrecision", "references", (None, 0, None, None, None)),
+    ("ContextRecall", "references", (None, 0, None, None, None)),
+    ("ContextPrecision", "contexts references", (None, 1, None, None, None)),
+    ("ContextRecall", "contexts references", (None, 1, None, None, None)),
+    ("AnswerCorrectness", "response", (0, 0, 0, 0, 0)),
+    ("FactualCorrectness", "response reference", (None, None, 0, None, None)),
+    ("LLMContextRecall", "contexts", (0, 0, 0, 0, 0)),
+    ("LLMContextRecall", "statements", (None, None, None, None, None)),
+    ("Coherence", "text", (None, None, None, None, None)),
+]
 
 
 @pytest.mark.parametrize(("metric", "none", "values"), EMPTY)
 def test_a_dialect_decides_where_there_is_nothing_to_judge(metric, none, values):
-    rows = [{"datum_id": 0, "metric": metric, "step": one, "status": "empty"} for one in none]
-    for dialect, expected in values.items():
+    rows = [
+        {"datum_id": 0, "metric": metric, "step": one, "status": "empty"} for one in none.split()
+    ]
+    for dialect, expected in zip(DIALECTS, values, strict=True):
         card = score(rows, dialect=dialect)
         assert card.value(metric) == expected, dialect
         if expected is None:
