@@ -13,6 +13,7 @@ import polars as pl
 
 from .. import metrics as registry
 from ..api import score
+from ..planner import make_plan
 from ..schemas.errors import OptionError
 from ..schemas.options import make_options
 from ..scorecard import Scorecard
@@ -215,6 +216,7 @@ def judge(
     if "FactualCorrectness" not in asks.metrics:
         of_judge = {}
     options = make_options({**of_judge, **(scoring or {})}, task="judged", metrics=asks.metrics)
+    make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
     rows, notes = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
     )

@@ -22,6 +22,7 @@ from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _TOLD_EVERY = 0.2
+_GRACE = 5.0
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -353,6 +354,9 @@ def run(
         )
     except BaseException:
         stop.set()
+        until = time.monotonic() + _GRACE  # answers under way are paid for: let them be kept
+        for worker in workers:
+            worker.join(max(0.0, until - time.monotonic()))
         raise
     if errors:
         raise errors[0]

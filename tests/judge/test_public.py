@@ -1,0 +1,168 @@
+"""The public face: one callable name, its errors, and what its options refuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from judge.conftest import ROWS
+from judge.server import given_of
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.judge.steps import PLANS
+
+
+@pytest.mark.parametrize("first", ["pass", "import evalengine.judge.batch", "ee.judge"])
+def test_judge_can_be_called_whatever_was_imported_before(first):
+    code = (
+        f"import evalengine as ee; {first}\n"
+        "try: ee.judge([], metrics=[], model='m', base_url='http://h')\n"
+        "except ee.OptionError as error: assert 'name what is to be judged' in str(error)\n"
+        "else: raise SystemExit(1)\n"
+        "import evalengine.judge.batch\nassert callable(ee.judge)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_every_metric_has_a_plan_and_every_plan_a_metric():
+    names = [row["name"] for row in ee.metrics_table().filter(task="judged").iter_rows(named=True)]
+    assert sorted(names) == sorted(PLANS)
+
+
+WRONG = [
+    ({"metrics": ["Fathfulness"]}, "Did you mean 'Faithfulness'"),
+    ({"metrics": []}, "name what is to be judged"),
+    ({"mode": "f2"}, "mode='f2'"),
+    ({"atomicity": "mid"}, "atomicity='mid'"),
+    ({"judgments": 0}, "judgments: 1 or more"),
+    ({"retries": -1}, "retries: 0 or more"),
+    ({"model": " "}, "model"),
+    ({"parameters": {"stream": True}}, "stream cannot be set"),
+    ({"structured": "yaml"}, "structured='yaml'"),
+    ({"concurrency": 0}, "concurrency: 1 or more"),
+    ({"base_url": "h"}, "base_url"),
+    ({"scoring": {"dialect": "x"}}, "'x' is not a known dialect"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_what_cannot_be_is_refused_before_anything_is_sent(given, said, server, tmp_path):
+    named = {"metrics": "Bias", "model": "m", "base_url": server.url, **given}
+    with pytest.raises(ee.OptionError, match=said):
+        ee.judge(ROWS, cache=str(tmp_path / "c"), **named)
+    assert server.requests == []
+
+
+def test_columns_that_a_metric_needs_are_named(server, judged):
+    with pytest.raises(ee.InputError, match=r"Faithfulness needs contexts\. .* They allow: Answer"):
+        judged(server, ["Faithfulness"], data=ROWS.drop("contexts"))
+    renamed = ROWS.rename({"contexts": "passages"})
+    judged(server, ["Faithfulness"], data=renamed, columns={"passages": "contexts"})
+
+
+def test_tables_that_break_their_contract_are_refused(server, judged):
+    twice = pl.concat([ROWS, ROWS.head(1)])
+    with pytest.raises(ee.InputError, match="standing in more than one row"):
+        judged(server, ["Bias"], data=twice)
+    holes = ROWS.with_columns(contexts=pl.Series([["a", None], ["b"], []]))
+    with pytest.raises(ee.InputError, match="1 row with a null in the list"):
+        judged(server, ["Hallucination"], data=holes)
+    strange = pl.DataFrame({"datum_id": ["a", "x"], "text": ["t", "u"]})
+    with pytest.raises(ee.InputError, match="1 datum_id that no row has: 'x'"):
+        judged(server, ["ContextRecall"], data=ROWS.drop("reference"), references=strange)
+    assert server.requests == []
+
+
+def test_a_cache_that_is_something_else_is_refused(server, judged, tmp_path):
+    (tmp_path / "text").write_text("no database, but long enough to be looked at " * 20)
+    with pytest.raises(ee.InputError, match="cannot be used"):
+        judged(server, ["Bias"], cache=str(tmp_path / "text"))
+
+
+def test_other_parameters_model_and_prompts_are_other_answers(server, judged, tmp_path):
+    judged(server, ["Coherence"])
+    sent = len(server.requests)
+    judged(server, ["Coherence"], temperature=0.5)
+    judged(server, ["Coherence"], model="other")
+    judged(server, ["Coherence"], parameters={"seed": 1})
+    assert main(["judge", "prompts", "--out", str(tmp_path / "mine")]) == 0
+    own = tmp_path / "mine" / "coherence.toml"
+    own.write_text(own.read_text().replace("version = 1", "version = 2"))
+    done = judged(server, ["Coherence"], prompts=str(tmp_path / "mine"))
+    assert len(server.requests) == 5 * sent
+    assert set(done.verdicts["prompt"]) == {"coherence/2"}
+    bodies = [body for body in server.requests if "seed" in body]
+    assert {body["temperature"] for body in bodies} == {0.0}
+    bare = judged(server, ["Coherence"], temperature=None, max_output_tokens=50)
+    assert bare.usage.requests == sent
+    assert "temperature" not in server.requests[-1]
+    assert server.requests[-1]["max_tokens"] == 50
+
+
+def test_prompts_of_ones_own_are_checked(tmp_path, server, judged):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(ee.InputError, match="no prompts there"):
+        judged(server, ["Bias"], prompts=str(folder))
+    (folder / "bias.toml").write_text("version = 1\n")
+    with pytest.raises(ee.InputError, match=r"bias\.toml: no prompt"):
+        judged(server, ["Bias"], prompts=str(folder))
+    (folder / "bias.toml").rename(folder / "byas.toml")
+    with pytest.raises(ee.InputError, match="Did you mean 'bias'"):
+        judged(server, ["Bias"], prompts=str(folder))
+    (folder / "byas.toml").unlink()
+    assert main(["judge", "prompts", "--out", str(folder)]) == 0
+    assert main(["judge", "prompts", "--out", str(folder)]) == 2
+    (folder / "bias.toml").write_text(
+        (folder / "bias.toml").read_text().replace('["yes", "no"]', '["ja", "nein"]')
+    )
+    with pytest.raises(ee.InputError, match="words = "):
+        judged(server, ["Bias"], prompts=str(folder))
+
+
+def test_every_prompt_says_what_it_reads_and_what_to_answer(server, judged):
+    judged(server, list(PLANS))
+    for body in server.requests:
+        system = body["messages"][0]["content"]
+        assert "Answer with one JSON object" in system
+        for name in given_of(body):
+            assert f'"{name}"' in system, (name, system)
+        schema = body["response_format"]["json_schema"]
+        assert schema["strict"] is True
+        assert schema["schema"]["additionalProperties"] is False
+
+
+def test_the_command_tells_of_a_wrong_model(server, tmp_path, monkeypatch, capsys):
+    from judge.server import Answer
+
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_ndjson("rows.jsonl")
+    error = {"message": "The model `x` does not exist", "code": "model_not_found"}
+    server.script = lambda body, before: Answer(status=404, body={"error": error})
+    command = ["judge", "run", "rows.jsonl", "--metric", "Bias", "--model", "x", "--base-url",
+               server.url, "--out", "v.parquet"]  # fmt: skip
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("evalengine: the judge at http://127.0.0.1:")
+    assert "The model `x` does not exist" in said
+    assert not (tmp_path / "v.parquet").exists()
+
+
+def test_options_of_the_command(server, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    ROWS.write_parquet("rows.parquet")
+    command = ["judge", "run", "rows.parquet", "--metric", "Bias,FactualCorrectness", "--model",
+               "m", "--out", "v.parquet"]  # fmt: skip
+    more = ["--mode", "recall", "--beta", "2", "--temperature", "none", "--param", "seed=7",
+            "--param", "user=me", "--dialect", "ragas", "--format", "csv"]  # fmt: skip
+    assert main([*command, *more]) == 0
+    assert '""mode"": ""recall"", ""beta"": 2.0' in capsys.readouterr().out
+    body = server.requests[0]
+    assert (body["seed"], body["user"]) == (7, "me")
+    assert "temperature" not in body
+    for wrong in (["--temperature", "warm"], ["--param", "seed"]):
+        assert main([*command, *wrong]) == 2
