@@ -31,6 +31,7 @@ class Column(msgspec.Struct, frozen=True):
         unique: whether a value may stand in one row only.
         single: whether single precision stays as it is.
         kin: names that may mean this column or something else: offered, never taken.
+        otherwise: what else to do where it is missing.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Column(msgspec.Struct, frozen=True):
     unique: bool = False
     single: bool = False
     kin: tuple[str, ...] = ()
+    otherwise: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):

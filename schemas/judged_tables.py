@@ -22,6 +22,7 @@ VERDICT = Column(
     "The judge's word: yes, no, ...; TP, FP, FN; a rating; null where there is none.",
     ("verdicts",),
     nullable=True,
+    otherwise=" Texts that are still to be judged are for `evalengine judge run`, or ee.judge.",
 )
 STEP = Column(
     "step",

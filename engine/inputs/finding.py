@@ -86,7 +86,7 @@ class Finder:
         """Record that a required column is not there, with the nearest ones that are."""
         self.problems.append(
             Problem(self.side, column.name, f"column {column.name!r} is missing."
-                    f" {self.offer(column)}")
+                    f" {self.offer(column)}{column.otherwise}")
         )  # fmt: skip
 
     def offer(self, column: Column) -> str:

@@ -73,6 +73,42 @@ def test_a_gap_in_the_index_is_a_missing_verdict():
     assert statuses(score([rows[0], rows[2]])) == ["missing_verdicts"]
 
 
+def test_contexts_of_one_ground_truth_are_those_of_the_other():
+    rows = listed("ContextPrecision", ["no", "yes"], reference=0)
+    rows += listed("ContextPrecision", ["yes"], reference=1)
+    assert statuses(score([{**row, "items": None} for row in rows])) == ["missing_verdicts"]
+
+
+def test_an_item_that_every_judgment_failed_on_is_an_error():
+    rows = [row for n in range(3) for row in listed("Bias", ["no", "perhaps"], judgment=n)]
+    rows = [{**row, "items": None} for row in rows]
+    assert statuses(score(rows)) == ["wrong_vocabulary"]
+    rows[1]["verdict"] = "yes"
+    assert score(rows).value("Bias") == 0.5  # one judgment of it is enough
+    rows[1]["verdict"] = None
+    rows[1]["status"] = "timeout"
+    assert statuses(score(rows)) == ["timeout"]
+
+
+def test_a_judgment_that_failed_as_a_whole_does_not_vote():
+    rows = listed("Bias", ["no", "yes"], judgment=1)
+    rows.append({"datum_id": 0, "metric": "Bias", "judgment_index": 0, "status": "timeout"})
+    assert score(rows).value("Bias") == 0.5
+
+
+def test_empty_strings_are_nulls():
+    frame = pl.DataFrame(
+        {"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"], "status": [""], "error": [""],
+         "step": [""]}
+    )  # fmt: skip
+    assert ee.score(frame).value("Bias") == 1.0
+
+
+def test_texts_to_judge_are_no_verdicts():
+    with pytest.raises(ee.InputError, match=r"column 'verdict' is missing.*evalengine judge run"):
+        ee.score(pl.DataFrame({"text": ["t"]}), task="judged")
+
+
 def test_one_failed_ground_truth_of_several_is_an_error():
     """The highest of those that are there might not be the highest."""
     rows = listed("ContextRecall", ["yes", "no"], reference=0)
@@ -241,7 +277,11 @@ def test_an_option_that_nothing_reads_is_told():
 
 def test_the_check_tells_of_bad_verdicts():
     report = ee.check(table(BAD["wrong_vocabulary"]), task="judged")
-    assert any("none of the metric's words" in note for note in report.notes)
+    assert report.notes == [
+        "A verdict is none of its metric's words in 1 datum (0): an error, not a score.",
+        "'perhaps' among the verdicts of Bias: none of its words.",
+        "Bias: 0 of 1 row scored; wrong_vocabulary 1.",
+    ]
 
 
 WORDS = st.lists(st.sampled_from(["yes", "no"]), min_size=1, max_size=5)

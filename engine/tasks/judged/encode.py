@@ -43,10 +43,12 @@ class Batch(msgspec.Struct):
             int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or null, ``count``
             float64 (what the verdict counts, null where there is none), ``kind`` str (what is
             wrong, else null), ``none`` str (what there was none of, else null).
+        strange: words that are none of a metric's, by its name in the table.
     """
 
     datums: Datums
     rows: pl.DataFrame
+    strange: dict[str, list[str]]
 
 
 def metric_names(written: pl.Series) -> dict[str, str]:
@@ -81,7 +83,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         _column(table, "item_index", pl.Int64()).alias("item"),
         _column(table, "judgment_index", pl.Int64()).fill_null(0).alias("judgment"),
         _column(table, "items", pl.Int64()),
-        _column(table, "error", pl.String()).is_not_null().alias("failed"),
+        (_column(table, "error", pl.String()).fill_null("") != "").alias("failed"),
         place.alias("row"),
     )
     key = ["metric", "step", "status", "verdict", "failed"]
@@ -107,6 +109,10 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
             orient="row",
         )
     )
+    strange: dict[str, list[str]] = {}
+    wrong = meaning.filter(pl.col("kind") == WRONG_WORD).unique(["metric", "verdict"])
+    for name, word in wrong.sort("metric", "verdict").select("metric", "verdict").iter_rows():
+        strange.setdefault(name, []).append(word)
     rows = base.join(meaning, on=key, how="left", nulls_equal=True, maintain_order="left")
     rows = rows.drop(*key)
     together = ["datum", "need", "part", "reference", "judgment"]
@@ -114,7 +120,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         # Verdicts without an index are counted in the order of their rows.
         counted = pl.col("row").rank("ordinal").over(together).cast(pl.Int64) - 1
         rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
-    return Batch(datums, rows)
+    return Batch(datums, rows, strange)
 
 
 def _column(table: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
@@ -136,7 +142,8 @@ def _settle(
     """Need, part, count, kind of error, and what there was none of, of one combination."""
     need = need_of[written]
     measure = MEASURES[need]
-    plain = None if status is None else status.strip().lower()
+    plain = (status or "").strip().lower() or None
+    step = (step or "").strip().lower() or None
     if plain == EMPTY:
         return need, "", None, None, _none_of(written, step, measure)
     if plain is None and failed:
@@ -168,17 +175,16 @@ def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | 
 def _part(written: str, step: str | None, measure: Measure) -> str:
     if len(measure.parts) == 1:
         return measure.parts[0]
-    name = (step or "").strip().lower()
-    if name not in measure.parts:
+    if step is None or step not in measure.parts:
         raise InputError(
             f"column 'step': {step!r} stands beside verdicts of {written}, which judges"
             f" {' and '.join(map(repr, measure.parts))}. Write one of these."
         )
-    return name
+    return step
 
 
 def _none_of(written: str, step: str | None, measure: Measure) -> str:
-    name = measure.empties[0] if step is None else step.strip().lower()
+    name = measure.empties[0] if step is None else step
     if name not in measure.empties:
         raise InputError(
             f"column 'step': {step!r} stands in a row of status 'empty' of {written}, and tells"
@@ -205,11 +211,11 @@ def voted(rows: pl.DataFrame) -> pl.DataFrame:
         .unique(item, keep="first", maintain_order=True)
         .drop("votes")
     )
-    sets = ["datum", "need", "part", "reference"]
+    place = ["datum", "need", "part", "reference", "item"]
     lone = keyed.filter(pl.col("kind").is_not_null()).join(
-        votes.select(sets).unique(), on=sets, how="anti", nulls_equal=True
+        votes.select(place).unique(), on=place, how="anti"
     )
-    lone = lone.unique(sets, keep="first", maintain_order=True)
+    lone = lone.unique(place, keep="first", maintain_order=True)
     return pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
 
 

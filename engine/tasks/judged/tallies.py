@@ -11,7 +11,7 @@ import polars as pl
 
 from ... import metrics
 from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of
+from ...inputs.problems import Note, count_of, listing
 from ...metrics.judged_means import NOT_JUDGED, SCORED
 from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
@@ -23,10 +23,10 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 _TOLD = {
-    NO_VERDICT: "have a row without a verdict",
-    WRONG_WORD: "have a verdict that is none of the metric's words",
-    MISSING: "have fewer verdicts than items",
-    EXTRA: "have more verdicts than items",
+    NO_VERDICT: "A row has no verdict",
+    WRONG_WORD: "A verdict is none of its metric's words",
+    MISSING: "There are fewer verdicts than items",
+    EXTRA: "There are more verdicts than items",
 }
 """Kinds of error that the table itself shows -> what is told of the datums."""
 
@@ -73,8 +73,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     }
     for kind, said in _TOLD.items():
         if (rows["kind"] == kind).any():
-            told = f"{said_of(rows, kind, batch.datums)} {said}: counted as errors, not as scores."
+            told = f"{said} in {said_of(rows, kind, batch.datums)}: an error, not a score."
             frames.notes.append(Note("judged", told))
+    for name, words in batch.strange.items():
+        told = f"{listing(words)} among the verdicts of {name}: none of its words."
+        frames.notes.append(Note("judged", told, len(words)))
     told_of = [_coverage(column) for made in columns.values() for column in made]
     frames.notes += [note for note in told_of if note.message]
     whole = np.ones(len(batch.datums), bool)
@@ -121,11 +124,17 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     together = ["datum", "need", "part", "reference"]
     rule = pl.DataFrame(
         [
-            (need, part, part in measure.listed, measure.single)
+            (need, part, part in measure.listed, measure.single, measure.ranked)
             for need, measure in MEASURES.items()
             for part in measure.parts
         ],
-        schema={"need": pl.String, "part": pl.String, "listed": pl.Boolean, "single": pl.Boolean},
+        schema={
+            "need": pl.String,
+            "part": pl.String,
+            "listed": pl.Boolean,
+            "single": pl.Boolean,
+            "ranked": pl.Boolean,
+        },
         orient="row",
     )
     real = rows.filter(pl.col("none").is_null())
@@ -141,7 +150,9 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("sound") == pl.col("n"))  # others have an error of their own
         .join(rule, on=["need", "part"], how="left")
     )
-    n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.col("wanted"))
+    # Contexts are the same whatever ground truth they are held against.
+    of_all = pl.when("ranked").then(pl.col("n").max().over("datum", "need"))
+    n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.coalesce("wanted", of_all))
     short = ~pl.col("listed") & ((n < wanted) | (n < pl.col("reached")))
     long = (n > wanted) | (pl.col("wanted") != pl.col("least"))
     wrong = sets.with_columns(
