@@ -257,7 +257,7 @@ def test_options_of_factual_correctness_are_told_and_checked():
     card = score(rows, beta=2.0, atomicity="high")
     assert card.value("FactualCorrectness") == pytest.approx(5 * tp / (5 * tp + 4 * fn + fp))
     assert json.loads(card.metrics["parameters"][0]) == {
-        "better": "higher", "mode": "f1", "beta": 2.0, "atomicity": "high", "coverage": "low",
+        "better": "higher", "mode": "f1", "beta": 2.0, "atomicity": "high",
         "unscored": {},
     }  # fmt: skip
     for wrong in ({"mode": "f2"}, {"coverage": "much"}, {"beta": 0.0}, {"beta": math.nan}):

@@ -48,8 +48,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """What the ``parameters`` of a metric's rows say of how it was computed."""
         told: dict[str, Any] = {"better": self.better[metric]}
         if metric == "FactualCorrectness":
-            named = ("mode", "beta", "atomicity", "coverage")
-            told |= {name: getattr(self, name) for name in named}
+            # How claims were taken apart only the judge knows; it is told where it was said.
+            said = (name for name in ("atomicity", "coverage") if name in self.given)
+            told |= {name: getattr(self, name) for name in ("mode", "beta", *said)}
         elif self.strict:
             told["strict"] = True
         return told
