@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..schemas.errors import JudgeError, OptionError
-from .redaction import redacted
+from .redaction import redacted, sound
 
 if TYPE_CHECKING:
     import httpx
@@ -78,15 +78,25 @@ def read_completion(body: Any) -> Completion:
         choice = body["choices"][0]
         message = choice["message"]
         usage = body.get("usage") or {}
+        refusal = message.get("refusal")
         return Completion(
-            text=message.get("content") or "",
-            finish=choice.get("finish_reason") or "stop",
-            refusal=message.get("refusal") or None,
+            text=sound(_text(message.get("content"))),
+            finish=str(choice.get("finish_reason") or "stop"),
+            refusal=sound(str(refusal)) if refusal else None,
             input_tokens=int(usage.get("prompt_tokens") or 0),
             output_tokens=int(usage.get("completion_tokens") or 0),
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise Transient("bad_answer", "the endpoint answered without a completion") from None
+
+
+def _text(content: Any) -> str:
+    """A message's content: a string, or parts of which the texts are joined."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part.get("type") == "text")
+    if not isinstance(content, str | None):
+        raise TypeError
+    return content or ""
 
 
 class Client:
@@ -148,7 +158,7 @@ class Client:
         if response.status_code == 200:
             try:
                 return read_completion(response.json())
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise Transient("bad_answer", "the endpoint's answer is no JSON") from None
         raise self._failure(response, body)
 
@@ -175,7 +185,8 @@ class Client:
         return Rejected(said)
 
     def _clean(self, text: str) -> str:
-        return redacted(" ".join(text.split())[:_SHOWN], self._key)
+        # The key first: cut in the middle it would not be known any more.
+        return sound(redacted(" ".join(text.split()), self._key)[:_SHOWN])
 
 
 def _error_of(response: httpx.Response) -> tuple[str, str]:
@@ -185,7 +196,7 @@ def _error_of(response: httpx.Response) -> tuple[str, str]:
         if isinstance(error, dict):
             return str(error.get("message", "")), str(error.get("code", ""))
         return str(error), ""
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return response.text, ""
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from .. import metrics as registry
 from ..api import score
 from ..planner import make_plan
-from ..schemas.errors import OptionError
+from ..schemas.errors import OptionError, unknown
 from ..schemas.options import make_options
 from ..scorecard import Scorecard
 from ..tasks.judged.settings import LEVELS, MODES
@@ -123,6 +123,10 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
         raise OptionError(f"metrics: name what is to be judged, of {', '.join(PLANS)}.")
+    known = Asking.__struct_fields__
+    for name in given:
+        if name not in known:
+            raise OptionError(unknown("option of the judge", name, known))
     found = tuple(dict.fromkeys(registry.get("judged", name).name for name in names))
     try:
         asking = msgspec.convert(
@@ -216,6 +220,8 @@ def judge(
     if "FactualCorrectness" not in asks.metrics:
         of_judge = {}
     options = make_options({**of_judge, **(scoring or {})}, task="judged", metrics=asks.metrics)
+    if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
+        raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")
     make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
     rows, notes = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options

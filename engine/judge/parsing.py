@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .redaction import sound
+
 if TYPE_CHECKING:
     from .prompts import Prompt
 
-_INTEGER = re.compile(r"[-+]?\d+")
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_MOST_DIGITS = 9
 _SHOWN = 120
 
 
@@ -121,7 +124,7 @@ def _texts(found: dict[str, Any], key: str) -> list[str]:
     values = found.get(key)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise BadReply("malformed_reply", f"no list of strings {key!r} in the reply.")
-    return values
+    return [sound(value) for value in values]
 
 
 def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
@@ -143,7 +146,7 @@ def _counted(values: Sequence[Any], wanted: int, what: str) -> None:
 
 def _why(value: dict[str, Any]) -> str | None:
     reason = value.get("reason", value.get("analysis"))
-    return reason if isinstance(reason, str) else None
+    return sound(reason) if isinstance(reason, str) else None
 
 
 def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
@@ -180,7 +183,8 @@ def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
         found = outermost(text)
     except BadReply:
         match = _INTEGER.search(text)
-        value: Any = int(match[0]) if match else None
+        # No rating has more digits, and Python refuses to read thousands of them.
+        value: Any = int(match[0]) if match and len(match[0]) <= _MOST_DIGITS else None
     else:
         value, reason = found.get("rating"), _why(found)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -199,7 +203,7 @@ def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdic
             raise BadReply("malformed_reply", "a classification without a statement.")
         if isinstance(word, bool) or word not in (0, 1):
             raise BadReply("wrong_vocabulary", f"attributed {word!r} is neither 0 nor 1.")
-        found.append(Verdict("yes" if word else "no", statement, _why(value)))
+        found.append(Verdict("yes" if word else "no", sound(statement), _why(value)))
     return found
 
 

@@ -37,6 +37,11 @@ def redacted(text: str, key: str | None) -> str:
     return _LIKE_KEYS.sub(_HIDDEN, text)
 
 
+def sound(text: str) -> str:
+    """The text with halves of surrogate pairs, which JSON can hold and UTF-8 cannot, replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def checked_url(base_url: str) -> str:
     """The endpoint without a slash at its end.
 
@@ -44,7 +49,12 @@ def checked_url(base_url: str) -> str:
         OptionError: no http(s) address, or one with a user, password or query in it.
     """
     parts = urlsplit(base_url.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        known = known and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is none
+        known = False
+    if not known:
         raise OptionError(
             f"base_url={redacted(base_url, None)!r}: write an address such as"
             " http://localhost:8000/v1."

@@ -44,6 +44,10 @@ WRONG = [
     ({"structured": "yaml"}, "structured='yaml'"),
     ({"concurrency": 0}, "concurrency: 1 or more"),
     ({"base_url": "h"}, "base_url"),
+    ({"base_url": "http://h:99999/v1"}, "base_url"),
+    ({"judgements": 3}, "Did you mean 'judgments'"),
+    ({"out": "no/such/folder/v.parquet"}, "out="),
+    ({"out": "."}, "out="),
     ({"scoring": {"dialect": "x"}}, "'x' is not a known dialect"),
 ]
 

@@ -61,15 +61,81 @@ def test_no_text_ends_the_data(text):
         assert system == prompt.messages({"text": "other"})[0]
 
 
-@given(st.text() | st.text(alphabet='{}[]":,verdictsyno 01'))
-def test_no_reply_is_a_score_that_is_not_one(text):
-    """Whatever a model writes is either whole verdicts of the vocabulary, or a bad reply."""
-    reads: dict[str, Any] = {"text": "t", "claims": ["a", "b"], "contexts": ["c"]}
+READS: dict[str, Any] = {
+    "text": "t",
+    "claims": ["a", "b"],
+    "statements": ["a", "b"],
+    "opinions": ["a", "b"],
+    "contexts": ["c", "d"],
+    "response_statements": ["a"],
+    "reference_statements": ["a"],
+}
+ANSWERS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+    | st.sampled_from(["yes", "no", "\ud800"]),
+    lambda inside: st.lists(inside) | st.dictionaries(
+        st.sampled_from(["verdicts", "verdict", "reason", "TP", "FP", "FN", "rating", "attributed",
+                         "classifications", "statement", "statements", "claims", "opinions"]),
+        inside,
+    ),
+)  # fmt: skip
+
+
+@given(
+    st.text() | st.text(alphabet='{}[]":,verdictsyno 0123') | ANSWERS.map(json.dumps),
+    st.sampled_from(list(PROMPTS.values())),
+)
+def test_no_reply_is_a_score_that_is_not_one(text, prompt):
+    """Whatever a model writes is either whole and of the vocabulary, or a bad reply."""
     try:
-        found = parse(text, PROMPTS["faithfulness"], reads)
+        found = parse(text, prompt, READS)
     except BadReply:
         return
-    assert [verdict.word in ("yes", "no") for verdict in found] == [True, True]
+    if prompt.reply == "list":
+        assert all(item.encode() is not None for item in found)
+        return
+    words = set(prompt.words) or {"TP", "FP", "FN", "1", "2", "3", "4", "5", "yes", "no"}
+    assert {verdict.word for verdict in found} <= words
+    if prompt.items:
+        assert len(found) == len(READS[prompt.items])
+
+
+def test_digits_without_end_are_no_rating():
+    with pytest.raises(BadReply):
+        parse("9" * 10_000, PROMPTS["coherence"], READS)
+
+
+def test_halves_of_surrogates_stop_nothing(tmp_path):
+    """JSON may hold what UTF-8 cannot: in statements, reasons, whole replies and errors."""
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        if "statements" in given_of(body):
+            verdict = [{"reason": "\ud800", "verdict": "yes"}]
+            return Answer(json.dumps({"verdicts": verdict}))
+        return Answer(json.dumps({"statements": ["half \ud800 of one"]}))
+
+    rows = ROWS.head(1)
+    with serving(script) as server:
+        done = ee.judge(rows, metrics="AnswerRelevance", model="m", base_url=server.url,
+                        cache=str(tmp_path / "c"), out=tmp_path / "v.parquet")  # fmt: skip
+    assert done.verdicts["statement"].to_list() == ["half ? of one"]
+    error = {"message": "\ud800"}
+    for answer in (Answer("\ud800 {"), Answer(status=422, body={"error": error})):
+        with serving(lambda body, before, answer=answer: answer) as server:
+            bad = ee.judge(rows, metrics="Bias", model="m", base_url=server.url, retries=0,
+                           cache=str(tmp_path / "d"))  # fmt: skip
+        assert bad.card.metrics["scored"].to_list() == [0]
+
+
+def test_content_in_parts_is_joined_and_strange_content_is_a_fault(tmp_path):
+    whole = json.dumps({"verdicts": [{"reason": "", "verdict": "yes"}]})
+    parts = [{"type": "text", "text": whole[:9]}, {"type": "text", "text": whole[9:]}]
+    for content, status in ((parts, "ok"), (7, "bad_answer"), ([7], "bad_answer")):
+        body = {"choices": [{"message": {"content": content}}]}
+        with serving(lambda _, before, body=body: Answer(body=body)) as server:
+            done = ee.judge(ROWS.head(1), metrics="Hallucination", model="m", base_url=server.url,
+                            retries=0, cache=str(tmp_path / status))  # fmt: skip
+        assert done.verdicts["status"].to_list() == [status]
 
 
 def test_the_key_is_nowhere(tmp_path, monkeypatch, capsys):

@@ -167,8 +167,9 @@ def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | 
         word = word[:-2]
     if word in words.counts:
         return words.counts[word]
-    if words.numbers and word.removeprefix("-").isdecimal():
-        return float(int(word) != 0)
+    digits = word.removeprefix("-")
+    if words.numbers and digits.isascii() and digits.isdecimal():
+        return float(digits.strip("0") != "")
     return words.other
 
 
