@@ -60,6 +60,20 @@ def test_what_cannot_be_is_refused_before_anything_is_sent(given, said, server, 
     assert server.requests == []
 
 
+def test_without_its_extra_the_judge_says_so(server, judged, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(ee.OptionError, match=r"pip install 'evalengine\[judge\]'"):
+        judged(server, ["Bias"])
+    # What is in the cache needs no endpoint.
+    assert judged(server, ["Bias"], offline=True).verdicts["status"][0] == "not_answered"
+
+
+def test_no_rows_make_no_calls(server, judged):
+    done = judged(server, ["Bias"], data=ROWS.clear())
+    assert (done.verdicts.height, server.requests) == (0, [])
+    assert done.card.metrics["reason"].to_list() == ["no datum to average over"]
+
+
 def test_columns_that_a_metric_needs_are_named(server, judged):
     with pytest.raises(ee.InputError, match=r"Faithfulness needs contexts\. .* They allow: Answer"):
         judged(server, ["Faithfulness"], data=ROWS.drop("contexts"))

@@ -150,7 +150,7 @@ def _settle(
         plain = FAILED
     if plain is not None and plain not in OK:
         known = step if step in measure.parts else measure.parts[0]
-        return need, known, None, plain or FAILED, None
+        return need, known, None, plain, None
     part = _part(written, step, measure)
     if verdict is None or not verdict.strip():
         return need, part, None, NO_VERDICT, None
