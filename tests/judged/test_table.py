@@ -96,6 +96,34 @@ def test_a_judgment_that_failed_as_a_whole_does_not_vote():
     assert score(rows).value("Bias") == 0.5
 
 
+def both_sides(judgment: int, tp: int, fp: int, fn: int) -> list[dict[str, Any]]:
+    """Rows of AnswerCorrectness as a judge sorts statements; FN alone stand for the reference."""
+    name, response = "AnswerCorrectness", ["TP"] * tp + ["FP"] * fp
+    rows = listed(name, response, step="response", judgment=judgment)
+    missing = listed(name, ["FN"] * fn, step="reference", judgment=judgment) if fn else []
+    return [*rows, *({**row, "items": 3} for row in missing)]
+
+
+@pytest.mark.parametrize(
+    ("judgments", "counted"),
+    [
+        ([(2, 0, 0), (2, 0, 2), (2, 0, 0)], (2, 0, 0)),  # one of three lists what two do not
+        ([(2, 0, 2), (2, 0, 2), (2, 0, 0)], (2, 0, 2)),
+        ([(2, 0, 1), (2, 0, 3), (2, 0, 2)], (2, 0, 2)),
+        ([(1, 1, 1), (2, 0, 0)], (1, 1, 1)),  # of a tie the first
+        ([(2, 0, 0), (1, 1, 1)], (2, 0, 0)),
+        ([(2, 0, 0), (1, 2, 3), (1, 2, 3)], (2, 0, 0)),  # other statements do not vote
+    ],
+)
+def test_what_a_judgment_does_not_list_is_a_vote(judgments, counted):
+    rows = [row for n, counts in enumerate(judgments) for row in both_sides(n, *counts)]
+    if counted == (2, 0, 0) and judgments[1] == (1, 2, 3):
+        rows = [{**row, "items": None} for row in rows if row["step"] == "response"]
+    tp, fp, fn = counted
+    value = score(rows).value("AnswerCorrectness")
+    assert value == pytest.approx(tp / (tp + 0.5 * (fp + fn)))
+
+
 def test_empty_strings_are_nulls():
     frame = pl.DataFrame(
         {"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"], "status": [""], "error": [""],

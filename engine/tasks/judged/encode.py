@@ -194,32 +194,6 @@ def _none_of(written: str, step: str | None, measure: Measure) -> str:
     return name
 
 
-def voted(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per item of several judgments: what most of them count; ties go to the first.
-
-    Judgments that failed do not vote, unless all of an item did: then it keeps the first of its
-    errors. Items that only some judgments have are decided by those.
-    """
-    if rows["judgment"].n_unique() < 2:
-        return rows
-    item = ["datum", "need", "part", "reference", "item", "none"]
-    keyed = rows.sort("judgment", "row", maintain_order=True)
-    sound = keyed.filter(pl.col("kind").is_null())
-    votes = (
-        sound.group_by([*item, "count"], maintain_order=True)
-        .agg(pl.len().alias("votes"), pl.all().exclude(*item, "count").first())
-        .sort("votes", descending=True, maintain_order=True)
-        .unique(item, keep="first", maintain_order=True)
-        .drop("votes")
-    )
-    place = ["datum", "need", "part", "reference", "item"]
-    lone = keyed.filter(pl.col("kind").is_not_null()).join(
-        votes.select(place).unique(), on=place, how="anti"
-    )
-    lone = lone.unique(place, keep="first", maintain_order=True)
-    return pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
-
-
 def said_of(rows: pl.DataFrame, kind: str, datums: Datums) -> str:
     """One sentence about the datums in which something is wrong."""
     where = rows.filter(pl.col("kind") == kind)["datum"].unique().sort()

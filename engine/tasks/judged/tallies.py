@@ -16,9 +16,10 @@ from ...metrics.judged_means import NOT_JUDGED, SCORED
 from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
 from ..workers import Workers
-from .encode import EXTRA, MISSING, NO_VERDICT, WRONG_WORD, encode_batch, said_of, voted
+from .encode import EXTRA, MISSING, NO_VERDICT, WRONG_WORD, encode_batch, said_of
 from .measures import MEASURES, PLACE, values_of
 from .settings import Settings
+from .votes import voted
 
 Array = np.ndarray[Any, Any]
 
