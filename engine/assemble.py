@@ -38,17 +38,16 @@ def _looked_up(
     return made
 
 
-def _words(reason: Array, value: Array) -> pl.Series:
-    """Reasons of undefined values, null for all others, which are most: words cost time.
+def _words(reason: Array, shown: Array) -> pl.Series:
+    """Reasons where they are shown, null for all others, which are most: words cost time.
 
     Args:
         reason: str [n].
-        value: float64 [n], NaN for undefined.
+        shown: bool [n].
     """
-    undefined = np.isnan(value)
-    words = pl.Series([None, *reason[undefined].tolist()], dtype=pl.String)
+    words = pl.Series([None, *reason[shown].tolist()], dtype=pl.String)
     place = np.zeros(reason.size, np.uint32)
-    place[undefined] = np.arange(1, len(words), dtype=np.uint32)
+    place[shown] = np.arange(1, len(words), dtype=np.uint32)
     return words.gather(pl.Series(place))
 
 
@@ -78,7 +77,7 @@ def frame_of(
         shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
     found = cells.rows()
     arrays = {
-        key: _words(value, found["value"])
+        key: _words(value, (value != "") if cells.always else np.isnan(found["value"]))
         if key == "reason"
         else pl.Series(value, nan_to_null=value.dtype.kind == "f")
         for key, value in found.items()

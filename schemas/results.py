@@ -32,7 +32,10 @@ METRICS: Schema = {
     "reason": pl.String,
     "parameters": pl.String,
 }
-"""One row per number; columns that do not apply are null; an undefined value has a reason."""
+"""One row per number; columns that do not apply are null; an undefined value has a reason.
+
+Means of judged metrics have one as well where some of their rows could not be scored.
+"""
 
 CURVES: Schema = {
     "curve": pl.String,

@@ -24,7 +24,7 @@ def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
     """The mean over datums that have a value, how many have rows, and why the rest has none.
 
     ``support`` counts the datums that have rows of the metric, ``scored`` those of them with a
-    value; ``parameters`` say which direction is better and count the rest by its kind.
+    value, ``reason`` the rest by its kind; ``parameters`` say which direction is better.
 
     Args:
         need: the need that was tallied.
@@ -48,12 +48,10 @@ def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
     absent = by_kind.pop(NOT_JUDGED)
     with_value = by_kind.pop(SCORED)
     support = with_value + sum(by_kind.values(), np.zeros(total.shape))
-    of_metric = settings.parameters_of(column.metric)
     unscored = [
         {name: int(count[group]) for name, count in by_kind.items() if count[group] > 0}
         for group in range(view.n_groups)
     ]
-    told = [json.dumps({**of_metric, "unscored": kinds}) for kinds in unscored]
     reasons = [
         _reason(int(support[group]), int(absent[group]), kinds)
         for group, kinds in enumerate(unscored)
@@ -65,19 +63,26 @@ def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
             "value": value,
             "support": support,
             "scored": scored,
-            "parameters": np.array(told, dtype=np.str_),
+            "parameters": json.dumps(settings.parameters_of(column.metric)),
         },
         shape=value.shape,
         reason=np.array(reasons, dtype=np.str_),
+        always=True,
     )
 
 
 def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
-    """Why a mean is undefined, told from the counts alone."""
+    """Why a mean is undefined, or what did not enter it, told from the counts alone."""
     if not rows:
         return "no verdict of this metric" if absent else "no datum to average over"
     kinds = ", ".join(f"{name} {count}" for name, count in unscored.items())
-    return f"none of {rows} rows could be scored: {kinds}"
+    left = sum(unscored.values())
+    return f"{left} of {_rows(rows)} not scored: {kinds}" if left else ""
+
+
+def _rows(rows: int) -> str:
+    """``1 row``, ``1,234 rows``."""
+    return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
 def metric(name: str, need: str, **rest: Any) -> Metric:

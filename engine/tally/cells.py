@@ -25,6 +25,8 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         keep: bool of that shape; other cells make no row. None keeps all.
         reason: why ``value`` is undefined where it is NaN; an array of words, broadcastable to the
             shape, where that differs from cell to cell.
+        always: whether the words of ``reason`` stand beside defined values as well, saying what did
+            not enter them; empty words are none.
         codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape,
             where points of several curves stand in one row of cells, all of them kept.
     """
@@ -35,6 +37,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
     shape: tuple[int, ...]
     keep: Array | None = None
     reason: Array | str | None = None
+    always: bool = False
     codes: dict[str, Array] = {}
 
     @property

@@ -67,9 +67,7 @@ def test_offline_uses_the_cache_alone(server, judged):
     lone = judged(server, ["Toxicity"], offline=True)
     # The opinions are those of Bias, so that only verdicts are missing.
     assert lone.verdicts["status"].to_list() == ["not_answered"] * 3
-    assert lone.card.metrics["reason"].to_list() == [
-        "none of 3 rows could be scored: not_answered 3"
-    ]
+    assert lone.card.metrics["reason"].to_list() == ["3 of 3 rows not scored: not_answered 3"]
 
 
 def test_equal_calls_are_asked_once(server, judged):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from judged.tables import listed, table
 
 import evalengine as ee
+from evalengine.display.show import show
 
 
 def score(rows: list[dict[str, Any]] | pl.DataFrame, **options: Any) -> ee.Scorecard:
@@ -61,11 +63,12 @@ def test_a_bad_row_is_an_error_of_its_datum_and_never_a_score(kind):
     assert statuses(card) == [kind, "scored"]
     row = card.metrics.row(0, named=True)
     assert (row["value"], row["support"], row["scored"]) == (0.0, 2, 1)
-    assert json.loads(row["parameters"]) == {"better": "lower", "unscored": {kind: 1}}
+    assert json.loads(row["parameters"]) == {"better": "lower"}
+    assert row["reason"] == f"1 of 2 rows not scored: {kind} 1"
     assert f"Bias: 1 of 2 rows scored; {kind} 1." in card.notes
     lone = score(BAD[kind]).metrics.row(0, named=True)
     assert lone["value"] is None
-    assert lone["reason"] == f"none of 1 rows could be scored: {kind} 1"
+    assert lone["reason"] == f"1 of 1 row not scored: {kind} 1"
 
 
 def test_a_gap_in_the_index_is_a_missing_verdict():
@@ -258,6 +261,23 @@ def test_directions_are_in_every_row():
         assert card.directions == {"Bias": bias, "Faithfulness": "higher"}
 
 
+def test_a_full_mean_has_no_reason():
+    card = score(listed("Bias", ["no"]))
+    assert card.metrics["reason"].to_list() == [None]
+
+
+def test_slices_stand_in_one_column_whatever_could_not_be_scored():
+    rows = table([*listed("Bias", ["no"]), *listed("Bias", ["yes"], datum=1),
+                  {"datum_id": 2, "metric": "Bias", "status": "timeout"}])  # fmt: skip
+    topics = pl.DataFrame({"datum_id": [0, 1, 2], "topic": ["a", "b", "b"]})
+    out = io.StringIO()
+    show(score(rows, datums=topics, by="topic"), "table", out)
+    shown = out.getvalue()
+    assert [line.split() for line in shown.splitlines() if line.startswith(("  a", "  b"))] == [
+        ["a", "0.0000", "1"], ["b", "1.0000", "2"]
+    ]  # fmt: skip
+
+
 def test_slices_are_of_datums(tmp_path):
     rows = table([*listed("Bias", ["no"]), *listed("Bias", ["yes", "no"], datum=1),
                   {"datum_id": 2, "metric": "Bias", "status": "timeout"}])  # fmt: skip
@@ -286,7 +306,6 @@ def test_options_of_factual_correctness_are_told_and_checked():
     assert card.value("FactualCorrectness") == pytest.approx(5 * tp / (5 * tp + 4 * fn + fp))
     assert json.loads(card.metrics["parameters"][0]) == {
         "better": "higher", "mode": "f1", "beta": 2.0, "atomicity": "high",
-        "unscored": {},
     }  # fmt: skip
     for wrong in ({"mode": "f2"}, {"coverage": "much"}, {"beta": 0.0}, {"beta": math.nan}):
         with pytest.raises(ee.OptionError, match=next(iter(wrong))):
