@@ -74,11 +74,15 @@ class Cache:
             self._base = sqlite3.connect(
                 self.path, check_same_thread=False, isolation_level=None, timeout=60
             )
+        except (sqlite3.Error, OSError) as error:
+            raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
+        try:
             # After a kill nothing is lost; after a power cut at most the last answers are.
             self._base.execute("PRAGMA journal_mode=WAL")
             self._base.execute("PRAGMA synchronous=NORMAL")
             self._base.executescript(_TABLES)
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
+            self._base.close()
             raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
 
     def get(self, key: str) -> Completion | None:
