@@ -20,7 +20,8 @@ class Column(msgspec.Struct, frozen=True):
     Attributes:
         name: canonical name.
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
-            those), ``items`` (a list of integers or strings), ``text``, ``number``, ``flag``,
+            those), ``items`` (a list of integers or strings), ``text``,
+            ``texts`` (a string or a list of strings), ``number``, ``flag``,
             ``list``, ``any``.
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
@@ -68,6 +69,8 @@ class Table(msgspec.Struct, frozen=True):
         instead: pairs of columns of which the second is read only where the first is not there.
         unread: columns that users may expect to count here and that do not, each with the reason;
             their presence is told.
+        yields: whether any other task that the columns fit goes first: texts may stand beside
+            labels and lists.
     """
 
     task: str
@@ -89,6 +92,7 @@ class Table(msgspec.Struct, frozen=True):
     either: tuple[str, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
     unread: tuple[tuple[Column, str], ...] = ()
+    yields: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -220,6 +220,42 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ignore_identical_ids: Annotated[
         bool | None, _meta("Leave a query's own id out of what it retrieved (BEIR); false.")
     ] = None
+    rouge_types: Annotated[
+        tuple[str, ...] | None,
+        _meta("What ROUGE stands for; rouge1, rouge2, rougeL and rougeLsum.", "rouge1,rougeL"),
+    ] = None
+    use_stemmer: Annotated[
+        bool | None, _meta("Whether ROUGE stems tokens of four letters and more (Porter); false.")
+    ] = None
+    rouge_tokenizer: Annotated[
+        str | None, _meta("Tokens of ROUGE: ascii (rouge-score's), or unicode.", "unicode")
+    ] = None
+    bleu_weights: Annotated[
+        tuple[float, ...] | None,
+        _meta("Weight of each n-gram order of BLEU, summing to 1; 0.25 each of 4.", "0.5,0.5"),
+    ] = None
+    smoothing: Annotated[
+        str | None,
+        _meta(
+            "Smoothing of BLEU: none, NLTK's method1 to method7, or sacrebleu's exp, floor and"
+            " add-k.",
+            "method1",
+        ),
+    ] = None
+    tokenizer: Annotated[
+        str | None,
+        _meta(
+            "Tokens of BLEU: words, none (white space), or sacrebleu's 13a, char, intl and zh.",
+            "13a",
+        ),
+    ] = None
+    lowercase: Annotated[
+        bool | None,
+        _meta("Whether BLEU, chrF, WER, CER and edit similarity ignore case; false."),
+    ] = None
+    nulls: Annotated[
+        str | None, _meta("Null texts: refuse them, or skip their datums; refuse.", "skip")
+    ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
 
     def replace(self, **changes: Any) -> Options:
@@ -269,6 +305,16 @@ _LISTS = (
 )
 _SHAPES = ("convert_to", "invalid_polygons")
 _PIXELS = ("ignore_index", "background", "resample")
+_TEXTS = (
+    "rouge_types",
+    "use_stemmer",
+    "rouge_tokenizer",
+    "bleu_weights",
+    "smoothing",
+    "tokenizer",
+    "lowercase",
+    "nulls",
+)
 TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_BOXES, ("detection",)),
     **dict.fromkeys(_CLASSES, ("classification",)),
@@ -277,6 +323,7 @@ TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_PIXELS, ("segmentation",)),
     "boundary_ratio": ("detection",),
     "convert_to": ("detection",),
+    **dict.fromkeys(_TEXTS, ("text",)),
     "k": ("classification", "retrieval"),
 }
 """Options that not every task reads -> the tasks that do."""
@@ -292,6 +339,8 @@ _TUPLES = {
     "max_detections": int,
     "k": int,
     "relevance_levels": float,
+    "rouge_types": str,
+    "bleu_weights": float,
 }
 _AS_GIVEN = ("label_map", "score_columns", "gains")
 """Fields kept as they are, since their keys may be labels or numbers of any type."""

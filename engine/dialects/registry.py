@@ -14,6 +14,7 @@ _MODULES = {
     "detection": "detection",
     "retrieval": "retrieval",
     "segmentation": "segmentation",
+    "text": "text",
 }
 """Task name -> module of this package that holds its ``DIALECTS``."""
 

@@ -17,6 +17,7 @@ DEFAULTS: dict[str, pl.DataType] = {
     "items": pl.List(pl.String()),
     "text": pl.String(),
     "raster": pl.String(),
+    "texts": pl.String(),
     "number": pl.Float64(),
     "flag": pl.Boolean(),
     "polygon": pl.List(pl.List(pl.Float64())),
@@ -28,6 +29,7 @@ _WORDS = {
     "items": "lists of integers or strings",
     "text": "strings",
     "raster": "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
+    "texts": "strings, or lists of strings",
     "number": "numbers",
     "flag": "booleans, or 0 and 1",
     "list": "lists of four numbers",
@@ -40,6 +42,7 @@ _WAY_OUT = {
     "items": "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
     "text": "Cast it to String before scoring.",
     "raster": "Give a path a row, or pl.Array(pl.UInt8, (height, width)).",
+    "texts": "Cast it to String or List(String) before scoring.",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
@@ -66,6 +69,8 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return _raster(dtype)
     if column.kind == "text":
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+    if column.kind == "texts":
+        return _texts(dtype)
     if column.kind == "number":
         if not dtype.is_numeric():
             return None
@@ -132,6 +137,13 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
         inner = found if isinstance(found, pl.DataType) else found()
     whole = inner == pl.Boolean or inner.is_integer()
     return dtype if depth == 2 and whole else None
+def _texts(dtype: pl.DataType) -> pl.DataType | None:
+    """A text, or a list of them."""
+    if not isinstance(dtype, (pl.List, pl.Array)):
+        return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    fits = inner == pl.Null or isinstance(inner, TEXTS) or inner.is_integer()
+    return pl.List(pl.String()) if fits else None
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:

@@ -14,6 +14,8 @@ import polars as pl
 
 from . import box_checks, label_maps, pairs, ranked
 from .boxes import BOX_NAMES, LENGTH, Boxes
+from . import box_checks, pairs, ranked, references
+from .boxes import BOX_NAMES, LENGTH, Boxes, find_boxes, has_boxes
 from .finding import Finder
 from .geometry_columns import (
     GEOMETRY_NAMES,
@@ -71,5 +73,6 @@ SHAPES: dict[str, Shape] = {
     "pair": Shape(screen=pairs.screen, first=pairs.check_lists),
     "ranked": Shape(first=ranked.check_order),
     "lists": Shape(first=ranked.check_items),
+    "references": Shape(first=references.check_references),
 }
 """Shape by the name a contract gives it."""

@@ -40,6 +40,7 @@ _MODULES = {
         "segmentation_images",
         "segmentation_frames",
     ),
+    "text": ("text_rouge", "text_bleu"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 
@@ -123,6 +124,21 @@ def get(task: str, name: str) -> Metric:
     return metrics[name]
 
 
+def members(task: str, name: str, options: Any) -> tuple[str, ...]:
+    """The metrics that a name stands for: itself, or those of a group (ROUGE).
+
+    Args:
+        task: the task.
+        name: what was asked for.
+        options: what a group depends on.
+    """
+    for module in _modules(task):
+        group = getattr(module, "GROUPS", {}).get(name)
+        if group is not None:
+            return tuple(group(options))
+    return (name,)
+
+
 def asked(task: str, name: str) -> tuple[Metric, int | None]:
     """The metric that a name stands for, and the cut-off that stands in it behind an ``@``.
 
@@ -140,6 +156,8 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
 
 def has(task: str, name: str) -> bool:
     """Whether a task knows a metric by that name, with a cut-off or without."""
+    if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):
+        return True
     try:
         asked(task, name)
     except OptionError:
