@@ -232,15 +232,15 @@ def _stem(w: Array, n: int) -> int:
 
 
 @kernel
-def _stem_all(data: Array, place: Array, shortest: int, first: Array, second: Array) -> None:
+def _stem_all(
+    data: Array, place: Array, stop: Array, shortest: int, first: Array, second: Array
+) -> None:
     """Hashes of the stems of tokens."""
     w = np.empty(256, np.uint8)
     for t in range(place.size):
         n, i = 0, place[t]
-        while i < data.size:
-            byte, width = lower_at(data, i, data.size)
-            if byte == 0:
-                break
+        while i < stop[t]:
+            byte, width = lower_at(data, i, stop[t])
             if n + 2 > w.size:  # a step may write one letter more
                 more = np.empty(2 * w.size, np.uint8)
                 more[:n] = w[:n]
@@ -253,12 +253,15 @@ def _stem_all(data: Array, place: Array, shortest: int, first: Array, second: Ar
         put_token(w, 0, n, t, first, second)
 
 
-def stem_hashes(data: Array, place: Array, shortest: int = 4) -> tuple[Array, Array]:
+def stem_hashes(
+    data: Array, place: Array, stop: Array, shortest: int = 4
+) -> tuple[Array, Array]:
     """Hashes of the stems of tokens as :func:`.rouge_words.rouge_words` finds them.
 
     Args:
         data: uint8, UTF-8.
         place: int64 [n], the byte where each token begins.
+        stop: int64 [n], one past its last.
         shortest: letters from which a token is stemmed, 3 or more; rouge-score leaves those of 3
             alone.
 
@@ -266,5 +269,12 @@ def stem_hashes(data: Array, place: Array, shortest: int = 4) -> tuple[Array, Ar
         first and second hash of each stem, uint64 [n].
     """
     first, second = np.empty(place.size, np.uint64), np.empty(place.size, np.uint64)
-    _stem_all(frozen(data, np.uint8), frozen(place, np.int64), shortest, first, second)
+    _stem_all(
+        frozen(data, np.uint8),
+        frozen(place, np.int64),
+        frozen(stop, np.int64),
+        shortest,
+        first,
+        second,
+    )
     return first, second

@@ -50,6 +50,7 @@ def _ascii_words(
     first: Array,
     second: Array,
     place: Array,
+    stop: Array,
     line_end: Array,
     text_end: Array,
     lines: Array,
@@ -91,6 +92,7 @@ def _ascii_words(
                     lower, width = lower_at(data, i, end)
             a, b = add_bytes(a, b, eight)
             first[n], second[n] = add_bytes(a, b, length)
+            stop[n] = i
             n += 1
         if n > before:
             line_end[line] = n
@@ -108,6 +110,7 @@ def _letter_words(
     first: Array,
     second: Array,
     place: Array,
+    stop: Array,
     line_end: Array,
     text_end: Array,
     lines: Array,
@@ -135,6 +138,7 @@ def _letter_words(
                 i += width
             put_token(data, begin, i, n, first, second)
             place[n] = begin
+            stop[n] = i
             n += 1
         if n > before:
             line_end[line] = n
@@ -154,7 +158,8 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
             lower case, runs of ``[a-z0-9]``.
 
     Returns:
-        first and second hash of each token, uint64; the byte where each begins, int64; offsets of
+        first and second hash of each token, uint64; the byte where each begins and one past its
+        last, int64; offsets of
         the tokens of each text, int64 [t + 1]; offsets of the tokens of each line that has any,
         int64; offsets of these lines of each text, int64 [t + 1].
     """
@@ -163,13 +168,14 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
     # Tokens of one character without anything between them only come of kinds.
     room = (used // 2 + start.size if kinds is None else used) + 1
     first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
-    place = np.empty(room, np.int64)
+    place, stop = np.empty(room, np.int64), np.empty(room, np.int64)
     breaks = int(np.count_nonzero(data[start[0] : start[-1]] == 10))
     line_end = np.zeros(breaks + start.size + 1, np.int64)
     text_end, lines = np.zeros(start.size, np.int64), np.zeros(start.size, np.int64)
-    out = first, second, place, line_end[1:], text_end, lines
+    out = first, second, place, stop, line_end[1:], text_end, lines
     if kinds is None:
         n = _ascii_words(data, start, *out)
     else:
         n = _letter_words(data, start, frozen(kinds, np.uint8), *out)
-    return first[:n], second[:n], place[:n], text_end, line_end[: lines[-1] + 1], lines
+    found = first[:n], second[:n], place[:n], stop[:n]
+    return *found, text_end, line_end[: lines[-1] + 1], lines

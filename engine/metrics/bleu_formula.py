@@ -65,13 +65,13 @@ def _nltk(
 ) -> Array:
     """Geometric mean of precisions as NLTK smooths them; 0 where no token matches."""
     n = len(weights)
-    grams = total
-    total = np.maximum(total, 1)
+    grams, total = total, np.maximum(total, 1)
     p = match / total
     name = _OF_NLTK.get(smoothing, smoothing)
     p = _SMOOTHED[name](p[:, :n], match, total, grams)
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)
     value = np.exp((logs * np.asarray(weights)).sum(axis=1))
+    value[np.isnan(p).any(axis=1)] = np.nan
     return np.where(match[:, 0] > 0, value, 0.0)
 
 
@@ -115,7 +115,7 @@ def _method5(p: Array, match: Array, total: Array, grams: Array) -> Array:
 
 def _method6(p: Array, match: Array, total: Array, grams: Array) -> Array:
     p = p.copy()
-    defined = p[:, 2] > 0 if p.shape[1] > 2 else np.zeros(len(p), bool)
+    defined = p[:, 2] > 0
     for i in range(2, p.shape[1]):
         guess = np.zeros(len(p))
         np.divide(p[:, i - 1] ** 2, p[:, i - 2], out=guess, where=p[:, i - 2] > 0)
@@ -166,6 +166,21 @@ def _sacrebleu(
     whole = weight.sum(axis=1)
     mean = np.divide((logs * weight).sum(axis=1), whole, out=np.zeros(len(p)), where=whole > 0)
     return np.where(known & (whole > 0), np.exp(mean), 0.0)
+
+
+_NLTK_ONLY = ("method4", "method5", "method6", "method7")
+_SHORTEST = {"method6": 3}
+"""Smoothing -> how many orders it needs."""
+
+
+def misfit(weights: tuple[float, ...], smoothing: str, formula: str) -> str | None:
+    """Why a smoothing does not go with a formula or its orders; None where it does."""
+    if formula == "sacrebleu" and smoothing in _NLTK_ONLY:
+        return "is NLTK's alone; sacrebleu has none, exp, floor and add-k"
+    needed = _SHORTEST.get(smoothing, 1)
+    if len(weights) < needed:
+        return f"needs {needed} n-gram orders, and there are weights for {len(weights)}"
+    return None
 
 
 _FORMULAS: dict[str, Callable[..., Array]] = {"nltk": _nltk, "sacrebleu": _sacrebleu}

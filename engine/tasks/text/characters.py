@@ -15,6 +15,14 @@ from ...kernels.text_words import DECIMAL, SPACE, WORD
 Array = np.ndarray[Any, Any]
 
 _ASCII, _EVERY = 128, 0x110000
+_OTHER_WORDS = (
+    (0x200C, 0x200E),  # joiners
+    (0x24B6, 0x24EA),  # circled letters
+    (0x1F130, 0x1F14A),  # squared letters
+    (0x1F150, 0x1F16A),
+    (0x1F170, 0x1F18A),
+)
+"""Ranges of word characters that are neither letters, marks nor numbers by their category."""
 _ALONE = (
     (0x3040, 0x3100),  # kana
     (0x31F0, 0x3200),
@@ -34,6 +42,10 @@ def codes_needed(data: Array) -> int:
 def regex_kinds(size: int) -> Array:
     r"""``WORD`` where the regular expression ``\w`` matches, ``DECIMAL`` ``\d``, ``SPACE`` ``\s``.
 
+    These are the classes of the engine ``regex``, by which NLTK 3.10 cuts: marks, letter numbers,
+    circled letters and joiners belong to words, superscripts and fractions do not; the four
+    separators of ASCII (0x1C to 0x1F) are no white space.
+
     Args:
         size: code points in the table.
 
@@ -43,10 +55,15 @@ def regex_kinds(size: int) -> Array:
     kinds = np.zeros(size, np.uint8)
     for code in range(size):
         character = chr(code)
-        if character.isalnum() or code == 95:
-            kinds[code] = WORD | DECIMAL if character.isdecimal() else WORD
-        elif character.isspace():
+        category = unicodedata.category(character)
+        if category == "Nd":
+            kinds[code] = WORD | DECIMAL
+        elif category[0] in "LM" or category in ("Nl", "Pc"):
+            kinds[code] = WORD
+        elif character.isspace() and not 0x1C <= code <= 0x1F:
             kinds[code] = SPACE
+    for begin, end in _OTHER_WORDS:
+        kinds[begin:end] = WORD
     return kinds
 
 

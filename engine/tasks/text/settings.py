@@ -9,6 +9,7 @@ import msgspec
 
 from ...dialects import Dialect
 from ...dialects.text import TextDefaults, TextRules
+from ...metrics.bleu_formula import misfit
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -106,13 +107,18 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         )
     smoothing = _either(options.smoothing, defaults.smoothing)
     smoothing = "none" if smoothing == "method0" else smoothing
+    _one_of("smoothing", smoothing, SMOOTHINGS, "smoothing of BLEU")
+    weights = _weights(options.bleu_weights)
+    wrong = misfit(weights, smoothing, dialect.rules.bleu)
+    if wrong is not None:
+        raise OptionError(f"{option('smoothing', smoothing)} {wrong}.")
     return Settings(
         rules=dialect.rules,
         rouge_types=tuple(ROUGE_TYPES[name] for name in types),
         use_stemmer=stems,
         rouge_tokenizer=tokenizer,
-        bleu_weights=_weights(options.bleu_weights),
-        smoothing=_one_of("smoothing", smoothing, SMOOTHINGS, "smoothing of BLEU"),
+        bleu_weights=weights,
+        smoothing=smoothing,
         tokenizer=_one_of(
             "tokenizer",
             _either(options.tokenizer, defaults.tokenizer),

@@ -56,10 +56,10 @@ def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Words:
             sides.append((data, found))
         hashed = [(found[0], found[1]) for _, found in sides]
         if settings.use_stemmer:
-            hashed = _stemmed([data for data, _ in sides], [found[:3] for _, found in sides])
+            hashed = _stemmed([data for data, _ in sides], [found[:4] for _, found in sides])
         (ours, theirs) = [found for _, found in sides]
-        tokens = localised(pairs, (*hashed[0], ours[3]), (*hashed[1], theirs[3]), workers)
-        return Words(tokens, (ours[5], ours[4]), (theirs[5], theirs[4]))
+        tokens = localised(pairs, (*hashed[0], ours[4]), (*hashed[1], theirs[4]), workers)
+        return Words(tokens, (ours[6], ours[5]), (theirs[6], theirs[5]))
 
     return pairs.once("rouge words", make)
 
@@ -72,9 +72,9 @@ def _stemmed(data: list[Array], found: list[tuple[Array, ...]]) -> list[tuple[Ar
         found: hashes and places of its tokens.
     """
     out = []
-    for bytes_, (first, second, place) in zip(data, found, strict=True):
+    for bytes_, (first, second, place, stop) in zip(data, found, strict=True):
         codes, rows = hash_codes(first, second)
-        stems = stem_hashes(bytes_, place[rows])
+        stems = stem_hashes(bytes_, place[rows], stop[rows])
         out.append((stems[0][codes], stems[1][codes]))
     return out
 
