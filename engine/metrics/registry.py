@@ -41,6 +41,7 @@ _MODULES = {
         "segmentation_frames",
     ),
     "text": ("text_rouge", "text_bleu"),
+    "text": ("text_rouge", "text_bleu", "text_edits"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from ....kernels.ngram_matches import ngram_matches
 from ....metrics.bleu_formula import bleu, orders_of
@@ -14,7 +13,8 @@ from ....tally.stats import Column
 from ...workers import Workers
 from ..pairs import Pairs, localised
 from ..settings import Settings
-from ..tokenizers import TOKENIZERS
+from ..tokenizers import TOKENIZERS, every_character
+from .chrf import cased
 
 Array = np.ndarray[Any, Any]
 
@@ -41,8 +41,8 @@ def _counts(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
     """
 
     def make() -> Array:
-        cut = TOKENIZERS["characters" if settings.rules.characters else settings.tokenizer]
-        sides = [_cased(texts, settings) for texts in (pairs.candidates, pairs.references)]
+        cut = every_character if settings.rules.characters else TOKENIZERS[settings.tokenizer]
+        sides = [cased(texts, settings) for texts in (pairs.candidates, pairs.references)]
         tokens = localised(pairs, cut(sides[0]), cut(sides[1]), workers)
         orders = orders_of(settings.bleu_weights, settings.smoothing)
         match = np.empty((len(pairs), orders), np.int64)
@@ -60,10 +60,6 @@ def _counts(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
         return np.column_stack((length, closest, match, total))
 
     return pairs.once("bleu counts", make)
-
-
-def _cased(texts: pl.Series, settings: Settings) -> pl.Series:
-    return texts.str.to_lowercase() if settings.lowercase else texts
 
 
 def _named(settings: Settings) -> tuple[str | None, ...]:
