@@ -69,8 +69,8 @@ class Table(msgspec.Struct, frozen=True):
         instead: pairs of columns of which the second is read only where the first is not there.
         unread: columns that users may expect to count here and that do not, each with the reason;
             their presence is told.
-        yields: whether any other task that the columns fit goes first: texts may stand beside
-            labels and lists.
+        yields: whether all signs are needed to tell the task, and any other that the columns fit
+            goes first: texts may stand beside labels and lists.
     """
 
     task: str

@@ -18,7 +18,7 @@ _EXPECTED = (
     "references", "reference_text", "reference_answer", "ground_truth", "ground_truths",
     "ground_truth_answer", "ground_truth_answers", "expected", "expected_output", "target",
     "targets", "gold", "gold_answer", "gold_text", "ref", "refs", "correct_answer", "answers",
-    "reference_summary", "highlights", "label",
+    "reference_summary", "highlights",
 )  # fmt: skip
 TEXT = Column("text", "text", "What was written.", _WRITTEN)
 TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_EXPECTED, "answer"))

@@ -43,6 +43,7 @@ REGISTRY: dict[str, Export] = {
     "remem": Export("remem:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
     "valor": Export("valor:to_valor", ("detection", "classification", "segmentation")),
+    "valor": Export("valor:to_valor", ("detection", "classification", "text")),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""
 

@@ -19,6 +19,7 @@ from evalengine.lookup import whole
 from evalengine.schemas.errors import OptionError
 
 from .valor_pixels import pixel_entries
+from .valor_texts import of_texts
 
 if TYPE_CHECKING:
     from evalengine.scorecard import Scorecard
@@ -62,6 +63,8 @@ def to_valor(card: Scorecard) -> list[Entry]:
     """
     if card.task in _WHOLE:
         return _WHOLE[card.task](card)
+    if card.task in _OF_DATUMS:
+        return _OF_DATUMS[card.task](card)
     return [
         *_numbers(card),
         *_curves(card),
@@ -69,6 +72,10 @@ def to_valor(card: Scorecard) -> list[Entry]:
         *_confusion(card),
         *_confusion_examples(card),
     ]
+
+
+_OF_DATUMS: dict[str, Callable[[Scorecard], list[Entry]]] = {"text": of_texts}
+"""Task whose metrics Valor has datum by datum -> what makes its entries."""
 
 
 def _dialect(card: Scorecard) -> registry.Dialect | None:

@@ -138,6 +138,8 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         if sign not in shape.together
         and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
     }
+    if table.yields and found != set(table.signs):
+        found = set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
         found.add(table.shape)
     if options.score_columns is not None and table.wide:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .chrf_formula import chrf
 from .datum_averages import pooled
+from .rate_formulas import edit_rate, translation_rate
 from .registry import Metric
 from .text_parts import metric
 
@@ -23,9 +24,11 @@ def _chrf(total: Array, settings: Any) -> Array:
 
 
 def _rate(total: Array, settings: Any) -> Array:
-    value = np.full(len(total), np.nan)
-    np.divide(total[:, 0], total[:, 1], out=value, where=total[:, 1] > 0)
-    return value
+    return edit_rate(total)
+
+
+def _translation(total: Array, settings: Any) -> Array:
+    return translation_rate(total, percent=settings.rules.percent)
 
 
 def _characters(name: str, need: str, more: str, *aliases: str) -> Metric:
@@ -59,6 +62,17 @@ def _edits(name: str, need: str, unit: str, alias: str) -> Metric:
 METRICS = (
     _characters("chrF", "chrf", "", "chrf", "chrF2"),
     _characters("chrF++", "chrf++", " and of words of orders 1 and 2", "chrf++", "chrF2++"),
+    metric(
+        "TER",
+        "ter",
+        definition="insertions, deletions, replacements and shifts of words, fewest to any"
+        " reference / mean words of the references, without case; sums of all datums",
+        source="sacrebleu 2.6; Snover et al. 2006",
+        aliases=("ter",),
+        range=(0.0, math.inf),
+        better="lower",
+        compute=pooled("ter", "TER", _translation),
+    ),
     _edits("WER", "wer", "words", "word_error_rate"),
     _edits("CER", "cer", "characters", "character_error_rate"),
     metric(

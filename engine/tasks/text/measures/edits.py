@@ -11,6 +11,8 @@ import numpy as np
 from ....kernels.code_points import HIGHEST, code_points
 from ....kernels.edit_distance import edit_distances
 from ....kernels.text_words import words_at_spaces
+from ....kernels.translation_edits import translation_edits
+from ....metrics.rate_formulas import translation_rate
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
@@ -87,6 +89,31 @@ def _rate(
     )
 
 
+def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Fewest edits and shifts to any reference over the mean length of the references, and both."""
+    ours, theirs = (
+        words_at_spaces(*packed(texts.str.to_lowercase()))
+        for texts in (pairs.candidates, pairs.references)
+    )
+    tokens = localised(pairs, ours, theirs, workers)
+    edits = np.empty(len(pairs.references), np.int64)
+
+    def run(first: int, last: int) -> None:
+        translation_edits(
+            first, last, pairs.candidate, tokens.candidates, tokens.references, edits
+        )
+
+    workers.over(tokens.references[0], run)
+    best = best_reference(-edits.astype(np.float64), pairs.start)
+    length = np.add.reduceat(np.diff(tokens.references[0]), pairs.start[:-1])
+    counts = np.column_stack((edits[best], length / np.diff(pairs.start)))
+    value = translation_rate(counts, percent=settings.rules.percent)
+    return (
+        Column(metric="TER", values=value[:, None, None]),
+        Column(metric="TER", k=(0, 1), values=counts[:, None, :]),
+    )
+
+
 def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """1 - distance / length of the longer text, of the most similar reference."""
     tokens = _characters(False, pairs, settings, workers)
@@ -104,8 +131,9 @@ def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Col
 
 
 MEASURES = {
+    "ter": _translation,
     "wer": partial(_rate, "WER", _words),
     "cer": partial(_rate, "CER", partial(_characters, True)),
     "edit_similarity": _similarity,
 }
-SUMS = frozenset({"wer", "cer"})
+SUMS = frozenset({"wer", "cer", "ter"})
