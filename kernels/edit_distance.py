@@ -119,8 +119,10 @@ def _distances(
     wide = longest if longest > 64 else 0
     head, link = np.full(n_codes if wide > 0 else 0, -1, np.int32), np.empty(wide, np.int32)
     words = (wide + 63) >> 6
-    mask, up, down = np.zeros(words, np.uint64), np.empty(words, np.uint64), np.empty(
-        words, np.uint64
+    mask, up, down = (
+        np.zeros(words, np.uint64),
+        np.empty(words, np.uint64),
+        np.empty(words, np.uint64),
     )
     for u in range(begin, stop):
         r0, r1 = r_start[u], r_start[u + 1]

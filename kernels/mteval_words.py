@@ -142,7 +142,5 @@ def mteval_words(data: Array, start: Array, *, padded: bool) -> tuple[Array, Arr
     room = int(start[-1] - start[0]) + 1
     first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
     text_end = np.zeros(start.size, np.int64)
-    n = _tokens(
-        frozen(data, np.uint8), frozen(start, np.int64), padded, first, second, text_end
-    )
+    n = _tokens(frozen(data, np.uint8), frozen(start, np.int64), padded, first, second, text_end)
     return first[:n], second[:n], text_end

@@ -218,9 +218,7 @@ def _stem(w: Array, n: int) -> int:
     rule = _rule_of(w, n, _FOURTH_BYTES, _FOURTH_START)
     if rule >= 0:
         stem = n - (_FOURTH_START[2 * rule + 1] - _FOURTH_START[2 * rule])
-        if _measure(w, stem) > 1 and (
-            rule != _ION or w[stem - 1] == 115 or w[stem - 1] == 116
-        ):
+        if _measure(w, stem) > 1 and (rule != _ION or w[stem - 1] == 115 or w[stem - 1] == 116):
             n = stem
     if n > 0 and w[n - 1] == 101:
         found = _measure(w, n - 1)
@@ -253,9 +251,7 @@ def _stem_all(
         put_token(w, 0, n, t, first, second)
 
 
-def stem_hashes(
-    data: Array, place: Array, stop: Array, shortest: int = 4
-) -> tuple[Array, Array]:
+def stem_hashes(data: Array, place: Array, stop: Array, shortest: int = 4) -> tuple[Array, Array]:
     """Hashes of the stems of tokens as :func:`.rouge_words.rouge_words` finds them.
 
     Args:

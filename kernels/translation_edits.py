@@ -203,10 +203,7 @@ def _edits(
                                     length > size
                                     or (
                                         length == size
-                                        and (
-                                            start < first
-                                            or (start == first and target < place)
-                                        )
+                                        and (start < first or (start == first and target < place))
                                     )
                                 )
                             )

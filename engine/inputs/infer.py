@@ -60,6 +60,7 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         torn = [
             fit for fit in fits if fit.task not in modest and fit.there - left[0].known
         ]
+        torn = [fit for fit in fits if fit.task not in modest and fit.there - left[0].known]
         if not torn:
             return left[0].task
         raise InputError(_torn(left[0], torn[0], filled))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from classification.known_answers import load
-
 from text.scoring import score, values
 
 NAMES = {"rouge1": "ROUGE1", "rouge2": "ROUGE2", "rouge3": "ROUGE3", "rougeL": "ROUGEL"}

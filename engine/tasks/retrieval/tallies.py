@@ -26,7 +26,9 @@ STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
 """Standing of a query; the first two enter means, the third where all judged queries count."""
 
 
-def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> StatsTallies:
+def tally(
+    frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
+) -> StatsTallies:
     """Encode, match and tally.
 
     Args:

@@ -18,7 +18,12 @@ from .chrf import cased
 
 Array = np.ndarray[Any, Any]
 
-_USUAL = {"tokenizer": "words", "smoothing": "none", "bleu_weights": (0.25,) * 4, "lowercase": False}
+_USUAL = {
+    "tokenizer": "words",
+    "smoothing": "none",
+    "bleu_weights": (0.25,) * 4,
+    "lowercase": False,
+}
 
 
 def _closest(length: Array, theirs: Array, pairs: Pairs) -> Array:
@@ -27,9 +32,7 @@ def _closest(length: Array, theirs: Array, pairs: Pairs) -> Array:
         return theirs
     away = np.abs(theirs - length[pairs.candidate])
     key = away * (int(theirs.max(initial=0)) + 1) + theirs
-    chosen: Array = np.minimum.reduceat(key, pairs.start[:-1]) % (
-        int(theirs.max(initial=0)) + 1
-    )
+    chosen: Array = np.minimum.reduceat(key, pairs.start[:-1]) % (int(theirs.max(initial=0)) + 1)
     return chosen
 
 

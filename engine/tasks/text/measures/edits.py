@@ -99,9 +99,7 @@ def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Co
     edits = np.empty(len(pairs.references), np.int64)
 
     def run(first: int, last: int) -> None:
-        translation_edits(
-            first, last, pairs.candidate, tokens.candidates, tokens.references, edits
-        )
+        translation_edits(first, last, pairs.candidate, tokens.candidates, tokens.references, edits)
 
     workers.over(tokens.references[0], run)
     best = best_reference(-edits.astype(np.float64), pairs.start)

@@ -59,8 +59,7 @@ def _shared(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
 
     def make() -> tuple[Array, Array, Array]:
         ours, theirs = (
-            words_at_spaces(*packed(squad(texts)))
-            for texts in (pairs.candidates, pairs.references)
+            words_at_spaces(*packed(squad(texts))) for texts in (pairs.candidates, pairs.references)
         )
         tokens = localised(pairs, ours, theirs, workers)
         m = len(pairs.references)
@@ -89,9 +88,7 @@ _PARTS: dict[str, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-def _overlap(
-    metric: str, pairs: Pairs, settings: Settings, workers: Workers
-) -> tuple[Column, ...]:
+def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Of the reference that makes it highest; two texts without tokens are the same."""
     both, ours, theirs = _shared(pairs, workers)
     value = np.where(ours + theirs == 0, 1.0, _PARTS[metric](both, ours, theirs))

@@ -153,9 +153,7 @@ def _columns(
     )
 
 
-def _grams(
-    need: str, pairs: Pairs, settings: Settings, workers: Workers
-) -> tuple[Column, ...]:
+def _grams(need: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Clipped n-gram overlap of one order."""
     order = _ORDERS[need]
     words = _words(pairs, settings, workers)
