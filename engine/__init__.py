@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .schemas.options import Options
     from .scorecard import Scorecard
     from .store import load
+    from .texts_call import bleu, rouge
 
 _HOMES = {
     "score": "api",
@@ -41,6 +42,8 @@ _HOMES = {
     "warmup": "api",
     "precision_recall_fscore": "labels_call",
     "fuse": "fusion.fuse",
+    "rouge": "texts_call",
+    "bleu": "texts_call",
     "load": "store",
     "convert_coco": "readers.coco",
     "convert_trec": "readers.convert_trec",
@@ -63,6 +66,7 @@ __all__ = [
     "ResultError",
     "Scorecard",
     "__version__",
+    "bleu",
     "check",
     "convert_coco",
     "convert_trec",
@@ -71,6 +75,7 @@ __all__ = [
     "load",
     "metrics_table",
     "precision_recall_fscore",
+    "rouge",
     "score",
     "warmup",
 ]

@@ -18,7 +18,7 @@ _ONE, _FULL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @inner
-def ones(bits: int) -> Any:
+def ones(bits: Any) -> Any:
     """Bits that are set."""
     bits -= (bits >> _ONE) & np.uint64(0x5555555555555555)
     bits = (bits & np.uint64(0x3333333333333333)) + (

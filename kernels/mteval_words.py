@@ -30,7 +30,7 @@ def _digit(byte: int) -> bool:
 
 @inner
 def _pointed(byte: int) -> bool:
-    return byte == _STOP or byte == _COMMA
+    return byte in (_STOP, _COMMA)
 
 
 @inner

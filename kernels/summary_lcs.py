@@ -1,4 +1,4 @@
-"""Summary-level ROUGE-L as Google's rouge-score 0.1.2 has it: a union of subsequences, line by line.
+"""Summary-level ROUGE-L of Google's rouge-score 0.1.2: a union of subsequences, line by line.
 
 Each line of the reference is held against every line of the candidate; its tokens that stand in
 any of the longest common subsequences are hits, each token no more often than it stands in either

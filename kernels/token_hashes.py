@@ -21,7 +21,7 @@ _EIGHT = np.uint64(8)
 
 
 @inner
-def add_bytes(a: int, b: int, eight: int) -> tuple[Any, Any]:
+def add_bytes(a: Any, b: Any, eight: Any) -> tuple[Any, Any]:
     """Both hashes after eight more bytes, the first in the lowest bits."""
     a = (a ^ eight) * _MIX
     b = (b + eight) * _OTHER_MIX

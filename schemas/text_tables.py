@@ -32,7 +32,6 @@ TEXT_PREDICTIONS = Table(
     PREDICTIONS,
     (TEXT_DATUM, TEXT),
     (DATASET,),
-    key=("datum_id",),
     signs=("text",),
     unread=_UNREAD,
     yields=True,

@@ -55,10 +55,7 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
         InputError: several predictions of one datum, where that is not allowed.
     """
     table = frames.sides.get(TABLE)
-    if table is None:
-        batch = _two_tables(frames, settings)
-    else:
-        batch = _one_table(frames, table)
+    batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
     _tell_empty(frames, batch)
     return batch
 

@@ -25,6 +25,7 @@ def samples() -> Iterator[Sample]:
     for more in (
         {},
         {"use_stemmer": True, "tokenizer": "none"},
-        {"rouge_tokenizer": "unicode"},
+        {"rouge_tokenizer": "unicode", "tokenizer": "char"},
+        {"tokenizer": "13a", "lowercase": True},
     ):
         yield texts, None, {"metrics": every, **more}
