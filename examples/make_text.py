@@ -3,7 +3,7 @@
     python examples/make_text.py [FOLDER]
 
 writes answers.parquet, predictions.parquet and references.parquet into `examples/text/` (or
-FOLDER). `answers.parquet` is one table: the question's id, its topic, what was answered and the
+FOLDER). `answers.parquet` is one table: the question's id, its subject, what was answered and the
 answers a person accepts (one or two). The other two hold the same texts as two tables, one row per
 answer and one per accepted answer; one question was never answered and one has no accepted answer.
 Answers are accepted ones with words replaced, left out or moved. The seed is fixed: the same
@@ -23,7 +23,7 @@ SEED = 31
 QUESTIONS = 60
 UNANSWERED, UNACCEPTED = 11, 47
 
-TOPICS = {"opening hours": 0.05, "repairs": 0.2, "prices": 0.35}  # share of words that go wrong
+SUBJECTS = {"opening hours": 0.05, "repairs": 0.2, "prices": 0.35}  # share of words that go wrong
 PARTS = ("chain", "brake pads", "rear tyre", "saddle", "bottom bracket", "gear cable", "front hub")
 SENTENCES = {
     "opening hours": (
@@ -61,17 +61,17 @@ def answers() -> pl.DataFrame:
     rng = np.random.default_rng(SEED)
     rows = []
     for question in range(QUESTIONS):
-        topic = str(rng.choice(list(TOPICS)))
+        subject = str(rng.choice(list(SUBJECTS)))
         facts = {
             "hour": int(rng.integers(7, 12)),
             "part": str(rng.choice(PARTS)),
             "price": int(rng.integers(10, 60)),
         }
-        accepted = [text.format(**facts) for text in SENTENCES[topic]]
+        accepted = [text.format(**facts) for text in SENTENCES[subject]]
         accepted = [accepted[i] for i in rng.permutation(2)[: rng.integers(1, 3)]]
-        answer = spoiled(rng, accepted[0], TOPICS[topic])
-        rows.append((f"q{question + 1:02d}", topic, answer, accepted))
-    return pl.DataFrame(rows, schema=["question_id", "topic", "answer", "reference"], orient="row")
+        answer = spoiled(rng, accepted[0], SUBJECTS[subject])
+        rows.append((f"q{question + 1:02d}", subject, answer, accepted))
+    return pl.DataFrame(rows, schema=["question_id", "subject", "answer", "reference"], orient="row")
 
 
 def frames() -> dict[str, pl.DataFrame]:
@@ -80,7 +80,7 @@ def frames() -> dict[str, pl.DataFrame]:
     plain = one.rename({"question_id": "datum_id", "answer": "text"})
     return {
         "answers": one,
-        "predictions": plain.select("datum_id", "text", "topic").filter(
+        "predictions": plain.select("datum_id", "text", "subject").filter(
             pl.col("datum_id") != f"q{UNANSWERED + 1:02d}"
         ),
         "references": plain.select("datum_id", pl.col("reference").alias("text"))
