@@ -132,6 +132,7 @@ def test_contenders_on_masks_agree(module, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["classification", "masks", "retrieval", "segmentation"])
+@pytest.mark.parametrize("name", ["classification", "retrieval", "text"])
 def test_every_section_has_its_place_and_its_set(module, name):
     benchmark = module(name).BENCHMARK
     page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
