@@ -71,7 +71,9 @@ def answers() -> pl.DataFrame:
         accepted = [accepted[i] for i in rng.permutation(2)[: rng.integers(1, 3)]]
         answer = spoiled(rng, accepted[0], SUBJECTS[subject])
         rows.append((f"q{question + 1:02d}", subject, answer, accepted))
-    return pl.DataFrame(rows, schema=["question_id", "subject", "answer", "reference"], orient="row")
+    return pl.DataFrame(
+        rows, schema=["question_id", "subject", "answer", "reference"], orient="row"
+    )
 
 
 def frames() -> dict[str, pl.DataFrame]:

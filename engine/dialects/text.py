@@ -18,7 +18,8 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
             candidate is too short for counts as one without matches) or ``sacrebleu`` (of a
             sentence, over the orders that it is long enough for).
         floor: values of BLEU below become 0: what NLTK makes of orders without matches.
-        characters: sentence BLEU goes over characters, white space among them.
+        characters: BLEU goes over characters, white space among them, and takes the reference by
+            which it is highest instead of all together.
         normalise: how ExactMatch compares: ``squad`` (no case, articles, punctuation) or ``strip``
             (no case, no white space around).
         decimals: digits that means are rounded to, or None.
@@ -93,6 +94,16 @@ DIALECTS: dict[str, Dialect] = {
         rules=TextRules(several=True),
         defaults=TextDefaults(),
         undefined=0.0,
+        export="valor",
+    ),
+    "continuous-eval": Dialect(
+        name="continuous-eval",
+        task="text",
+        about="continuous-eval 0.3.14: BLEU of characters, best reference; matches but for case and"
+        " white space around",
+        rules=TextRules(floor=0.0, characters=True, normalise="strip"),
+        defaults=TextDefaults(metrics=("BLEU", "ExactMatch")),
+        undefined=None,
         export="valor",
     ),
 }

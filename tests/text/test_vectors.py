@@ -91,6 +91,17 @@ def test_smoothing() -> None:
             assert close(found, wanted), (case, method, found)
 
 
+def test_continuous_eval() -> None:
+    cases, ours, theirs = bleu_cases()
+    card = score(ours, [one[:1] for one in theirs], dialect="continuous-eval")
+    for found, case in zip(values(card, "BLEU"), cases, strict=True):
+        assert close(found, case["char_level_bleu_continuous_eval"]), (case, found)
+    card = score(["abc def", " A "], [["xyz", "abc dxf"], ["a"]], dialect="continuous-eval")
+    alone = score(["abc def"], [["abc dxf"]], dialect="continuous-eval")
+    assert values(card, "BLEU")[0] == values(alone, "BLEU")[0]
+    assert values(card, "ExactMatch") == [0.0, 1.0]
+
+
 def test_corpus_bleu() -> None:
     pairs = load("text", "sacrebleu.json")["corpus"]["pairs"]
     several = {case["prediction"]: case["references"] for case in bleu_cases()[0]}

@@ -11,7 +11,7 @@ from ....metrics.bleu_formula import bleu, orders_of
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
-from ..pairs import Pairs, localised
+from ..pairs import Pairs, best_reference, localised
 from ..settings import Settings
 from ..tokenizers import TOKENIZERS, every_character
 from .chrf import cased
@@ -76,7 +76,13 @@ def _named(settings: Settings) -> tuple[str | None, ...]:
 
 def _sentence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """BLEU of each candidate by itself."""
-    value = bleu(_counts(pairs, settings, workers), settings, sentence=True)
+    if settings.rules.characters:
+        every = pairs.candidates.gather(pairs.candidate)
+        apart = Pairs(every, pairs.references, np.arange(len(every) + 1), {})
+        value = bleu(_counts(apart, settings, workers), settings, sentence=True)
+        value = value[best_reference(value, pairs.start)]
+    else:
+        value = bleu(_counts(pairs, settings, workers), settings, sentence=True)
     return (
         Column(
             metric="BLEU",
