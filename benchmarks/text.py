@@ -1,7 +1,7 @@
 """Time evalengine's text metrics against other ways to the same numbers, side by side.
 
-    python benchmarks/text.py rouge rouge-stemmed rouge-short rouge-long bleu corpus-bleu chrf wer \\
-        cer ter --peers-python PEERS/bin/python --write-docs
+    python benchmarks/text.py rouge rouge-stemmed rouge-short rouge-long bleu corpus-bleu \\
+        chrf wer cer ter --peers-python PEERS/bin/python --write-docs
 
 The sets are those of text_data.py; `--scale 0.02` tries everything on small ones. How they are
 measured is in sections.py. PEERS is an environment with rouge-score, rouge-score-rs, nltk,

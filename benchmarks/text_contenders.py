@@ -3,8 +3,8 @@
     python text_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
 Prints what contender.py prints: wall and CPU seconds of the import and of the step from Parquet to
-numbers, the peak resident memory, and the numbers. Needs nothing but the evaluator itself and Polars,
-which reads the table for those without a reader.
+numbers, the peak resident memory, and the numbers. Needs nothing but the evaluator itself and
+Polars, which reads the table for those without a reader.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def columns(folder: Path) -> tuple[Texts, Texts]:
 
 def evalengine(section: str, contender: str) -> Run:
     """`evalengine-N`: N threads."""
-    import evalengine as ee
     import polars as pl
+
+    import evalengine as ee
 
     threads = int(contender.split("-")[1])
 
