@@ -20,7 +20,7 @@ _SQUAD = "SQuAD 2.0; Rajpurkar et al. 2016"
 
 
 def _chrf(total: Array, settings: Any) -> Array:
-    return chrf(total.reshape(len(total), -1, 3), percent=settings.rules.percent)
+    return chrf(total.reshape(len(total), total.shape[1] // 3, 3), percent=settings.rules.percent)
 
 
 def _rate(total: Array, settings: Any) -> Array:
