@@ -119,5 +119,5 @@ def _table(predictions: Texts, references: References) -> pl.DataFrame:
                 f"references of text {i}: write a string or a list of strings, at least one;"
                 f" found {given!r}."
             )
-    schema = {"text": pl.String, "reference": pl.List(pl.String)}
-    return pl.DataFrame({"text": [*predictions], "reference": lists}, schema=schema)
+    texts = pl.Series("text", [*predictions], dtype=pl.String)
+    return pl.DataFrame([texts, pl.Series("reference", lists, dtype=pl.List(pl.String))])
