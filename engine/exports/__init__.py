@@ -42,8 +42,7 @@ REGISTRY: dict[str, Export] = {
     "ragas": Export("ragas:to_ragas", ("retrieval",)),
     "remem": Export("remem:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
-    "valor": Export("valor:to_valor", ("detection", "classification", "segmentation")),
-    "valor": Export("valor:to_valor", ("detection", "classification", "text")),
+    "valor": Export("valor:to_valor", ("detection", "classification", "segmentation", "text")),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""
 

@@ -63,8 +63,6 @@ def to_valor(card: Scorecard) -> list[Entry]:
     """
     if card.task in _WHOLE:
         return _WHOLE[card.task](card)
-    if card.task in _OF_DATUMS:
-        return _OF_DATUMS[card.task](card)
     return [
         *_numbers(card),
         *_curves(card),
@@ -72,10 +70,6 @@ def to_valor(card: Scorecard) -> list[Entry]:
         *_confusion(card),
         *_confusion_examples(card),
     ]
-
-
-_OF_DATUMS: dict[str, Callable[[Scorecard], list[Entry]]] = {"text": of_texts}
-"""Task whose metrics Valor has datum by datum -> what makes its entries."""
 
 
 def _dialect(card: Scorecard) -> registry.Dialect | None:
@@ -240,7 +234,10 @@ _SHAPES: dict[str, dict[str, _Shape]] = {
 }
 """Task -> metric -> what makes its entries of its rows."""
 
-_WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {"segmentation": pixel_entries}
+_WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {
+    "segmentation": pixel_entries,
+    "text": of_texts,
+}
 """Tasks whose entries are all of another kind -> what makes them."""
 
 _CURVE_FILL = {"detection": 0.0}

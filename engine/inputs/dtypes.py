@@ -137,6 +137,8 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
         inner = found if isinstance(found, pl.DataType) else found()
     whole = inner == pl.Boolean or inner.is_integer()
     return dtype if depth == 2 and whole else None
+
+
 def _texts(dtype: pl.DataType) -> pl.DataType | None:
     """A text, or a list of them."""
     if not isinstance(dtype, (pl.List, pl.Array)):

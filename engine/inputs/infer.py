@@ -56,11 +56,11 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     if len(left) > 1:
         left = [fit for fit in left if fit.complete] or left
     if len(left) == 1:
-        torn = [fit for fit in fits if fit.there - left[0].known - left[0].like]
         torn = [
-            fit for fit in fits if fit.task not in modest and fit.there - left[0].known
+            fit
+            for fit in fits
+            if fit.task not in modest and fit.there - left[0].known - left[0].like
         ]
-        torn = [fit for fit in fits if fit.task not in modest and fit.there - left[0].known]
         if not torn:
             return left[0].task
         raise InputError(_torn(left[0], torn[0], filled))

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, label_maps, pairs, ranked
+from . import box_checks, label_maps, pairs, ranked, references
 from .boxes import BOX_NAMES, LENGTH, Boxes
-from . import box_checks, pairs, ranked, references
-from .boxes import BOX_NAMES, LENGTH, Boxes, find_boxes, has_boxes
 from .finding import Finder
 from .geometry_columns import (
     GEOMETRY_NAMES,

@@ -40,7 +40,6 @@ _MODULES = {
         "segmentation_images",
         "segmentation_frames",
     ),
-    "text": ("text_rouge", "text_bleu"),
     "text": ("text_rouge", "text_bleu", "text_edits"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""

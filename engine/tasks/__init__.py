@@ -7,8 +7,7 @@ from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
 
-NAMES = ("classification", "detection", "retrieval", "segmentation")
-NAMES = ("classification", "detection", "retrieval", "text")
+NAMES = ("classification", "detection", "retrieval", "segmentation", "text")
 
 
 def get(name: str) -> ModuleType:
