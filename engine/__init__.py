@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .schemas.options import Options
     from .scorecard import Scorecard
     from .store import load
+    from .texts_call import bleu, rouge
 
 _HOMES = {
     "score": "api",
@@ -44,6 +45,8 @@ _HOMES = {
     "precision_recall_fscore": "labels_call",
     "fuse": "fusion.fuse",
     "judge": "judge.judging",
+    "rouge": "texts_call",
+    "bleu": "texts_call",
     "load": "store",
     "convert_coco": "readers.coco",
     "convert_trec": "readers.convert_trec",
@@ -68,6 +71,7 @@ __all__ = [
     "ResultError",
     "Scorecard",
     "__version__",
+    "bleu",
     "check",
     "convert_coco",
     "convert_trec",
@@ -77,6 +81,7 @@ __all__ = [
     "load",
     "metrics_table",
     "precision_recall_fscore",
+    "rouge",
     "score",
     "warmup",
 ]

@@ -22,7 +22,8 @@ from .inputs.infer import infer_task
 from .inputs.opening import Inputs, open_inputs
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
-from .schemas.options import Options, make_options
+from .schemas.option_values import make_options
+from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard import Scorecard
 

@@ -90,13 +90,14 @@ def make_plan(options: Options, task: str) -> Plan:
     module = tasks.get(task)
     plain = options
     if options.metrics is not None:
-        named = tuple(metrics.asked(task, name)[0].name for name in options.metrics)
+        every_named = _members(options.metrics, task, options)
+        named = tuple(metrics.asked(task, name)[0].name for name in every_named)
         plain = msgspec.structs.replace(options, metrics=named)
     settings = module.resolve(plain, dialect)
     wanted = options.metrics
     if wanted is None:
         wanted = module.default_metrics(settings, dialect)
-    asked = [metrics.asked(task, name) for name in wanted]
+    asked = [metrics.asked(task, name) for name in _members(wanted, task, options)]
     chosen = tuple({metric.name: metric for metric, _ in asked}.values())
     cuts = _cuts(asked, settings, given=options.k is not None)
     every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
@@ -105,6 +106,11 @@ def make_plan(options: Options, task: str) -> Plan:
     needs = _needs(chosen, dialect)
     plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _members(names: tuple[str, ...], task: str, options: Options) -> tuple[str, ...]:
+    """Names of groups of metrics replaced by those of the metrics."""
+    return tuple(one for name in names for one in metrics.members(task, name, options))
 
 
 def _cuts(

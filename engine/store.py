@@ -22,7 +22,8 @@ import polars as pl
 
 from .exports import makers
 from .schemas.errors import OptionError, ResultError
-from .schemas.options import FIELDS, Options, make_options
+from .schemas.option_values import make_options
+from .schemas.options import FIELDS, Options
 from .schemas.results import FRAMES
 from .schemas.wording import option
 from .scorecard import Scorecard

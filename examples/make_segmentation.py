@@ -3,11 +3,11 @@
     python examples/make_segmentation.py [FOLDER]
 
 writes label maps as PNG into `truth/` and `predicted/` of `examples/segmentation/` (or FOLDER), and
-truth.parquet, predicted.parquet, labels.parquet, scenes.parquet and masks.parquet beside them. Index
-0 is void (the frame of the picture, which nobody labelled), 1 to 5 are sky, building, road, tree and
-car. The imagined network shifts outlines by a pixel or two and takes some cars for building, more
-of them by night. `masks.parquet` holds the same predictions as run-length masks, a row a label. The
-seed is fixed: the same versions of NumPy, Polars and GDAL write the same bytes.
+truth.parquet, predicted.parquet, labels.parquet, scenes.parquet and masks.parquet beside them.
+Index 0 is void (the frame of the picture, which nobody labelled), 1 to 5 are sky, building, road,
+tree and car. The imagined network shifts outlines by a pixel or two and takes some cars for
+building, more of them by night. `masks.parquet` holds the same predictions as run-length masks, a
+row a label. The seed is fixed: the same versions of NumPy, Polars and GDAL write the same bytes.
 """
 
 from __future__ import annotations

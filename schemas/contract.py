@@ -21,8 +21,8 @@ class Column(msgspec.Struct, frozen=True):
         name: canonical name.
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
             those), ``items`` (a list of integers or strings), ``text``, ``texts`` (a string or a
-            list of them), ``verdict`` (string, number or boolean, kept as text), ``number``,
-            ``whole`` (an integer), ``flag``, ``list``, ``any``.
+            list of strings), ``text_list`` (the same, made a list), ``verdict`` (string, number or
+            boolean, kept as text), ``number``, ``whole`` (an integer), ``flag``, ``list``, ``any``.
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
             without case.
@@ -72,6 +72,8 @@ class Table(msgspec.Struct, frozen=True):
         long: whether several rows of the one table make one datum.
         unread: columns that users may expect to count here and that do not, each with the reason;
             their presence is told.
+        yields: whether all signs are needed to tell the task, and any other that the columns fit
+            goes first: texts may stand beside labels and lists.
     """
 
     task: str
@@ -94,6 +96,7 @@ class Table(msgspec.Struct, frozen=True):
     instead: tuple[tuple[str, str], ...] = ()
     long: bool = False
     unread: tuple[tuple[Column, str], ...] = ()
+    yields: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -137,7 +137,7 @@ CONTEXTS = Column(
 )
 REFERENCE = Column(
     "reference",
-    "texts",
+    "text_list",
     "The ground truth: a string, or a list where there are several.",
     ("ground_truth", "ground_truths", "groundtruths", "expected_output", "references",
      "reference_answer"),

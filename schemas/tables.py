@@ -21,6 +21,7 @@ from .retrieval_tables import (
 )
 from .segmentation_tables import SEGMENTATION_GROUND_TRUTHS, SEGMENTATION_PREDICTIONS
 from .shared_tables import DATUM_TABLE, LABEL_TABLE
+from .text_tables import TEXT_GROUND_TRUTHS, TEXT_PREDICTIONS, TEXT_TABLE
 
 TABLES: tuple[Table, ...] = (
     DETECTION_PREDICTIONS,
@@ -36,6 +37,9 @@ TABLES: tuple[Table, ...] = (
     JUDGED_TABLE,
     JUDGE_ROWS,
     JUDGE_REFERENCES,
+    TEXT_PREDICTIONS,
+    TEXT_GROUND_TRUTHS,
+    TEXT_TABLE,
     DATUM_TABLE,
     LABEL_TABLE,
 )

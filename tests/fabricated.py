@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from evalengine.exports import makers
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 from evalengine.schemas.results import frame_schema
 from evalengine.scorecard import Scorecard
 

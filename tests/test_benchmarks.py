@@ -131,7 +131,7 @@ def test_contenders_on_masks_agree(module, tmp_path):
     assert 0.1 < found[0][0] < 0.9
 
 
-@pytest.mark.parametrize("name", ["classification", "masks", "retrieval", "segmentation"])
+@pytest.mark.parametrize("name", ["classification", "masks", "retrieval", "segmentation", "text"])
 def test_every_section_has_its_place_and_its_set(module, name):
     benchmark = module(name).BENCHMARK
     page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")

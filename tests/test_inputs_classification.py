@@ -12,7 +12,7 @@ import evalengine as ee
 from evalengine.inputs.frames import Frames, load_frames
 from evalengine.inputs.given import as_label
 from evalengine.schemas.errors import EvalengineError, OptionError
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 
 PREDICTIONS = {"datum_id": [1, 1, 2], "label_value": ["cat", "dog", "cat"], "score": [0.9, 0.1, 1]}
 TRUTHS = {"datum_id": [1, 2], "label_value": ["dog", "cat"]}

@@ -12,7 +12,7 @@ from small_tables import ground_truths, predictions
 from evalengine.inputs.infer import infer_task
 from evalengine.inputs.opening import open_inputs
 from evalengine.schemas.errors import EvalengineError
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 
 LONG = {"datum_id": [1], "label": ["a"], "score": [0.5]}
 TRUTH = {"datum_id": [1], "label": ["a"]}

@@ -9,7 +9,7 @@ import pytest
 
 from evalengine.inputs.frames import Frames, load_frames
 from evalengine.schemas.errors import EvalengineError
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 
 SCORES = {"p_0": [0.5, 0.25], "p_1": [0.5, 0.75]}
 

@@ -8,7 +8,7 @@ from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.inputs.frames import load_frames
 from evalengine.inputs.slices import slice_text
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 
 DATUMS = pl.DataFrame(
     {"datum_id": [2, 1, 3], "weather": ["sun", "rain", "rain"], "camera": [7, 8, None]}

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine.schemas.errors import ResultError
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 from evalengine.schemas.results import FRAMES, frame_schema
 from evalengine.scorecard import Scorecard
 

@@ -13,7 +13,7 @@ from fabricated import frame
 import evalengine as ee
 from evalengine.exports import makers
 from evalengine.exports.trec import LINES
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 from evalengine.scorecard import Scorecard
 
 

@@ -92,7 +92,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 def arguments(storage: Sequence[str], datums: Any, labels: Any, fields: Any) -> dict[str, Any]:
     """Arguments of the call behind a command."""
-    from ..schemas.options import make_options
+    from ..schemas.option_values import make_options
 
     strange = [pair for pair in storage if "=" not in pair]
     if strange:

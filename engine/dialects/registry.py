@@ -15,6 +15,7 @@ _MODULES = {
     "judged": "judged",
     "retrieval": "retrieval",
     "segmentation": "segmentation",
+    "text": "text",
 }
 """Task name -> module of this package that holds its ``DIALECTS``."""
 

@@ -42,7 +42,9 @@ REGISTRY: dict[str, Export] = {
     "ragas": Export("ragas:to_ragas", ("retrieval", "judged")),
     "remem": Export("remem:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
-    "valor": Export("valor:to_valor", ("detection", "classification", "segmentation", "judged")),
+    "valor": Export(
+        "valor:to_valor", ("detection", "classification", "segmentation", "text", "judged")
+    ),
 }
 """Name of the shape (``to_<name>()``) -> what makes it."""
 

@@ -20,6 +20,7 @@ from evalengine.schemas.errors import OptionError
 
 from .valor_judged import judged_entries
 from .valor_pixels import pixel_entries
+from .valor_texts import of_texts
 
 if TYPE_CHECKING:
     from evalengine.scorecard import Scorecard
@@ -237,6 +238,7 @@ _SHAPES: dict[str, dict[str, _Shape]] = {
 _WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {
     "judged": judged_entries,
     "segmentation": pixel_entries,
+    "text": of_texts,
 }
 """Tasks whose entries are all of another kind -> what makes them."""
 

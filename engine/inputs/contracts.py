@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evalengine.schemas import tables
-from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 
@@ -16,7 +16,8 @@ def contract(task: str, role: str, options: Options) -> Table:
     Args:
         task: whose.
         role: of the table.
-        options: ``multilabel`` widens a key; ``score_columns`` stand in for labels and scores.
+        options: ``multilabel`` widens a key; ``nulls`` may allow null texts; ``score_columns``
+            stand in for labels and scores.
 
     Raises:
         OptionError: no such task.
@@ -30,6 +31,8 @@ def contract(task: str, role: str, options: Options) -> Table:
     table = tables.table_for(task, role)
     if options.multilabel and table.multilabel_key:
         table = msgspec.structs.replace(table, key=table.multilabel_key)
+    if options.nulls == "skip":
+        table = msgspec.structs.replace(table, required=tuple(map(_may_lack, table.required)))
     if options.score_columns is not None and table.wide:
         table = msgspec.structs.replace(
             table,
@@ -39,6 +42,13 @@ def contract(task: str, role: str, options: Options) -> Table:
             any_of=(),
         )
     return table
+
+
+def _may_lack(column: Column) -> Column:
+    """The column, null allowed where it holds texts."""
+    if column.kind not in ("text", "texts"):
+        return column
+    return msgspec.structs.replace(column, nullable=True)
 
 
 def needs_two(task: str) -> str:

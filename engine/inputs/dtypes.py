@@ -17,8 +17,9 @@ DEFAULTS: dict[str, pl.DataType] = {
     "items": pl.List(pl.String()),
     "text": pl.String(),
     "raster": pl.String(),
-    "texts": pl.List(pl.String()),
+    "text_list": pl.List(pl.String()),
     "verdict": pl.String(),
+    "texts": pl.String(),
     "number": pl.Float64(),
     "whole": pl.Int64(),
     "flag": pl.Boolean(),
@@ -31,8 +32,9 @@ _WORDS = {
     "items": "lists of integers or strings",
     "text": "strings",
     "raster": "paths of rasters, or rows of pixels: whole numbers in lists or arrays, two deep",
-    "texts": "strings or lists of strings",
+    "text_list": "strings or lists of strings",
     "verdict": "strings, numbers or booleans",
+    "texts": "strings, or lists of strings",
     "number": "numbers",
     "whole": "whole numbers",
     "flag": "booleans, or 0 and 1",
@@ -46,9 +48,10 @@ _WAY_OUT = {
     "items": "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
     "text": "Cast it to String before scoring.",
     "raster": "Give a path a row, or pl.Array(pl.UInt8, (height, width)).",
-    "texts": "Give one string, or one list of strings, a row.",
+    "text_list": "Give one string, or one list of strings, a row.",
     "verdict": "Give one word a row.",
     "whole": "Cast it to Int64 before scoring.",
+    "texts": "Cast it to String or List(String) before scoring.",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
@@ -77,6 +80,8 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
     if column.kind in _PLAIN:
         return _PLAIN[column.kind](dtype)
+    if column.kind == "texts":
+        return _texts(dtype)
     if column.kind == "number":
         if not dtype.is_numeric():
             return None
@@ -112,7 +117,7 @@ def _verdict(dtype: pl.DataType) -> pl.DataType | None:
     return pl.String() if plain else None
 
 
-def _texts(dtype: pl.DataType) -> pl.DataType | None:
+def _text_list(dtype: pl.DataType) -> pl.DataType | None:
     """One text, or lists of them."""
     if isinstance(dtype, TEXTS):
         return pl.List(pl.String())
@@ -125,7 +130,7 @@ def _whole(dtype: pl.DataType) -> pl.DataType | None:
     return pl.Int64() if dtype.is_integer() else pl.Float64() if dtype.is_float() else None
 
 
-_PLAIN = {"verdict": _verdict, "texts": _texts, "whole": _whole}
+_PLAIN = {"verdict": _verdict, "text_list": _text_list, "whole": _whole}
 """Kind of column -> the dtype it is brought to, or None."""
 
 
@@ -165,6 +170,15 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
         inner = found if isinstance(found, pl.DataType) else found()
     whole = inner == pl.Boolean or inner.is_integer()
     return dtype if depth == 2 and whole else None
+
+
+def _texts(dtype: pl.DataType) -> pl.DataType | None:
+    """A text, or a list of them."""
+    if not isinstance(dtype, (pl.List, pl.Array)):
+        return pl.String() if isinstance(dtype, TEXTS) or dtype.is_integer() else None
+    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    fits = inner == pl.Null or isinstance(inner, TEXTS) or inner.is_integer()
+    return pl.List(pl.String()) if fits else None
 
 
 def _id(dtype: pl.DataType) -> pl.DataType | None:

@@ -49,12 +49,18 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
     filled = [role for role in roles if inputs.schemas[role]] or roles
     fits = [_fit(task, filled, inputs, options) for task in tables.task_names()]
-    told = [fit for fit in fits if fit.here]
+    modest = {task for task in tables.task_names() if _yields(task, filled)}
+    told = [fit for fit in fits if fit.here and fit.task not in modest]
+    told = told or [fit for fit in fits if fit.here]
     left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
     if len(left) > 1:
         left = [fit for fit in left if fit.complete] or left
     if len(left) == 1:
-        torn = [fit for fit in fits if fit.there - left[0].known - left[0].like]
+        torn = [
+            fit
+            for fit in fits
+            if fit.task not in modest and fit.there - left[0].known - left[0].like
+        ]
         if not torn:
             return left[0].task
         raise InputError(_torn(left[0], torn[0], filled))
@@ -111,6 +117,12 @@ def _finder(table: Table, inputs: Inputs, role: str, options: Options) -> Finder
     return Finder(schema, role, said)
 
 
+def _yields(task: str, roles: list[str]) -> bool:
+    """Whether a task gives way to any other that fits."""
+    contracts = tables.contracts(task)
+    return any(contracts[role].yields for role in roles if role in contracts)
+
+
 def _known(table: Table) -> frozenset[str]:
     """Everything a contract knows a column for, its shape included."""
     return table.names | {table.shape}
@@ -127,6 +139,8 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         if sign not in shape.together
         and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
     }
+    if table.yields and found != set(table.signs):
+        found = set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
         found.add(table.shape)
     if options.score_columns is not None and table.wide:

@@ -15,7 +15,7 @@ from .. import metrics as registry
 from ..api import score
 from ..planner import make_plan
 from ..schemas.errors import OptionError, unknown
-from ..schemas.options import make_options
+from ..schemas.option_values import make_options
 from ..scorecard import Scorecard
 from ..tasks.judged.settings import LEVELS, MODES
 from .budget import Budget, Limits, Usage, price_of

@@ -1,5 +1,5 @@
 """The registry of metrics, and the metrics, by kind of tally."""
 
-from .registry import Metric, all_metrics, asked, get, has, names, table
+from .registry import Metric, all_metrics, asked, get, has, members, names, table
 
-__all__ = ["Metric", "all_metrics", "asked", "get", "has", "names", "table"]
+__all__ = ["Metric", "all_metrics", "asked", "get", "has", "members", "names", "table"]

@@ -83,6 +83,41 @@ def sum_of(need: str) -> Compute:
     return _over_datums((need,), lambda total, many, settings: total)
 
 
+def pooled(need: str, metric: str, formula: Callable[[Array, Any], Array]) -> Compute:
+    """A formula of sums over datums.
+
+    Args:
+        need: whose last column holds along its last axis what is summed.
+        metric: name of the number.
+        formula: from sums [group, n] and settings to float64 [group], NaN where undefined.
+    """
+
+    def compute(view: StatsView, settings: Any) -> list[Cells]:
+        column = view.stats.columns[need][-1]
+        total, scored = view.total(column.values)
+        value = np.full(total.shape[0], np.nan)
+        some = scored[:, 0, 0] > 0
+        value[some] = formula(total[some, 0], settings)
+        shape = (value.size, 1, 1)
+        return [
+            Cells(
+                axes=AXES,
+                values={"parameters": column.parameters, "k": (None,)},
+                columns={
+                    "metric": metric,
+                    "statistic": None,
+                    "value": value[:, None, None],
+                    "support": view.support[:, None, None],
+                    "scored": scored[:, :, :1],
+                },
+                shape=shape,
+                reason=np.where(some, column.reason or _NOBODY, _NOBODY)[:, None, None],
+            )
+        ]
+
+    return compute
+
+
 def geometric_of(need: str, metric: str, floor: float = 1e-5) -> Compute:
     """The geometric mean over datums of what was tallied for a need.
 

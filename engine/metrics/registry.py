@@ -41,6 +41,7 @@ _MODULES = {
         "segmentation_frames",
     ),
     "judged": ("judged_answers", "judged_contexts"),
+    "text": ("text_rouge", "text_bleu", "text_edits"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 
@@ -124,6 +125,21 @@ def get(task: str, name: str) -> Metric:
     return metrics[name]
 
 
+def members(task: str, name: str, options: Any) -> tuple[str, ...]:
+    """The metrics that a name stands for: itself, or those of a group (ROUGE).
+
+    Args:
+        task: the task.
+        name: what was asked for.
+        options: what a group depends on.
+    """
+    for module in _modules(task):
+        group = getattr(module, "GROUPS", {}).get(name)
+        if group is not None:
+            return tuple(group(options))
+    return (name,)
+
+
 def asked(task: str, name: str) -> tuple[Metric, int | None]:
     """The metric that a name stands for, and the cut-off that stands in it behind an ``@``.
 
@@ -141,6 +157,8 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
 
 def has(task: str, name: str) -> bool:
     """Whether a task knows a metric by that name, with a cut-off or without."""
+    if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):
+        return True
     try:
         asked(task, name)
     except OptionError:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
 
-NAMES = ("classification", "detection", "retrieval", "segmentation", "judged")
+NAMES = ("classification", "detection", "retrieval", "segmentation", "text", "judged")
 
 
 def get(name: str) -> ModuleType:

@@ -15,7 +15,7 @@ from evalengine import planner
 from evalengine.executors import Threads
 from evalengine.inputs.frames import checked_frames
 from evalengine.inputs.opening import open_inputs
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 
 METRICS = [
     "Accuracy", "Precision", "Recall", "F1", "Jaccard", "Counts", "ROCAUC", "mROCAUC", "AP",

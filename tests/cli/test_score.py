@@ -17,7 +17,8 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.cli.options import SHORT, generated
-from evalengine.schemas.options import FIELDS, make_options
+from evalengine.schemas.option_values import make_options
+from evalengine.schemas.options import FIELDS
 
 Run = Callable[..., tuple[int, str, str]]
 

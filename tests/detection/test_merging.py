@@ -13,7 +13,7 @@ import evalengine as ee
 from evalengine import planner
 from evalengine.executors import Threads
 from evalengine.inputs.frames import load_frames
-from evalengine.schemas.options import make_options
+from evalengine.schemas.option_values import make_options
 from evalengine.tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked
 from evalengine.tasks.detection import Tallies
 

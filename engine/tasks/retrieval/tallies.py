@@ -7,14 +7,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from ... import metrics
 from ...inputs.frames import Frames
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
+from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
 from .encode import Batch, encode_batch
 from .measures import all_measures, averageable
@@ -27,35 +26,9 @@ STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
 """Standing of a query; the first two enter means, the third where all judged queries count."""
 
 
-class Tallies(msgspec.Struct, frozen=True):
-    """What a retrieval run leaves behind.
-
-    Attributes:
-        datums: the queries.
-        labels: none.
-        stats: one row a query.
-        order: int32 [q], queries in the order of the one table's rows; None for their own.
-        seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never.
-    """
-
-    datums: Datums
-    labels: Labels
-    stats: Stats
-    order: Array | None
-    seconds: dict[str, float]
-    beside: tuple[str, ...] = ("per_datum",)
-    weighted: bool = False
-
-
-def no_labels() -> Labels:
-    """The labels of a task that has none."""
-    schema = {"label_key": pl.String, "label_value": pl.String, "label_name": pl.String}
-    return Labels.of(pl.DataFrame(schema=schema))
-
-
-def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+def tally(
+    frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
+) -> StatsTallies:
     """Encode, match and tally.
 
     Args:
@@ -73,7 +46,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     matched = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
-    return Tallies(batch.datums, no_labels(), stats, batch.order, seconds)
+    return StatsTallies(batch.datums, no_labels(), stats, batch.order, seconds)
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:

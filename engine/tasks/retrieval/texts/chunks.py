@@ -9,8 +9,9 @@ import polars as pl
 
 from ....kernels.json_escape import escape_json
 from ....kernels.substrings import match_substrings
+from ...packing import packed
 from ...workers import Workers
-from .components import Components, packed
+from .components import Components
 from .wanted import Wanted
 
 Array = np.ndarray[Any, Any]

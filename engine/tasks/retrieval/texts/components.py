@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from ....inputs.codes import by_hash
 from ....kernels.sentences import split_sentences
+from ...packing import offsets_of, packed, ragged, unpacked
 from .abbreviations import ABBREVIATIONS, STARTERS, TITLES
 
 Array = np.ndarray[Any, Any]
@@ -46,27 +46,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
         of_row = np.repeat(n_gold, n_retrieved)
         rows = self.retrieved[self.retrieved_start[first] : self.retrieved_start[last]]
         row_start = np.repeat(self.gold_start[first:last], n_retrieved)
-        return np.repeat(rows, of_row), self.gold[_ragged(row_start, of_row)]
-
-
-def packed(texts: pl.Series) -> tuple[Array, Array]:
-    """UTF-8 bytes of all texts, uint8, and their offsets, int64 [n + 1]."""
-    column = pa.array([], pa.large_string())
-    if len(texts):
-        column = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-    _, offsets, data = column.buffers()
-    if offsets is None or not len(column):
-        return np.zeros(0, np.uint8), np.zeros(len(column) + 1, np.int64)
-    start = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return (np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)), start
-
-
-def unpacked(data: Array, start: Array) -> pl.Series:
-    """The texts of bytes and offsets, without a copy."""
-    column = pa.LargeStringArray.from_buffers(
-        start.size - 1, pa.py_buffer(start), pa.py_buffer(data)
-    )
-    return pl.Series(pl.from_arrow(column), dtype=pl.String)
+        return np.repeat(rows, of_row), self.gold[ragged(row_start, of_row)]
 
 
 def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
@@ -79,21 +59,10 @@ def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
     return unpacked(data, start), text_start
 
 
-def _ragged(start: Array, length: Array) -> Array:
-    """The integers of ranges, one after the other."""
-    before = np.cumsum(length) - length
-    places: Array = np.arange(int(length.sum())) + np.repeat(start - before, length)
-    return places
-
-
-def _offsets(length: Array) -> Array:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)))
-
-
 def _expanded(start: Array, codes: Array, inner_start: Array, inner: Array) -> tuple[Array, Array]:
     """Replace every text by its sentences."""
     length = np.diff(inner_start)[codes]
-    return _offsets(length)[start], inner[_ragged(inner_start[codes], length)]
+    return offsets_of(length)[start], inner[ragged(inner_start[codes], length)]
 
 
 def find_components(
@@ -136,9 +105,9 @@ def find_components(
         texts=texts,
         retrieved_start=np.asarray(r_start, np.int64),
         retrieved=r_codes.astype(np.int32),
-        gold_start=_offsets(kept),
+        gold_start=offsets_of(kept),
         gold=g_codes[first].astype(np.int32),
         gold_row=None if sentences else np.flatnonzero(first),
         gold_repeats=n_gold - kept,
-        pair_start=_offsets(np.diff(r_start) * kept),
+        pair_start=offsets_of(np.diff(r_start) * kept),
     )

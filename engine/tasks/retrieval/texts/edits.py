@@ -10,8 +10,9 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from ....kernels.approximate_search import characters_of, least_distances
+from ...packing import packed
 from ...workers import Workers
-from .components import Components, packed
+from .components import Components
 from .wanted import Wanted
 
 Array = np.ndarray[Any, Any]

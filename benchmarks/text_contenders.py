@@ -1,0 +1,192 @@
+"""One evaluator, one process, one line of JSON: started by text.py, once per measurement.
+
+    python text_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
+
+Prints what contender.py prints: wall and CPU seconds of the import and of the step from Parquet to
+numbers, the peak resident memory, and the numbers. Needs nothing but the evaluator itself and
+Polars, which reads the table for those without a reader.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+# Last, so that this folder's module names hide none of the contenders' own dependencies.
+sys.path.append(str(Path(__file__).resolve().parent))
+
+from contender import Lap, Run, Version, answer, in_one_step
+
+Texts = list[str]
+TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+OF_RUST = ["rouge1", "rouge2", "rougeL"]
+SAMPLED = 100  # sacrebleu's TER takes every 100th pair
+
+ASKED: dict[str, dict[str, Any]] = {
+    "rouge": {"metrics": ["ROUGE"]},
+    "rouge-stemmed": {"metrics": ["ROUGE"], "use_stemmer": True},
+    "rouge-short": {"metrics": ["ROUGE"]},
+    "rouge-long": {"metrics": ["ROUGE"]},
+    "bleu": {"metrics": ["BLEU"], "dialect": "nltk"},
+    "corpus-bleu": {"metrics": ["CorpusBLEU"], "dialect": "sacrebleu", "smoothing": "none"},
+    "chrf": {"metrics": ["chrF"], "dialect": "sacrebleu"},
+    "wer": {"metrics": ["WER"]},
+    "cer": {"metrics": ["CER"]},
+    "ter": {"metrics": ["TER"], "dialect": "sacrebleu"},
+}
+"""Section -> what evalengine is asked for."""
+
+
+def columns(folder: Path) -> tuple[Texts, Texts]:
+    """Texts and references, read by Polars."""
+    import polars as pl
+
+    table = pl.read_parquet(folder / "table.parquet")
+    return table["text"].to_list(), table["reference"].to_list()
+
+
+def evalengine(section: str, contender: str) -> Run:
+    """`evalengine-N`: N threads."""
+    import polars as pl
+
+    import evalengine as ee
+
+    threads = int(contender.split("-")[1])
+
+    def run(folder: Path) -> list[float | None]:
+        card = ee.score(folder / "table.parquet", threads=threads, **ASKED[section])
+        if section == "ter":
+            found: list[float | None] = card.per_datum["value"].to_list()
+            return found
+        return card.metrics.filter(pl.col("statistic").is_null())["value"].to_list()
+
+    return in_one_step(run)
+
+
+def means(scores: list[Any], types: list[str]) -> list[float]:
+    """Mean F of each type."""
+    return [sum(score[name].fmeasure for score in scores) / len(scores) for name in types]
+
+
+def rouge_score(section: str, _contender: str) -> Run:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(TYPES, use_stemmer=section == "rouge-stemmed")
+
+    def run(folder: Path) -> list[float]:
+        ours, theirs = columns(folder)
+        return means([scorer.score(r, p) for p, r in zip(ours, theirs, strict=True)], TYPES)
+
+    return in_one_step(run)
+
+
+def rouge_score_rs(section: str, _contender: str) -> Run:
+    from rouge_score_rs import RougeScorer
+
+    scorer = RougeScorer(TYPES, use_stemmer=section == "rouge-stemmed")
+
+    def run(folder: Path) -> list[float]:
+        ours, theirs = columns(folder)
+        return means(scorer.score_batch(theirs, ours), TYPES)
+
+    return in_one_step(run)
+
+
+def nltk(_section: str, _contender: str) -> Run:
+    """Sentence BLEU of texts cut at spaces."""
+    import warnings
+
+    from nltk.translate.bleu_score import sentence_bleu
+
+    warnings.simplefilter("ignore")
+
+    def run(folder: Path) -> list[float]:
+        ours, theirs = columns(folder)
+        scores = [sentence_bleu([r.split()], p.split()) for p, r in zip(ours, theirs, strict=True)]
+        return [sum(scores) / len(scores)]
+
+    return in_one_step(run)
+
+
+def sacrebleu(section: str, _contender: str) -> Run:
+    from sacrebleu import CHRF, TER
+    from sacrebleu.metrics.bleu import BLEU
+
+    def run(folder: Path, lap: Lap) -> list[float]:
+        ours, theirs = columns(folder)
+        if section != "ter":
+            scorer = {"corpus-bleu": partial(BLEU, smooth_method="none"), "chrf": CHRF}[section]()
+            found = [scorer.corpus_score(ours, [theirs]).score]
+            lap("evaluate")
+            return found
+        lap("load")
+        scorer = TER()
+        some = range(0, len(ours), SAMPLED)
+        found = [scorer.sentence_score(ours[i], [theirs[i]]).score for i in some]
+        lap("evaluate", round(len(ours) / len(found)))
+        return found
+
+    return run
+
+
+def bleuscore(_section: str, _contender: str) -> Run:
+    from bleuscore import compute
+
+    def run(folder: Path) -> list[float]:
+        ours, theirs = columns(folder)
+        found = compute(references=[[one] for one in theirs], predictions=ours)
+        return [100 * found["bleu"]]
+
+    return in_one_step(run)
+
+
+def fastchrf(_section: str, _contender: str) -> Run:
+    """One call for each pair's statistics together, as its aggregate takes them."""
+    from fastchrf import pairwise_chrf
+
+    def run(folder: Path) -> list[float | None]:
+        ours, theirs = columns(folder)
+        pairwise_chrf([[one] for one in ours], [[one] for one in theirs])
+        return [None]  # of every pair, not of the corpus
+
+    return in_one_step(run)
+
+
+def jiwer(section: str, _contender: str) -> Run:
+    import jiwer as package
+
+    measure = {"wer": package.wer, "cer": package.cer}[section]
+
+    def run(folder: Path) -> list[float]:
+        ours, theirs = columns(folder)
+        return [measure(theirs, ours)]
+
+    return in_one_step(run)
+
+
+MAKERS: dict[str, Callable[[str, str], Run]] = {
+    "evalengine": evalengine,
+    "rouge-score-rs": rouge_score_rs,
+    "rouge-score": rouge_score,
+    "nltk": nltk,
+    "sacrebleu": sacrebleu,
+    "bleuscore": bleuscore,
+    "fastchrf": fastchrf,
+    "jiwer": jiwer,
+}
+"""How a contender's name starts -> what prepares it; of two that fit the first."""
+
+
+def prepare(name: str) -> tuple[Run, Version]:
+    """Import the contender; its function and its version."""
+    section, contender = name.split("/")
+    start = next(start for start in MAKERS if contender.startswith(start))
+    return MAKERS[start](section, contender), partial(version, start)
+
+
+if __name__ == "__main__":
+    answer(prepare)

@@ -1,0 +1,33 @@
+"""References of texts: one a row, or a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from evalengine.schemas.wording import option
+
+from .problems import count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+
+def check_references(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse nulls within lists, unless nulls may be skipped; empty lists are lists."""
+    values = check.frame.get_column("reference", default=None)
+    if values is None or not isinstance(values.dtype, pl.List):
+        return
+    if any(column.name == "reference" and column.nullable for column in check.columns):
+        return
+    if values.explode(empty_as_null=False, keep_nulls=False).null_count():
+        where = pl.col("reference").list.eval(pl.element().is_null()).list.any()
+        n = check.count(where)
+        check.add(
+            "reference", n,
+            f"{check.named(['reference'])}: {count_of(n, 'row')} with a null in the list,"
+            f" {check.rows(where, ['reference'])}. Fill or remove these, or write"
+            f" {option('nulls', 'skip')}.",
+        )  # fmt: skip

@@ -1,0 +1,58 @@
+"""ROUGE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .registry import Metric
+from .text_parts import metric
+
+_SOURCE = "rouge-score 0.1.2; Lin 2004"
+_PARAMS = ("use_stemmer", "rouge_tokenizer")
+
+
+def _grams(order: int) -> Metric:
+    return metric(
+        f"ROUGE{order}",
+        f"rouge{order}",
+        definition=f"F of {order}-grams that candidate and reference share, each as often as in"
+        " both; precision and recall as statistics; mean over datums",
+        source=_SOURCE,
+        params=_PARAMS,
+        aliases=(f"rouge{order}", f"rouge-{order}", f"ROUGE-{order}"),
+    )
+
+
+METRICS = (
+    _grams(1),
+    _grams(2),
+    _grams(3),
+    metric(
+        "ROUGEL",
+        "rougel",
+        definition="F of the longest common subsequence of tokens; precision and recall as"
+        " statistics; mean over datums",
+        source=_SOURCE,
+        params=_PARAMS,
+        aliases=("rougeL", "rouge-l", "rouge-L", "ROUGE-L"),
+    ),
+    metric(
+        "ROUGELsum",
+        "rougelsum",
+        definition="F of the tokens of the reference in a longest common subsequence of one of its"
+        " lines and a line of the candidate; precision and recall as statistics; mean over datums",
+        source=_SOURCE,
+        params=_PARAMS,
+        aliases=("rougeLsum", "rouge-lsum", "ROUGE-Lsum"),
+    ),
+)
+
+
+def _chosen(options: Any) -> tuple[str, ...]:
+    """The types that the option ``rouge_types`` names."""
+    types = options.rouge_types or ("rouge1", "rouge2", "rougeL", "rougeLsum")
+    return tuple(f"ROUGE{name.removeprefix('rouge')}" for name in types)
+
+
+GROUPS = {"ROUGE": _chosen}
+"""Name that stands for several metrics -> from options to their names."""

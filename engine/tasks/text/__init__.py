@@ -1,0 +1,26 @@
+"""Text: what was written is held against its references and measured here.
+
+The names below are what the planner calls of every task.
+"""
+
+from ..stats_views import StatsTallies, cells_per_group, own_frames, view
+from .explaining import explain
+from .fitting import fit
+from .samples import samples
+from .settings import Settings, default_metrics, resolve
+from .tallies import examine, tally
+
+__all__ = [
+    "Settings",
+    "StatsTallies",
+    "cells_per_group",
+    "default_metrics",
+    "examine",
+    "explain",
+    "fit",
+    "own_frames",
+    "resolve",
+    "samples",
+    "tally",
+    "view",
+]

@@ -1,0 +1,166 @@
+"""Encode: tables become candidates with their references."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...inputs.frames import Frames
+from ...inputs.problems import Note, count_of, listing
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ...tally.datums import Datums
+from ..encoding import dataset_of, encode_datums, table_datums, taken
+from ..packing import offsets_of, ragged
+from .pairs import Pairs
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+STATUS = ("scored", "no_reference", "no_prediction", "null_text")
+"""Standing of a datum; only the first enters means."""
+_SCORED, _NO_REFERENCE, _NO_PREDICTION, _NULL = range(4)
+
+
+class Batch(msgspec.Struct):
+    """All texts of a run.
+
+    Attributes:
+        datums: what the texts belong to.
+        pairs: the candidates that are scored, with their references.
+        datum: int64 [n], the datum of each of these candidates.
+        status: int8 [n_datums], code of ``STATUS``.
+        order: int32 [n_datums], datums in the order of the one table's rows; None for their own.
+    """
+
+    datums: Datums
+    pairs: Pairs
+    datum: Array
+    status: Array
+    order: Array | None = None
+
+
+def encode_batch(frames: Frames, settings: Settings) -> Batch:
+    """Candidates next to their references.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+
+    Raises:
+        InputError: several predictions of one datum, where that is not allowed.
+    """
+    table = frames.sides.get(TABLE)
+    batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
+    _tell_empty(frames, batch)
+    return batch
+
+
+def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
+    """One row a datum."""
+    height = table.height
+    datums, codes = table_datums(frames, table, height)
+    datum = np.arange(height) if codes is None else codes.astype(np.int64)
+    texts, references = taken(table, "text"), taken(table, "reference")
+    null = (texts.is_null() | references.is_null()).to_numpy()
+    if isinstance(references.dtype, pl.List):
+        flat = references.explode(empty_as_null=False, keep_nulls=False)
+        many = references.list.len().fill_null(0).to_numpy().astype(np.int64)
+        if flat.null_count():
+            row = np.repeat(np.arange(height), many)[flat.is_not_null().to_numpy()]
+            flat, many = flat.drop_nulls(), np.bincount(row, minlength=height)
+    else:
+        flat, many = references.drop_nulls(), references.is_not_null().to_numpy().astype(np.int64)
+    scored = ~null & (many > 0)
+    status = np.full(len(datums), _NO_PREDICTION, np.int8)
+    status[datum] = np.where(null, _NULL, np.where(many > 0, _SCORED, _NO_REFERENCE))
+    _tell(frames, datums, status)
+    if not scored.all():
+        kept = np.flatnonzero(scored)
+        start = offsets_of(many)[:-1]
+        texts = texts.gather(kept)
+        flat = flat.gather(ragged(start[kept], many[kept]))
+        datum, many = datum[kept], many[kept]
+    pairs = Pairs(texts, flat, offsets_of(many), {})
+    known = np.zeros(len(datums), bool)
+    known[datum if codes is None else codes] = True
+    # Datums that only a table of datums knows come behind those of the rows.
+    order = None if codes is None else np.concatenate([codes, np.flatnonzero(~known)])
+    return Batch(datums, pairs, datum, status, order)
+
+
+def _two_tables(frames: Frames, settings: Settings) -> Batch:
+    """A row a candidate on one side, a row a reference on the other."""
+    ours, theirs = frames.predictions, frames.ground_truths
+    dataset = dataset_of(frames)
+    ids = [taken(ours, "datum_id"), taken(theirs, "datum_id")]
+    datums, (datum, of) = encode_datums(ids, frames, dataset, [PREDICTIONS, GROUND_TRUTHS])
+    texts, references = taken(ours, "text"), taken(theirs, "text")
+    status = np.full(len(datums), _NO_PREDICTION, np.int8)
+    nulls = texts.is_null().to_numpy(), references.is_null().to_numpy()
+    status[datum[nulls[0]]] = _NULL
+    datum = datum[~nulls[0]].astype(np.int64)
+    texts = texts.drop_nulls()
+    rows = np.flatnonzero(~nulls[1])
+    of = of[rows]
+    if of.size and not (np.diff(of) >= 0).all():
+        order = np.argsort(of, kind="stable")
+        rows, of = rows[order], of[order]
+    many = np.bincount(of, minlength=len(datums)).astype(np.int64)
+    start = offsets_of(many)[:-1]
+    status[datum] = np.where(many[datum] > 0, _SCORED, _NO_REFERENCE)
+    _tell(frames, datums, status)
+    kept = np.flatnonzero(many[datum] > 0)
+    if kept.size < datum.size:
+        datum, texts = datum[kept], texts.gather(kept)
+    if not settings.rules.several:
+        _refuse_several(datums, datum)
+    chosen = rows[ragged(start[datum], many[datum])]
+    if chosen.size != len(references) or not (np.diff(chosen) == 1).all():
+        references = references.gather(chosen)
+    return Batch(datums, Pairs(texts, references, offsets_of(many[datum]), {}), datum, status)
+
+
+def _refuse_several(datums: Datums, datum: Array) -> None:
+    """Refuse a datum with more than one prediction.
+
+    Raises:
+        InputError: naming the first.
+    """
+    many = np.bincount(datum, minlength=len(datums))
+    twice = np.flatnonzero(many > 1)
+    if twice.size:
+        raise InputError(
+            f"predictions: {count_of(twice.size, 'datum')} with several texts, first"
+            f" {listing(datums.id.gather(twice[:3]), twice.size)}. Keep one of them, or take the"
+            f" best of each as Valor does: {option('dialect', 'valor')}."
+        )
+
+
+def _tell(frames: Frames, datums: Datums, status: Array) -> None:
+    """Which datums are left out of means, and why, where only encoding shows it."""
+    for code, said in ((_NULL, "with a null text left out"), (_NO_REFERENCE, "without references")):
+        found = np.flatnonzero(status == code)
+        if found.size and (code == _NULL or frames.table is not None):
+            names = listing(datums.id.gather(found[:3]), found.size)
+            frames.notes.append(
+                Note("text", f"{count_of(found.size, 'datum')} {said}: {names}.", int(found.size))
+            )
+
+
+def _tell_empty(frames: Frames, batch: Batch) -> None:
+    """Texts without a character, which are scored all the same."""
+    pairs = batch.pairs
+    for name, texts, datum in (
+        ("prediction", pairs.candidates, batch.datum),
+        ("reference", pairs.references, batch.datum[pairs.candidate]),
+    ):
+        found = np.flatnonzero((texts.str.len_bytes() == 0).to_numpy())
+        if found.size:
+            names = listing(batch.datums.id.gather(datum[found[:3]]), found.size)
+            said = f"{count_of(found.size, f'empty {name}')}, scored as they are: datum {names}."
+            frames.notes.append(Note("empty_text", said, int(found.size)))

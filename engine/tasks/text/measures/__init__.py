@@ -1,0 +1,37 @@
+"""Measures: from candidates and references to one row of numbers a candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from ....tally.stats import Column
+from ...workers import Workers
+from ..pairs import Pairs
+from ..settings import Settings
+
+Measure = Callable[[Pairs, Settings, Workers], tuple[Column, ...]]
+"""From candidates to columns of float64 [n, 1, n_k]. The first column tells which of several
+candidates of a datum is the best; whole columns of its other ones go with it."""
+
+_MODULES: tuple[str, ...] = ("rouge", "bleu", "chrf", "edits", "overlap")
+"""Modules of this package that hold ``MEASURES``: need -> measure; and ``SUMS``, the needs whose
+columns are summed over datums before a formula, where there are any."""
+
+
+def all_measures() -> dict[str, Measure]:
+    """Every measure by the need that it answers."""
+    found: dict[str, Measure] = {}
+    for name in _MODULES:
+        found.update(import_module(f".{name}", __name__).MEASURES)
+    return found
+
+
+def summed(need: str) -> bool:
+    """Whether the numbers of a need are summed over datums before a formula.
+
+    Args:
+        need: what the measure answers.
+    """
+    modules = [import_module(f".{name}", __name__) for name in _MODULES]
+    return any(need in getattr(module, "SUMS", ()) for module in modules)

@@ -1,0 +1,96 @@
+"""chrF and chrF++: overlap of character n-grams, and of words."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ....kernels.code_points import HIGHEST, code_points, words_and_marks
+from ....kernels.ngram_matches import ngram_matches
+from ....metrics.chrf_formula import chrf
+from ....tally.cells import parameters
+from ....tally.stats import Column
+from ...packing import packed
+from ...workers import Workers
+from ..pairs import Pairs, Tokens, best_reference, localised
+from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_CHARACTERS, _WORDS = 6, 2
+"""n-gram orders of characters and, in chrF++, of words."""
+
+
+def cased(texts: pl.Series, settings: Settings) -> pl.Series:
+    """The texts, in lower case where case is ignored."""
+    return texts.str.to_lowercase() if settings.lowercase else texts
+
+
+def named(settings: Settings) -> tuple[str | None, ...]:
+    """``parameters`` where case is ignored."""
+    return (parameters(lowercase=True) if settings.lowercase else None,)
+
+
+def _counts(pairs: Pairs, tokens: Tokens, orders: int, workers: Workers) -> Array:
+    """n-grams of the candidate, of the reference, and matches, int64 [m, orders, 3]."""
+    m = len(pairs.references)
+    match = np.empty((m, orders), np.int64)
+    units = pairs.candidate, np.arange(m + 1)
+
+    def run(first: int, last: int) -> None:
+        ngram_matches(
+            first, last, units, tokens.candidates, tokens.references, tokens.n_codes, match
+        )
+
+    workers.over(tokens.references[0], run)
+    steps = np.arange(orders)
+    ours = np.maximum(np.diff(tokens.candidates[0])[pairs.candidate, None] - steps, 0)
+    theirs = np.maximum(np.diff(tokens.references[0])[:, None] - steps, 0)
+    return np.stack((np.where(theirs > 0, ours, 0), theirs, match), axis=2)
+
+
+def _of_characters(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
+    def make() -> Array:
+        ours, theirs = (
+            code_points(*packed(cased(texts, settings)), spaces=False)
+            for texts in (pairs.candidates, pairs.references)
+        )
+        return _counts(pairs, Tokens(ours, theirs, HIGHEST), _CHARACTERS, workers)
+
+    return pairs.once("chrf characters", make)
+
+
+def _of_words(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
+    ours, theirs = (
+        words_and_marks(*packed(cased(texts, settings)))
+        for texts in (pairs.candidates, pairs.references)
+    )
+    return _counts(pairs, localised(pairs, ours, theirs, workers), _WORDS, workers)
+
+
+def _chrf(
+    metric: str, words: bool, pairs: Pairs, settings: Settings, workers: Workers
+) -> tuple[Column, ...]:
+    """The value of the best reference of each candidate, and its counts."""
+    counts = _of_characters(pairs, settings, workers)
+    if words:
+        counts = np.concatenate((counts, _of_words(pairs, settings, workers)), axis=1)
+    value = chrf(counts, percent=settings.rules.percent)
+    best = best_reference(value, pairs.start)
+    flat = counts[best].reshape(best.size, counts.shape[1] * 3).astype(np.float64)
+    return (
+        Column(metric=metric, parameters=named(settings), values=value[best][:, None, None]),
+        Column(
+            metric=metric,
+            parameters=named(settings),
+            k=tuple(range(flat.shape[1])),
+            values=flat[:, None, :],
+        ),
+    )
+
+
+MEASURES = {"chrf": partial(_chrf, "chrF", False), "chrf++": partial(_chrf, "chrF++", True)}
+SUMS = frozenset(MEASURES)

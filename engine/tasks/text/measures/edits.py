@@ -1,0 +1,137 @@
+"""Edits between candidate and reference: of words, of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....kernels.code_points import HIGHEST, code_points
+from ....kernels.edit_distance import edit_distances
+from ....kernels.text_words import words_at_spaces
+from ....kernels.translation_edits import translation_edits
+from ....metrics.rate_formulas import translation_rate
+from ....tally.stats import Column
+from ...packing import packed
+from ...workers import Workers
+from ..pairs import Pairs, Tokens, best_reference, localised
+from ..settings import Settings
+from ..tokenizers import SPACES
+from .chrf import cased, named
+
+Array = np.ndarray[Any, Any]
+Cut = Callable[[Pairs, Settings, Workers], Tokens]
+
+_EMPTY = "the reference is empty"
+
+
+def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Tokens:
+    ours, theirs = (
+        words_at_spaces(*packed(cased(texts, settings)))
+        for texts in (pairs.candidates, pairs.references)
+    )
+    return localised(pairs, ours, theirs, workers)
+
+
+def _characters(stripped: bool, pairs: Pairs, settings: Settings, workers: Workers) -> Tokens:
+    """Code points, white space among them, but that around a text where it is stripped."""
+    sides = [cased(texts, settings) for texts in (pairs.candidates, pairs.references)]
+    if stripped:
+        sides = [texts.str.strip_chars(SPACES) for texts in sides]
+    ours, theirs = (code_points(*packed(texts), spaces=True) for texts in sides)
+    return Tokens(ours, theirs, HIGHEST)
+
+
+def _distances(pairs: Pairs, tokens: Tokens, workers: Workers) -> Array:
+    out = np.empty(len(pairs.references), np.int64)
+
+    def run(first: int, last: int) -> None:
+        edit_distances(
+            first,
+            last,
+            pairs.candidate,
+            tokens.candidates,
+            tokens.references,
+            tokens.n_codes,
+            out,
+        )
+
+    workers.over(tokens.references[0], run)
+    return out
+
+
+def _rate(
+    metric: str, cut: Cut, pairs: Pairs, settings: Settings, workers: Workers
+) -> tuple[Column, ...]:
+    """Edits over the length of the reference that has the lowest rate, and both."""
+    tokens = cut(pairs, settings, workers)
+    edits = _distances(pairs, tokens, workers)
+    length = np.diff(tokens.references[0])
+    rate = np.full(edits.size, np.inf)
+    np.divide(edits, length, out=rate, where=length > 0)
+    best = best_reference(-rate, pairs.start)
+    value = np.where(length[best] > 0, rate[best], np.nan)
+    counts = np.column_stack((edits[best], length[best])).astype(np.float64)
+    return (
+        # The lower the better; the first column tells which of several candidates is the best.
+        Column(
+            metric=metric, parameters=named(settings), values=value[:, None, None], reason=_EMPTY
+        ),
+        Column(
+            metric=metric,
+            parameters=named(settings),
+            k=(0, 1),
+            values=counts[:, None, :],
+            reason=_EMPTY,
+        ),
+    )
+
+
+def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Fewest edits and shifts to any reference over the mean length of the references, and both."""
+    ours, theirs = (
+        words_at_spaces(*packed(texts.str.to_lowercase()))
+        for texts in (pairs.candidates, pairs.references)
+    )
+    tokens = localised(pairs, ours, theirs, workers)
+    edits = np.empty(len(pairs.references), np.int64)
+
+    def run(first: int, last: int) -> None:
+        translation_edits(first, last, pairs.candidate, tokens.candidates, tokens.references, edits)
+
+    workers.over(tokens.references[0], run)
+    best = best_reference(-edits.astype(np.float64), pairs.start)
+    length = np.add.reduceat(np.diff(tokens.references[0]), pairs.start[:-1])
+    counts = np.column_stack((edits[best], length / np.diff(pairs.start)))
+    value = translation_rate(counts, percent=settings.rules.percent)
+    return (
+        Column(metric="TER", values=value[:, None, None]),
+        Column(metric="TER", k=(0, 1), values=counts[:, None, :]),
+    )
+
+
+def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """1 - distance / length of the longer text, of the most similar reference."""
+    tokens = _characters(False, pairs, settings, workers)
+    edits = _distances(pairs, tokens, workers)
+    ours, theirs = np.diff(tokens.candidates[0])[pairs.candidate], np.diff(tokens.references[0])
+    value = 1 - edits / np.maximum(np.maximum(ours, theirs), 1)
+    best = best_reference(value, pairs.start)
+    return (
+        Column(
+            metric="EditSimilarity",
+            parameters=named(settings),
+            values=value[best][:, None, None],
+        ),
+    )
+
+
+MEASURES = {
+    "ter": _translation,
+    "wer": partial(_rate, "WER", _words),
+    "cer": partial(_rate, "CER", partial(_characters, True)),
+    "edit_similarity": _similarity,
+}
+SUMS = frozenset({"wer", "cer", "ter"})

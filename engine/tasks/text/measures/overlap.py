@@ -1,0 +1,104 @@
+"""Exact match and overlap of tokens, after SQuAD's normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ....kernels.ngram_matches import ngram_matches
+from ....kernels.text_words import words_at_spaces
+from ....tally.stats import Column
+from ...packing import packed
+from ...workers import Workers
+from ..pairs import Pairs, best_reference, localised
+from ..settings import Settings
+from ..tokenizers import SPACES
+
+Array = np.ndarray[Any, Any]
+
+_MARKS = r"[!-/:-@\[-`{-~]"
+_ARTICLES = r"(^|[^\p{L}\p{N}_])(?:a|an|the)($|[^\p{L}\p{N}_])"
+"""Articles between what Python's ``\\b`` takes for the ends of words."""
+_BETWEEN = f"[{SPACES}]+"
+
+
+def squad(texts: pl.Series) -> pl.Series:
+    """Lower case, without ASCII punctuation and articles, one space between words.
+
+    Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
+    """
+    bare = texts.str.to_lowercase().str.replace_all(_MARKS, "")
+    for _ in range(2):  # of two articles in a row the first takes what is between them
+        bare = bare.str.replace_all(_ARTICLES, "${1} ${2}")
+    return bare.str.replace_all(_BETWEEN, " ").str.strip_chars(" ")
+
+
+def stripped(texts: pl.Series) -> pl.Series:
+    """Lower case, without white space around."""
+    return texts.str.strip_chars(SPACES).str.to_lowercase()
+
+
+_NORMALISED: dict[str, Callable[[pl.Series], pl.Series]] = {"squad": squad, "strip": stripped}
+
+
+def _exact(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """1 where a reference is the same after normalisation."""
+    normalise = _NORMALISED[settings.rules.normalise]
+    ours, theirs = normalise(pairs.candidates), normalise(pairs.references)
+    same = (ours.gather(pairs.candidate) == theirs).to_numpy().astype(np.float64)
+    best = best_reference(same, pairs.start)
+    return (Column(metric="ExactMatch", values=same[best][:, None, None]),)
+
+
+def _shared(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
+    """Tokens that both have, that the candidate has, that the reference has, int64 [m] each."""
+
+    def make() -> tuple[Array, Array, Array]:
+        ours, theirs = (
+            words_at_spaces(*packed(squad(texts))) for texts in (pairs.candidates, pairs.references)
+        )
+        tokens = localised(pairs, ours, theirs, workers)
+        m = len(pairs.references)
+        match = np.empty((m, 1), np.int64)
+        units = pairs.candidate, np.arange(m + 1)
+
+        def run(first: int, last: int) -> None:
+            ngram_matches(
+                first, last, units, tokens.candidates, tokens.references, tokens.n_codes, match
+            )
+
+        workers.over(tokens.references[0], run)
+        return match[:, 0], np.diff(ours[2])[pairs.candidate], np.diff(theirs[2])
+
+    return pairs.once("squad overlap", make)
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    return part / np.maximum(whole, 1)
+
+
+_PARTS: dict[str, Callable[[Array, Array, Array], Array]] = {
+    "TokenPrecision": lambda both, ours, theirs: _ratio(both, ours),
+    "TokenRecall": lambda both, ours, theirs: _ratio(both, theirs),
+    "TokenF1": lambda both, ours, theirs: _ratio(2 * both, ours + theirs),
+}
+
+
+def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Of the reference that makes it highest; two texts without tokens are the same."""
+    both, ours, theirs = _shared(pairs, workers)
+    value = np.where(ours + theirs == 0, 1.0, _PARTS[metric](both, ours, theirs))
+    best = best_reference(value, pairs.start)
+    return (Column(metric=metric, values=value[best][:, None, None]),)
+
+
+MEASURES = {
+    "exact_match": _exact,
+    "token_precision": partial(_overlap, "TokenPrecision"),
+    "token_recall": partial(_overlap, "TokenRecall"),
+    "token_f1": partial(_overlap, "TokenF1"),
+}

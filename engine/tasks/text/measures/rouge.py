@@ -1,0 +1,203 @@
+"""ROUGE: overlap of n-grams and of longest common subsequences, as rouge-score 0.1.2 has it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ....kernels.hash_codes import hash_codes
+from ....kernels.lcs import lcs_lengths
+from ....kernels.ngram_matches import ngram_matches
+from ....kernels.porter import stem_hashes
+from ....kernels.rouge_words import rouge_words
+from ....kernels.summary_lcs import summary_hits
+from ....tally.cells import parameters
+from ....tally.stats import Column
+from ...packing import packed
+from ...workers import Workers
+from ..characters import codes_needed, token_kinds
+from ..pairs import Pairs, Tokens, best_reference, localised
+from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_ORDERS = {"rouge1": 1, "rouge2": 2, "rouge3": 3}
+_USUAL = {"use_stemmer": False, "rouge_tokenizer": "ascii"}
+
+
+class Words(msgspec.Struct, frozen=True):
+    """Tokens of ROUGE and the lines they stand in.
+
+    Attributes:
+        tokens: of all texts.
+        candidate_lines: offsets of the lines of each candidate that have tokens, int64 [n + 1]; of
+            the tokens of each line.
+        reference_lines: the same of the references.
+    """
+
+    tokens: Tokens
+    candidate_lines: tuple[Array, Array]
+    reference_lines: tuple[Array, Array]
+
+
+def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Words:
+    def make() -> Words:
+        sides = []
+        for texts in (pairs.candidates, pairs.references):
+            if settings.rouge_tokenizer == "unicode":
+                data, start = packed(texts.str.to_lowercase())
+                found = rouge_words(data, start, token_kinds(codes_needed(data)))
+            else:
+                data, start = packed(texts)
+                found = rouge_words(data, start)
+            sides.append((data, found))
+        hashed = [(found[0], found[1]) for _, found in sides]
+        if settings.use_stemmer:
+            hashed = _stemmed([data for data, _ in sides], [found[:4] for _, found in sides])
+        (ours, theirs) = [found for _, found in sides]
+        tokens = localised(pairs, (*hashed[0], ours[4]), (*hashed[1], theirs[4]), workers)
+        return Words(tokens, (ours[6], ours[5]), (theirs[6], theirs[5]))
+
+    return pairs.once("rouge words", make)
+
+
+def _stemmed(data: list[Array], found: list[tuple[Array, ...]]) -> list[tuple[Array, Array]]:
+    """Hashes of the stems of all tokens; each distinct token is stemmed once.
+
+    Args:
+        data: bytes of each side.
+        found: hashes and places of its tokens.
+    """
+    out = []
+    for bytes_, (first, second, place, stop) in zip(data, found, strict=True):
+        codes, rows = hash_codes(first, second)
+        stems = stem_hashes(bytes_, place[rows], stop[rows])
+        out.append((stems[0][codes], stems[1][codes]))
+    return out
+
+
+def _matches(pairs: Pairs, words: Words, order: int, workers: Workers) -> Array:
+    """Clipped n-grams of each reference, int64 [m], up to the highest order made once."""
+
+    def make() -> Array:
+        out = np.empty((len(pairs.references), order), np.int64)
+        units = pairs.candidate, np.arange(len(pairs.references) + 1)
+        tokens = words.tokens
+
+        def run(first: int, last: int) -> None:
+            ngram_matches(
+                first, last, units, tokens.candidates, tokens.references, tokens.n_codes, out
+            )
+
+        workers.over(tokens.references[0], run)
+        return out
+
+    return pairs.once(("rouge matches", order), make)
+
+
+def _lcs(pairs: Pairs, words: Words, workers: Workers) -> Array:
+    """Length of the longest common subsequence of each reference, int64 [m]."""
+
+    def make() -> Array:
+        out = np.empty(len(pairs.references), np.int64)
+        tokens = words.tokens
+
+        def run(first: int, last: int) -> None:
+            lcs_lengths(
+                first,
+                last,
+                pairs.candidate,
+                tokens.candidates,
+                tokens.references,
+                tokens.n_codes,
+                out,
+            )
+
+        workers.over(tokens.references[0], run)
+        return out
+
+    return pairs.once("rouge lcs", make)
+
+
+def _columns(
+    metric: str, pairs: Pairs, settings: Settings, match: Array, ours: Array, theirs: Array
+) -> tuple[Column, ...]:
+    """F, precision and recall of the best reference by F.
+
+    Args:
+        metric: its name.
+        pairs: the texts.
+        settings: the run's settings.
+        match: int64 [m], what each reference shares with its candidate.
+        ours: int64 [n], what the candidate has.
+        theirs: int64 [m], what the reference has.
+    """
+    precision = match / np.maximum(ours[pairs.candidate], 1)
+    recall = match / np.maximum(theirs, 1)
+    both = precision + recall
+    f = np.zeros(match.size)
+    np.divide(2 * precision * recall, both, out=f, where=both > 0)
+    best = best_reference(f, pairs.start)
+    unusual = {
+        name: getattr(settings, name)
+        for name, usual in _USUAL.items()
+        if getattr(settings, name) != usual
+    }
+    named = (parameters(**unusual) if unusual else None,)
+    return tuple(
+        Column(metric=metric, statistic=name, parameters=named, values=value[best][:, None, None])
+        for name, value in ((None, f), ("precision", precision), ("recall", recall))
+    )
+
+
+def _grams(need: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Clipped n-gram overlap of one order."""
+    order = _ORDERS[need]
+    words = _words(pairs, settings, workers)
+    match = _matches(pairs, words, max(order, 2), workers)[:, order - 1]
+    sides = words.tokens.candidates, words.tokens.references
+    ours, theirs = (np.maximum(np.diff(start) - order + 1, 0) for start, _ in sides)
+    return _columns(f"ROUGE{order}", pairs, settings, match, ours, theirs)
+
+
+def _sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Longest common subsequence of the whole texts."""
+    words = _words(pairs, settings, workers)
+    ours, theirs = (np.diff(s) for s, _ in (words.tokens.candidates, words.tokens.references))
+    match = _lcs(pairs, words, workers)
+    return _columns("ROUGEL", pairs, settings, match, ours, theirs)
+
+
+def _summary(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Union of longest common subsequences, line by line."""
+    words = _words(pairs, settings, workers)
+    tokens = words.tokens
+    ours, theirs = (np.diff(start) for start, _ in (tokens.candidates, tokens.references))
+    match = _lcs(pairs, words, workers)
+    lines = words.candidate_lines, words.reference_lines
+    if any(bool((np.diff(first) > 1).any()) for first, _ in lines):
+        match = match.copy()
+
+        def run(first: int, last: int) -> None:
+            summary_hits(
+                first,
+                last,
+                pairs.candidate,
+                (*lines[0], tokens.candidates[1]),
+                (*lines[1], tokens.references[1]),
+                tokens.n_codes,
+                match,
+            )
+
+        workers.over(tokens.references[0], run)
+    return _columns("ROUGELsum", pairs, settings, match, ours, theirs)
+
+
+MEASURES = {
+    **{need: partial(_grams, need) for need in _ORDERS},
+    "rougel": _sequence,
+    "rougelsum": _summary,
+}

@@ -1,0 +1,136 @@
+"""Settings: the options of a text run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from ...dialects import Dialect
+from ...dialects.text import TextDefaults, TextRules
+from ...metrics.bleu_formula import misfit
+from ...schemas.errors import OptionError, unknown
+from ...schemas.options import Options
+from ...schemas.wording import option
+from .tokenizers import TOKENIZERS
+
+ROUGE_TYPES = {
+    "rouge1": "ROUGE1",
+    "rouge2": "ROUGE2",
+    "rouge3": "ROUGE3",
+    "rougeL": "ROUGEL",
+    "rougeLsum": "ROUGELsum",
+}
+"""Type of ROUGE as rouge-score names it -> the metric."""
+ROUGE_TOKENIZERS = ("ascii", "unicode")
+SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add-k")
+NULLS = ("refuse", "skip")
+MOST_ORDERS = 16
+_SUM_TOLERANCE = 1e-9
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a text run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        k: the cut-offs that every task's settings have; text has none.
+        rouge_types: metrics that ROUGE stands for.
+        use_stemmer: whether ROUGE stems.
+        rouge_tokenizer: one of ``ROUGE_TOKENIZERS``.
+        bleu_weights: weight of each order of BLEU.
+        smoothing: of BLEU, one of ``SMOOTHINGS``.
+        tokenizer: of BLEU, a name of ``TOKENIZERS``.
+        lowercase: whether case is ignored where texts keep it otherwise.
+        nulls: ``refuse`` or ``skip``.
+    """
+
+    rules: TextRules
+    k: tuple[int | None, ...] = (None,)
+    rouge_types: tuple[str, ...]
+    use_stemmer: bool
+    rouge_tokenizer: str
+    bleu_weights: tuple[float, ...]
+    smoothing: str
+    tokenizer: str
+    lowercase: bool
+    nulls: str
+
+
+def _either(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...], kind: str) -> str:
+    if value not in known:
+        raise OptionError(f"{name}: {unknown(kind, value, known)}")
+    return value
+
+
+def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
+    weights = _either(given, (0.25,) * 4)
+    said = option("bleu_weights", list(weights))
+    if not weights or len(weights) > MOST_ORDERS:
+        raise OptionError(f"{said}: write one weight for each n-gram order, 1 to {MOST_ORDERS}.")
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+        raise OptionError(f"{said}: weights are finite numbers, 0 or more.")
+    if abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
+        raise OptionError(
+            f"{said}: the weights sum to {math.fsum(weights):g}, and must sum to 1; e.g. write"
+            f" {option('bleu_weights', [round(1 / len(weights), 6)] * len(weights))}."
+        )
+    return tuple(float(weight) for weight in weights)
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    defaults: TextDefaults = dialect.defaults
+    types = _either(options.rouge_types, ("rouge1", "rouge2", "rougeL", "rougeLsum"))
+    if not types:
+        raise OptionError(
+            f"{option('rouge_types', [])}: write one or several of {', '.join(ROUGE_TYPES)}."
+        )
+    for name in types:
+        _one_of("rouge_types", name, tuple(ROUGE_TYPES), "type of ROUGE")
+    stems = bool(_either(options.use_stemmer, False))
+    tokenizer = _either(options.rouge_tokenizer, "ascii")
+    _one_of("rouge_tokenizer", tokenizer, ROUGE_TOKENIZERS, "tokenizer of ROUGE")
+    if stems and tokenizer != "ascii":
+        raise OptionError(
+            f"{option('use_stemmer', True)}: Porter's stemmer is for words of a to z; write"
+            f" {option('rouge_tokenizer', 'ascii')}, or leave it out."
+        )
+    smoothing = _either(options.smoothing, defaults.smoothing)
+    smoothing = "none" if smoothing == "method0" else smoothing
+    _one_of("smoothing", smoothing, SMOOTHINGS, "smoothing of BLEU")
+    weights = _weights(options.bleu_weights)
+    wrong = misfit(weights, smoothing, dialect.rules.bleu)
+    if wrong is not None:
+        raise OptionError(f"{option('smoothing', smoothing)} {wrong}.")
+    return Settings(
+        rules=dialect.rules,
+        rouge_types=tuple(ROUGE_TYPES[name] for name in types),
+        use_stemmer=stems,
+        rouge_tokenizer=tokenizer,
+        bleu_weights=weights,
+        smoothing=smoothing,
+        tokenizer=_one_of(
+            "tokenizer",
+            _either(options.tokenizer, defaults.tokenizer),
+            tuple(TOKENIZERS),
+            "tokenizer of BLEU",
+        ),
+        lowercase=bool(_either(options.lowercase, False)),
+        nulls=_one_of("nulls", _either(options.nulls, "refuse"), NULLS, "way with null texts"),
+    )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set."""
+    defaults: TextDefaults = dialect.defaults
+    return defaults.metrics

@@ -1,0 +1,110 @@
+"""Tally: every measure that is needed, one row a datum."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...inputs.frames import Frames
+from ...schemas.errors import OptionError
+from ...schemas.wording import option
+from ...tally.stats import Column, Stats
+from ..stats_views import StatsTallies, no_labels
+from ..workers import Workers
+from .encode import STATUS, Batch, encode_batch
+from .measures import all_measures, summed
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+def tally(
+    frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
+) -> StatsTallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: checked tables, used up here.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: runs ranges of datums side by side.
+
+    Raises:
+        InputError: several predictions of one datum, where that is not allowed.
+        OptionError: a metric that is not for several predictions of one datum.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(frames, settings)
+    encoded = time.perf_counter()
+    stats = stats_of(batch, settings, needs, workers)
+    seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}
+    return StatsTallies(batch.datums, no_labels(), stats, batch.order, seconds)
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Encode without measuring: what datums have against each other shows there.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: unused: nothing is measured.
+
+    Raises:
+        InputError: several predictions of one datum, where that is not allowed.
+        OptionError: a metric that is not for several predictions of one datum.
+    """
+    refuse_several(encode_batch(frames, settings), needs)
+
+
+def refuse_several(batch: Batch, needs: frozenset[str]) -> None:
+    """Refuse sums over datums where a datum has several predictions.
+
+    Raises:
+        OptionError: naming what was to be summed.
+    """
+    added = sorted(need for need in needs if summed(need))
+    if added and np.unique(batch.datum).size < batch.datum.size:
+        raise OptionError(
+            f"{', '.join(added)}: counts are summed over datums, and some datums have several"
+            f" predictions. Keep one of each, or leave these out of {option('metrics')}."
+        )
+
+
+def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Stats:
+    """The columns of all measures, of the best candidate where a datum has several."""
+    refuse_several(batch, needs)
+    measures = all_measures()
+    columns = {}
+    for need in sorted(needs):
+        made = measures[need](batch.pairs, settings, workers)
+        chosen = _best(made[0].values[:, 0, 0], batch)
+        columns[need] = tuple(_by_datum(column, chosen, batch) for column in made)
+    return Stats(batch.status == 0, columns, (STATUS, batch.status))
+
+
+def _best(value: Array, batch: Batch) -> Array | None:
+    """Of each datum the first of its best candidates; None where each has one."""
+    if np.unique(batch.datum).size == batch.datum.size:
+        return None
+    order = np.lexsort((np.arange(value.size), -np.nan_to_num(value, nan=-np.inf), batch.datum))
+    ordered = batch.datum[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
+    chosen: Array = order[first]
+    return chosen
+
+
+def _by_datum(column: Column, chosen: Array | None, batch: Batch) -> Column:
+    """A column of candidates as one of datums; NaN for those without a candidate."""
+    datum, values = batch.datum, column.values
+    if chosen is not None:
+        datum, values = datum[chosen], values[chosen]
+    n = batch.status.size
+    if datum.size == n and bool((datum == np.arange(n)).all()):
+        return msgspec.structs.replace(column, values=values)
+    out = np.full((n, *values.shape[1:]), np.nan)
+    out[datum] = values
+    return msgspec.structs.replace(column, values=out)

@@ -1,0 +1,121 @@
+"""Options from loosely typed values, as calls, mappings and the command line give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .errors import OptionError
+from .options import FIELDS, Options, checked_names
+from .wording import option
+
+_KINDS = {str: "a string", float: "a number", int: "a whole number"}
+
+_TUPLES = {
+    "metrics": str,
+    "by": str,
+    "iou_thresholds": float,
+    "iou_thresholds_to_return": float,
+    "score_thresholds": float,
+    "max_detections": int,
+    "k": int,
+    "relevance_levels": float,
+    "rouge_types": str,
+    "bleu_weights": float,
+}
+_AS_GIVEN = ("label_map", "score_columns", "gains")
+"""Fields kept as they are, since their keys may be labels or numbers of any type."""
+
+
+def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) -> Options:
+    """Options from loosely typed values: scalars become tuples, None means not given.
+
+    Args:
+        base: options to start from, or a mapping of them; what is given here wins.
+        **given: any field of :class:`Options`.
+
+    Raises:
+        OptionError: an unknown name, or a value of the wrong type.
+    """
+    merged: dict[str, Any] = {}
+    if isinstance(base, Options):
+        merged = {field: getattr(base, field) for field in FIELDS}
+    elif isinstance(base, Mapping):
+        merged = checked_names(base)
+    elif base is not None:
+        raise OptionError(f"options={base!r}: give an Options object or a mapping.")
+    merged.update({k: v for k, v in checked_names(given).items() if v is not None})
+    for name, kind in _TUPLES.items():
+        if merged.get(name) is not None:
+            merged[name] = _as_tuple(name, merged[name], kind)
+    if merged.get("area_ranges") is not None:
+        merged["area_ranges"] = _as_ranges(merged["area_ranges"])
+    if merged.get("score_columns") is not None:
+        merged["score_columns"] = _as_score_columns(merged["score_columns"])
+    if hasattr(merged.get("positive_label"), "item"):
+        merged["positive_label"] = merged["positive_label"].item()
+    try:
+        options = msgspec.convert(
+            {k: v for k, v in merged.items() if k not in _AS_GIVEN}, Options, strict=False
+        )
+    except msgspec.ValidationError as error:
+        raise OptionError(f"option {_path(error)}: {error}") from None
+    if options.threads is not None and options.threads < 1:
+        raise OptionError(f"{option('threads', options.threads)}: write 1 or more.")
+    given_as_is = {name: merged[name] for name in _AS_GIVEN if merged.get(name) is not None}
+    return msgspec.structs.replace(options, **given_as_is) if given_as_is else options
+
+
+def _path(error: Exception) -> str:
+    text = str(error)
+    return text.split("`$.")[1].split("`")[0].split("[")[0] if "`$." in text else "value"
+
+
+def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
+    if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
+        if hasattr(value, "tolist"):
+            value = value.tolist()
+        value = value if isinstance(value, (list, tuple)) else [value]
+    try:
+        if kind is not str and any(isinstance(item, (bool, str)) for item in value):
+            raise ValueError
+        converted = tuple(kind(item) for item in value)
+        if kind is int and any(c != float(v) for c, v in zip(converted, value, strict=True)):
+            raise ValueError
+        return converted
+    except (TypeError, ValueError, OverflowError):
+        raise OptionError(f"{name}={value!r}: every item must be {_KINDS[kind]}.") from None
+
+
+def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
+    try:
+        return {str(k): (float(lo), float(hi)) for k, (lo, hi) in dict(value).items()}
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"area_ranges={value!r}: write a mapping of names to (low, high), such as"
+            " {'small': (0, 1024)}."
+        ) from None
+
+
+def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, str]:
+    """Names of columns, or a mapping of labels to them."""
+    if isinstance(value, Mapping):
+        mapped = {
+            label.item() if hasattr(label, "item") else label: name for label, name in value.items()
+        }
+        if (
+            mapped
+            and all(isinstance(label, (str, int)) for label in mapped)
+            and all(isinstance(name, str) for name in mapped.values())
+        ):
+            return mapped
+    else:
+        names = [value] if isinstance(value, str) else value
+        if isinstance(names, Sequence) and names and all(isinstance(name, str) for name in names):
+            return tuple(names)
+    raise OptionError(
+        f"score_columns={value!r}: write the names of the columns, such as ['prob_cat',"
+        " 'prob_dog'], or a mapping of labels to them, such as {'cat': 'prob_cat'}."
+    )

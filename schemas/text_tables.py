@@ -1,0 +1,58 @@
+"""Tables of text: what was written, and one or more references for it."""
+
+from __future__ import annotations
+
+from .columns import DATASET, DATUM_ID, WEIGHT, renamed
+from .contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+
+TEXT_DATUM = renamed(
+    DATUM_ID, "id", "sample_id", "example_id", "row_id", "question_id", "query_id", "qid", "doc_id",
+    "document_id", "text_id", "segment_id", "sentence_id",
+)  # fmt: skip
+_WRITTEN = (
+    "prediction", "predictions", "predicted", "response", "output", "answer", "candidate",
+    "hypothesis", "actual_output", "generated", "generated_text", "generated_answer", "completion",
+    "hyp", "mt", "translation", "summary", "prediction_text", "model_output",
+)  # fmt: skip
+_EXPECTED = (
+    "references", "reference_text", "reference_answer", "ground_truth", "ground_truths",
+    "ground_truth_answer", "ground_truth_answers", "expected", "expected_output", "target",
+    "targets", "gold", "gold_answer", "gold_text", "ref", "refs", "correct_answer", "answers",
+    "reference_summary", "highlights",
+)  # fmt: skip
+TEXT = Column("text", "text", "What was written.", _WRITTEN)
+TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_EXPECTED, "answer"))
+REFERENCE = Column(
+    "reference", "texts", "What should have been written: a text or a list of texts.", _EXPECTED
+)
+_UNREAD = ((WEIGHT, "text has no weights; every datum counts once"),)
+
+TEXT_PREDICTIONS = Table(
+    "text",
+    PREDICTIONS,
+    (TEXT_DATUM, TEXT),
+    (DATASET,),
+    signs=("text",),
+    unread=_UNREAD,
+    yields=True,
+)
+TEXT_GROUND_TRUTHS = Table(
+    "text",
+    GROUND_TRUTHS,
+    (TEXT_DATUM, TRUE_TEXT),
+    (DATASET,),
+    signs=("text",),
+    unread=_UNREAD,
+    yields=True,
+)
+TEXT_TABLE = Table(
+    "text",
+    TABLE,
+    (TEXT, REFERENCE),
+    (TEXT_DATUM, DATASET),
+    key=("datum_id",),
+    signs=("reference", "text"),
+    shape="references",
+    unread=_UNREAD,
+    yields=True,
+)

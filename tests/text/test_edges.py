@@ -1,0 +1,195 @@
+"""What stands in tables of texts: names, lists, nulls, empty texts, several predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from text.scoring import score, values
+
+import evalengine as ee
+
+
+def notes(card: Any) -> str:
+    """All notes."""
+    return "\n".join(card.notes)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"response": ["a cat"], "reference": ["a cat"]},
+        {"answer": ["a cat"], "ground_truth_answers": [["dog", "a cat"]]},
+        {"Prediction": ["a cat"], "references": [["a cat"]]},
+        {"candidate": ["a cat"], "reference": ["a cat"], "id": [7]},
+        {"actual_output": ["a cat"], "expected_output": ["a cat"]},
+    ],
+)
+def test_names_of_one_table(columns: dict[str, Any]) -> None:
+    card = ee.score(pl.DataFrame(columns))
+    assert card.task == "text"
+    assert card.value("ROUGE1") == 1.0
+
+
+def test_other_tasks_go_first() -> None:
+    labels = pl.DataFrame({"prediction": ["x"], "target": ["x"], "text": ["some text"]})
+    assert ee.score(labels).task == "classification"
+    lists = pl.DataFrame(
+        {"retrieved_contexts": [["a"]], "reference_contexts": [["a"]], "response": ["a"]}
+    ).with_columns(reference=pl.lit("a"))
+    assert ee.score(lists).task == "retrieval"
+    assert ee.score(lists, task="text").task == "text"
+    long = pl.DataFrame({"query_id": ["q"], "text": ["a"]})
+    assert ee.score(long, long).task == "retrieval"
+
+
+def test_two_tables_one_row_a_reference() -> None:
+    ours = pl.DataFrame({"datum_id": [3, 1, 2], "prediction": ["a b", "c d", "only here"]})
+    theirs = pl.DataFrame({"datum_id": [1, 3, 1, 4], "reference": ["x", "a b", "c d", "only"]})
+    card = ee.score(ours, theirs, task="text", metrics=["ROUGE1", "BLEU"], bleu_weights=[1.0])
+    found = card.per_datum.filter(pl.col("metric") == "BLEU").sort("datum_id")
+    assert found["value"].to_list() == [1.0, None, 1.0, None]
+    assert found["status"].to_list() == ["scored", "no_reference", "scored", "no_prediction"]
+    row = card.metrics.row(0, named=True)
+    assert (row["support"], row["scored"]) == (2, 2)
+    one = pl.DataFrame({"text": ["a b", "c d"], "reference": [["a b"], ["x", "c d"]]})
+    assert ee.score(one, metrics=["ROUGE1"]).value("ROUGE1") == card.value("ROUGE1")
+
+
+def test_several_predictions_of_a_datum() -> None:
+    ours = pl.DataFrame({"datum_id": [1, 1, 2], "text": ["a x", "a b", "c"]})
+    theirs = pl.DataFrame({"datum_id": [1, 2, 2], "text": ["a b", "c", "d"]})
+    with pytest.raises(ee.InputError, match=r"1 datum with several texts, first 1\. Keep one"):
+        ee.score(ours, theirs)
+    card = ee.score(ours, theirs, dialect="valor", bleu_weights=[1.0])
+    assert values(card, "ROUGE1") == [1.0, 1.0]
+    assert values(card, "ROUGE1", "precision") == [1.0, 1.0]
+    assert values(card, "BLEU") == [1.0, 1.0]
+    worse = ee.score(ours.head(1), theirs.head(1), dialect="valor")
+    assert values(worse, "ROUGE1") == [0.5]
+    with pytest.raises(ee.OptionError, match="several predictions"):
+        ee.score(ours, theirs, dialect="valor", metrics=["CorpusBLEU"])
+
+
+def test_nulls_are_refused_or_skipped() -> None:
+    table = pl.DataFrame(
+        {"text": ["a", None, "c", "d"], "reference": [["a"], ["b"], None, ["d", None]]},
+        schema={"text": pl.String, "reference": pl.List(pl.String)},
+    )
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(table)
+    said = str(caught.value)
+    assert "'text' has 1 null" in said
+    assert "'reference' has 1 null" in said
+    assert "1 row with a null in the list" in said
+    card = ee.score(table, nulls="skip", metrics=["ROUGE1"])
+    assert values(card, "ROUGE1") == [1.0, None, None, 1.0]
+    assert card.per_datum["status"][:4].to_list() == ["scored", "null_text", "null_text", "scored"]
+    assert "2 datums with a null text left out: 1, 2." in notes(card)
+    ours = pl.DataFrame({"datum_id": [1, 2], "text": ["a", None]})
+    theirs = pl.DataFrame({"datum_id": [1, 1, 2], "text": [None, "a", "b"]})
+    card = ee.score(ours, theirs, nulls="skip", metrics=["ROUGE1"])
+    assert values(card, "ROUGE1") == [1.0, None]
+
+
+def test_texts_of_another_type() -> None:
+    with pytest.raises(ee.InputError, match=r"'text' has dtype Float64; it must hold strings"):
+        ee.score(pl.DataFrame({"text": [0.5], "reference": ["a"]}), task="text")
+    with pytest.raises(ee.InputError, match="strings, or lists of strings"):
+        ee.score(pl.DataFrame({"text": ["a"], "reference": [[0.5]]}), task="text")
+
+
+def test_empty_texts_and_missing_references() -> None:
+    every = [
+        "ROUGE", "ROUGE3", "BLEU", "CorpusBLEU", "chrF", "chrF++", "TER", "WER", "CER",
+        "EditSimilarity", "ExactMatch", "TokenF1",
+    ]  # fmt: skip
+    card = score(["", "a", "b", ""], [["a"], [""], [], [""]], metrics=every)
+    assert card.per_datum["status"][:4].to_list() == ["scored", "scored", "no_reference", "scored"]
+    assert values(card, "ROUGE1") == [0.0, 0.0, None, 0.0]
+    assert values(card, "TER") == [1.0, 1.0, None, 0.0]
+    assert values(card, "WER") == [1.0, None, None, None]
+    assert values(card, "ExactMatch") == [1.0, 1.0, None, 1.0]  # "a" is an article
+    assert values(card, "EditSimilarity") == [0.0, 0.0, None, 1.0]
+    assert card.value("WER") == 2.0  # two edits, one word
+    assert "1 datum without references: 2." in notes(card)
+    assert "2 empty predictions, scored as they are: datum 0, 3." in notes(card)
+    nothing = score([], [], metrics=every)
+    assert nothing.metrics["value"].null_count() == nothing.metrics.height > 0
+    alone = score(["a"], [[""]], metrics=["WER"]).metrics.row(0, named=True)
+    assert (alone["value"], alone["reason"]) == (None, "the reference is empty")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"bleu_weights": [0.5, 0.4]}, "the weights sum to 0.9, and must sum to 1"),
+        ({"bleu_weights": [1.5, -0.5]}, "weights are finite numbers, 0 or more"),
+        ({"bleu_weights": []}, "write one weight for each n-gram order"),
+        ({"rouge_types": ["rouge9"]}, "'rouge9' is not a known type of ROUGE"),
+        ({"rouge_types": []}, "write one or several of"),
+        ({"smoothing": "method9"}, "'method9' is not a known smoothing"),
+        ({"smoothing": "method6", "bleu_weights": [1.0]}, "needs 3 n-gram orders"),
+        ({"smoothing": "method5", "dialect": "sacrebleu"}, "is NLTK's alone"),
+        ({"tokenizer": "moses"}, "'moses' is not a known tokenizer"),
+        ({"rouge_tokenizer": "ascci"}, "Did you mean 'ascii'"),
+        ({"use_stemmer": True, "rouge_tokenizer": "unicode"}, "words of a to z"),
+        ({"nulls": "drop"}, "'drop' is not a known way"),
+    ],
+)
+def test_options_that_do_not_fit(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ee.OptionError, match=said.replace("(", r"\(")):
+        score(["a"], [["a"]], **given)
+
+
+def test_options_that_nothing_reads_are_told() -> None:
+    card = score(["a"], [["a"]], metrics=["BLEU"], use_stemmer=True)
+    assert "use_stemmer=True is not read by any of the metrics (BLEU)." in notes(card)
+
+
+def test_a_group_of_metrics() -> None:
+    card = score(["a b"], [["a b"]], metrics=["ROUGE", "ROUGE3"], rouge_types=["rouge2"])
+    assert card.metrics["metric"].unique(maintain_order=True).to_list() == ["ROUGE2", "ROUGE3"]
+
+
+def test_unicode_tokens() -> None:
+    ours, theirs = ["naïve café", "我爱你", "मैं जाता हूँ"], [["naïve café"], ["我恨你"], ["मैं जाता हूँ"]]
+    ascii_only = score(ours, theirs, metrics=["ROUGE1"])
+    every = score(ours, theirs, metrics=["ROUGE1"], rouge_tokenizer="unicode")
+    assert values(ascii_only, "ROUGE1")[1:] == [0.0, 0.0]
+    assert values(every, "ROUGE1") == [1.0, pytest.approx(2 / 3), 1.0]
+    assert every.metrics["parameters"][0] == '{"rouge_tokenizer": "unicode"}'
+
+
+def test_slices_sum_their_own_counts() -> None:
+    table = pl.DataFrame(
+        {
+            "text": ["a b c d e", "a b x d", "q", "a b c d f"],
+            "reference": ["a b c d e", "a b c d", "r s", "a b c d e"],
+            "part": ["one", "one", "two", "two"],
+        }
+    )
+    metrics = ["CorpusBLEU", "chrF", "TER", "WER", "ROUGE1"]
+    card = ee.score(table, metrics=metrics, by="part")
+    for part in ("one", "two"):
+        alone = ee.score(table.filter(part=part), metrics=metrics)
+        for metric in metrics:
+            found = card.value(metric, slice="part", slice_value=part)
+            assert found == alone.value(metric), (metric, part)
+    assert card.value("WER") == pytest.approx(4 / 16)
+
+
+def test_plain_calls() -> None:
+    ours, theirs = ["the cat sat", "a dog"], [["a cat sat", "the dog sat"], "a dog"]
+    found = ee.rouge(ours, theirs, rouge_types=["rouge1"])
+    assert found == [{"rouge1": pytest.approx(2 / 3)}, {"rouge1": 1.0}]
+    assert ee.rouge(ours[0], theirs[0], rouge_types=["rouge1"]) == found[0]
+    assert ee.bleu(["a b c d"], ["a b c d"]) == [1.0]
+    assert ee.bleu("a b", ["x", "a b"], weights=[0.5, 0.5]) == 1.0
+    with pytest.raises(ee.InputError, match="same length: 2 and 1"):
+        ee.rouge(ours, ["a"])
+    with pytest.raises(ee.InputError, match="references of text 1"):
+        ee.rouge(ours, ["a", []])
+    with pytest.raises(ee.InputError, match="prediction 0 is no string"):
+        ee.bleu([3], ["a"])  # type: ignore[list-item]
