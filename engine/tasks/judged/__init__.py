@@ -3,16 +3,16 @@
 The names below are what the planner calls of every task.
 """
 
+from ..stats_views import StatsTallies, cells_per_group, own_frames, view
 from .explaining import explain
 from .fitting import fit
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, examine, tally
-from .views import cells_per_group, own_frames, view
+from .tallies import examine, tally
 
 __all__ = [
     "Settings",
-    "Tallies",
+    "StatsTallies",
     "cells_per_group",
     "default_metrics",
     "examine",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -13,8 +12,8 @@ from ... import metrics
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
 from ...metrics.judged_means import NOT_JUDGED, SCORED
-from ...tally.datums import Datums, Labels
 from ...tally.stats import Column, Stats
+from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
 from .encode import EXTRA, MISSING, NO_VERDICT, WRONG_WORD, encode_batch, said_of
 from .measures import MEASURES, PLACE, values_of
@@ -32,27 +31,9 @@ _TOLD = {
 """Kinds of error that the table itself shows -> what is told of the datums."""
 
 
-class Tallies(msgspec.Struct, frozen=True):
-    """What a judged run leaves behind.
-
-    Attributes:
-        datums: what was judged.
-        labels: none.
-        stats: one row a datum.
-        seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never.
-    """
-
-    datums: Datums
-    labels: Labels
-    stats: Stats
-    seconds: dict[str, float]
-    beside: tuple[str, ...] = ("per_datum",)
-    weighted: bool = False
-
-
-def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+def tally(
+    frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
+) -> StatsTallies:
     """Encode, vote and measure.
 
     Args:
@@ -84,7 +65,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     whole = np.ones(len(batch.datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
-    return Tallies(batch.datums, _no_labels(), stats, seconds)
+    return StatsTallies(batch.datums, no_labels(), stats, None, seconds)
 
 
 def _coverage(column: Column) -> Note:
@@ -113,11 +94,6 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
         InputError: a step that the metric does not have.
     """
     tally(frames, settings, needs, workers)
-
-
-def _no_labels() -> Labels:
-    schema = {"label_key": pl.String, "label_value": pl.String, "label_name": pl.String}
-    return Labels.of(pl.DataFrame(schema=schema))
 
 
 def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
