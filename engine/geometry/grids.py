@@ -83,6 +83,23 @@ def opened(path: str) -> Iterator[Any]:
         yield dataset
 
 
+_TAIL = 1024  # bytes at the end of a PNG among which its last chunk begins
+
+
+def breaks_off(dataset: Any, path: str) -> bool:
+    """Whether a PNG lacks its last chunk: GDAL would make up the pixels that are missing.
+
+    Args:
+        dataset: the open dataset.
+        path: of its file; one that is not on this machine is taken for whole.
+    """
+    if dataset.driver != "PNG" or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        file.seek(-min(_TAIL, os.path.getsize(path)), os.SEEK_END)
+        return b"IEND" not in file.read()
+
+
 def grid_of(dataset: Any) -> Grid:
     """Where the pixels of an open dataset lie."""
     import rasterio
@@ -170,6 +187,8 @@ def reading(path: str, place: Place, row: int) -> Iterator[Any]:
     """An open dataset; what goes wrong with it names the row."""
     try:
         with opened(path) as dataset:
+            if breaks_off(dataset, path):
+                raise OSError(f"{path!r} breaks off before the end of its image; write it again.")
             yield dataset
     except OSError as error:  # rasterio's are
         raise InputError(

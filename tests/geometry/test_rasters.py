@@ -129,3 +129,12 @@ def test_empty_and_full_rasters(tmp_path: Path) -> None:
     ]
     assert read(paths).area.tolist() == [0, 12]
     assert len(read([])) == 0
+
+
+def test_a_picture_that_breaks_off(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 200, (64, 64)).astype(np.uint8)
+    path = write(tmp_path / "short.png", [noise], driver="PNG")
+    data = Path(path).read_bytes()
+    Path(path).write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match=r"raster of row 0 cannot be read.*short\.png' breaks off"):
+        read([path])

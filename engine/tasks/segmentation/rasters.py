@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from ...geometry.grids import breaks_off
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from .histograms import NOTHING
@@ -60,18 +60,6 @@ def in_thread() -> Iterator[None]:
         yield
 
 
-_TAIL = 1024  # bytes at the end of a PNG among which its last chunk begins
-
-
-def _breaks_off(path: str) -> bool:
-    """Whether a PNG lacks its last chunk: GDAL would make up the pixels that are missing."""
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        file.seek(-min(_TAIL, os.path.getsize(path)), os.SEEK_END)
-        return b"IEND" not in file.read()
-
-
 class Window(NamedTuple):
     """Rows and columns that are read together: [top, bottom) by [left, right)."""
 
@@ -111,7 +99,7 @@ class Map:
             self.file = stack.enter_context(rasterio.open(place.path))
         except rasterio.errors.RasterioError as error:
             raise InputError(f"{place.named}: {place.path!r} cannot be read: {error}.") from None
-        if self.file.driver == "PNG" and _breaks_off(place.path):
+        if breaks_off(self.file, place.path):
             raise InputError(
                 f"{place.named}: {place.path!r} breaks off before the end of its image. Write the"
                 " file again."
