@@ -74,7 +74,7 @@ def _decode(
                 p += size
             if m > 2:
                 value += before
-            if value < 0 or position + value > pixels[i]:
+            if value < 0 or value > pixels[i] - position:
                 wrong = 3 if value < 0 else 5
                 break
             before, last = last, value
@@ -106,7 +106,7 @@ def _from_counts(
             value = count[k]
             if value < 0:
                 wrong = 3
-            elif position + value > pixels[i]:
+            elif value > pixels[i] - position:  # their sum could be too large a number
                 wrong = 5
             if wrong != 0:
                 break

@@ -30,6 +30,7 @@ GOOD = {"size": SIZE, "counts": [2, 4]}
         ({"size": [65536, 65536], "counts": [6]}, "whose size has 2^32 pixels or more"),
         ({"size": SIZE, "counts": [2, 3]}, "that does not fill its size"),
         ({"size": SIZE, "counts": []}, "that does not fill its size"),
+        ({"size": SIZE, "counts": [1, 2**63 - 1, 2**63 - 1, 7]}, "more pixels than its size has"),
         ({"size": SIZE, "counts": [2, 5]}, "of more pixels than its size has"),
         ({"size": SIZE, "counts": [2, -1, 5]}, "with a negative run"),
         ({"size": SIZE, "counts": [2, None, 4]}, "with nulls in 'counts'"),

@@ -206,6 +206,15 @@ def test_resampled_by_place(
         assert cells == {None: 24, **dict(zip(index.tolist(), count.tolist(), strict=True))}
 
 
+def test_no_data_is_an_index_when_resampled_too(tmp_path: Path) -> None:
+    coarse = np.arange(24).reshape(4, 6).astype(np.uint8) % 3
+    found = georeferenced(
+        tmp_path, "p.tif", coarse, nodata=0, transform=Affine(2, 0, 500000, 0, -2, 5000000)
+    )
+    truth = georeferenced(tmp_path, "g.tif", coarse.repeat(2, 0).repeat(2, 1), nodata=0)
+    assert ee.score(found, truth, resample=True).value("PixelAccuracy") == 1.0
+
+
 def test_resampled_by_proportion() -> None:
     coarse = np.array([[1, 2], [3, 4]])
     fine = coarse.repeat(3, 0).repeat(2, 1)

@@ -39,6 +39,17 @@ def test_slices(dialect: str) -> None:
     assert card.metrics["slice_value"].unique().sort().to_list() == [None, "x", "y"]
 
 
+def test_means_of_an_image_do_not_see_other_slices() -> None:
+    maps = np.array([[[1, 1], [2, 2]], [[3, 3], [4, 4]]])
+    other = pl.DataFrame({"datum_id": [0, 1], "part": ["x", "y"]})
+    asked = {"dialect": "valor-lite", "metrics": ["mIOU", "mIOUPerImage"]}
+    card = ee.score(maps, maps, datums=other, by="part", **asked)
+    alone = ee.score(maps[:1], maps[:1], **asked)
+    for name in asked["metrics"]:
+        (mine,) = card.metrics.filter(metric=name, slice_value="x")["value"]
+        assert mine == alone.value(name) == 1.0
+
+
 def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
     plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
     frames = load_frames(found, truth, task="segmentation")

@@ -59,9 +59,14 @@ def _means(batch: Batch, settings: Settings, value: Array, width: int) -> Array:
     np.add.at(total, (areas.datum[chosen], key[chosen]), value[chosen])
     np.add.at(many, (areas.datum[chosen], key[chosen]), 1)
     if settings.rules.means == DECLARED:
-        # Every label of the run counts in every datum, those it lacks with the value of 0 / 0.
-        all_labels = np.bincount(labels.key, minlength=width)
-        many[images.datum, images.key] = all_labels[images.key]
+        # Every declared label counts in every datum, those it lacks with the value of 0 / 0.
+        declared = batch.pixels.declared
+        if declared is not None:
+            beyond = chosen & ~declared[areas.label]
+            many[:] = 0
+            np.add.at(many, (areas.datum[beyond], key[beyond]), 1)
+            of_key = np.bincount(labels.key[declared], minlength=width)
+            many[images.datum, images.key] += of_key[images.key]
     return ratio(total, many)
 
 

@@ -211,6 +211,10 @@ class Resampled(Map):
         from rasterio.vrt import WarpedVRT
 
         plane = rasterio.crs.CRS.from_epsg(3857)  # any will do where neither side has one
+        kinds = list(found.file.colorinterp)
+        alpha = rasterio.enums.ColorInterp.alpha
+        # The last band, if it has to be added, says where the predicted raster reaches.
+        self._inside = kinds.index(alpha) + 1 if alpha in kinds else len(kinds) + 1
         try:
             self._warped = stack.enter_context(
                 WarpedVRT(
@@ -220,7 +224,8 @@ class Resampled(Map):
                     transform=truth.file.transform,
                     height=truth.shape[0],
                     width=truth.shape[1],
-                    add_alpha=True,
+                    src_nodata=None,  # an index like any other
+                    add_alpha=alpha not in kinds,
                     resampling=rasterio.enums.Resampling.nearest,
                 )
             )
@@ -249,7 +254,7 @@ class Resampled(Map):
             read = self._found.read(Window(top, int(rows[-1]) + 1, left, int(columns[-1]) + 1))
             return read[(rows - top)[:, None], columns - left]
         found = self._read(self._warped, self.band, window)
-        inside = self._read(self._warped, self._warped.count, window) != 0
+        inside = self._read(self._warped, self._inside, window) != 0
         if inside.all():
             return found
         return np.where(inside, found.astype(np.int32), np.int32(NOTHING))
