@@ -376,3 +376,11 @@ def test_equal_polygons_have_iou_1_wherever_they_lie_and_however_they_are_writte
         sides[0] = sides[0].with_columns(score=pl.lit(0.5))
         card = ee.score(*sides, metrics=["Outcomes"], iou_thresholds=[0.5])
         assert card.outcomes["iou"].to_list() == [1.0] * len(rings)
+
+
+@pytest.mark.parametrize("dtype", [pl.List(pl.List(pl.Boolean)), pl.Array(pl.Boolean, (2, 2))])
+def test_rows_of_boolean_pixels(dtype: pl.DataType) -> None:
+    mask = pl.Series("mask", [[[True, False], [True, True]]], dtype=dtype)
+    truth = _table(False, mask=mask.to_list()).with_columns(mask)
+    numbers = _table(True, mask=[[[1, 0], [1, 0]]])
+    assert _iou(numbers, truth) == pytest.approx(2 / 3)

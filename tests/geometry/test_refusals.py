@@ -32,6 +32,7 @@ GOOD = {"size": SIZE, "counts": [2, 4]}
         ({"size": SIZE, "counts": []}, "that does not fill its size"),
         ({"size": SIZE, "counts": [2, 5]}, "of more pixels than its size has"),
         ({"size": SIZE, "counts": [2, -1, 5]}, "with a negative run"),
+        ({"size": SIZE, "counts": [7, -1]}, "with a negative run"),
         ({"size": SIZE, "counts": [2, None, 4]}, "with nulls in 'counts'"),
     ],
 )
