@@ -81,23 +81,57 @@ def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edge
     return edge_start, edge[:n]
 
 
+@kernel
+def _areas(start: Array, edge: Array, box: Array, area: Array) -> None:
+    for i in range(area.size):
+        first, base = start[i], box[i, 1]
+        terms = np.empty(start[i + 1] - first, np.float64)
+        for k in range(terms.size):
+            left, y, right, far_y, sign = edge[first + k]
+            terms[k] = sign * (right - left) * ((y - base) + (far_y - base))
+        total = 0.0
+        for term in np.sort(terms):  # so that the order of a ring's points makes no difference
+            total += term
+        area[i] = max(0.5 * total, 0.0)
+
+
+def areas(edges: Edges, box: Array) -> Array:
+    """Areas of polygons, the same to the bit whichever point and way round their rings have.
+
+    Args:
+        edges: of n polygons.
+        box: float64 [n, 4], their xmin, ymin, xmax, ymax.
+
+    Returns:
+        float64 [n].
+    """
+    area = np.empty(box.shape[0], np.float64)
+    start, edge = edges
+    _areas(frozen(start, np.int64), frozen(edge, np.float64), frozen(box, np.float64), area)
+    return area
+
+
 @inner
-def _height(edge: Array, i: int, x: float) -> Any:
-    """An edge's y at x, exact at its ends."""
+def _height(edge: Array, i: int, x: float, base: float) -> Any:
+    """An edge's height above ``base`` at x, exact at its ends.
+
+    Taken from ``base`` before anything is multiplied: far from the origin, as map coordinates
+    are, a y between two ends would lose the digits that areas rest on.
+    """
     if x == edge[i, 0]:
-        return edge[i, 1]
+        return edge[i, 1] - base
     if x == edge[i, 2]:
-        return edge[i, 3]
+        return edge[i, 3] - base
     share = (x - edge[i, 0]) / (edge[i, 2] - edge[i, 0])
-    return edge[i, 1] + share * (edge[i, 3] - edge[i, 1])
+    return (edge[i, 1] - base) + share * (edge[i, 3] - edge[i, 1])
 
 
 @inner
 def _below_both(a: Array, i: int, b: Array, j: int, base: float) -> Any:
     """Integral of the lower of two edges, above ``base``, where their extents in x overlap."""
     left, right = max(a[i, 0], b[j, 0]), min(a[i, 2], b[j, 2])
-    one, two = _height(a, i, left) - base, _height(b, j, left) - base
-    far_one, far_two = _height(a, i, right) - base, _height(b, j, right) - base
+    one, two = _height(a, i, left, base), _height(b, j, left, base)
+    far_one, far_two = _height(a, i, right, base), _height(b, j, right, base)
     near, far = one - two, far_one - far_two
     low, far_low = min(one, two), min(far_one, far_two)
     width = 0.5 * (right - left)

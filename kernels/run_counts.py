@@ -103,10 +103,11 @@ def _from_counts(
         first, at = room[i], room[i]
         position, wrong = 0, 0
         for k in range(offset[i], offset[i + 1]):
+            if count[k] < 0:
+                wrong = 3  # said before any excess: what a negative run takes back is no excess
+        for k in range(offset[i], offset[i + 1]):
             value = count[k]
-            if value < 0:
-                wrong = 3
-            elif value > pixels[i] - position:  # their sum could be too large a number
+            if wrong == 0 and value > pixels[i] - position:  # a sum could be too large a number
                 wrong = 5
             if wrong != 0:
                 break

@@ -59,7 +59,8 @@ def _traced(masks: Masks, rows: Array, boxes: Array) -> tuple[list[int], list[li
     for k, row in enumerate(rows.tolist()):
         (xmin, ymin), (xmax, ymax) = low[k].tolist(), high[k].tolist()
         pixels = columns_of(masks, row, xmin, xmax)[ymin:ymax]
-        np.multiply(pixels, k + 1, out=canvas[top[k] : top[k + 1], : xmax - xmin], casting="unsafe")
+        # canvas.dtype, for uint8 pixels times 256 do not fit
+        np.multiply(pixels, dtype(k + 1), out=canvas[top[k] : top[k + 1], : xmax - xmin])
     owners: list[int] = []
     parts: list[list[Any]] = []
     for shape, value in shapes(canvas, mask=canvas > 0):

@@ -60,6 +60,17 @@ class Grid(msgspec.Struct, frozen=True):
             return f"transforms {self.transform} against {other.transform}"
         return ""
 
+    def told(self) -> str:
+        """Size, projection, resolution and place in words."""
+        from rasterio.crs import CRS
+
+        crs = CRS.from_wkt(self.crs).to_string() if self.crs else "no projection"
+        a, _, c, _, e, f = self.transform
+        return (
+            f"{self.height} x {self.width}, {crs}, pixels of {a:.12g} x {e:.12g} from"
+            f" ({c:.12g}, {f:.12g})"
+        )
+
 
 def _same_crs(one: str, two: str) -> bool:
     from rasterio.crs import CRS

@@ -12,7 +12,7 @@ import polars as pl
 from evalengine.schemas.errors import OptionError, unknown
 from evalengine.schemas.wording import option
 
-from ..kernels.polygon_overlaps import Edges, edges, shared_areas
+from ..kernels.polygon_overlaps import Edges, areas, edges, shared_areas
 from ..kernels.polygon_runs import rasterise_rings
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_sets import subtract, unite
@@ -78,10 +78,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         Raises:
             InputError: as :attr:`geometries`.
         """
-        import shapely
-
-        area: Array = shapely.area(self.geometries)
-        return area
+        return areas(self.edges, self.boxes)
 
     @cached_property
     def boxes(self) -> Array:

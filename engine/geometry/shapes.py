@@ -13,6 +13,7 @@ from .rings import Rings
 _POLYGON = 3  # shapely's type number
 
 
+@np.errstate(all="ignore")  # of coordinates whose squares no float holds shapely would warn
 def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
     """Polygons and multipolygons, object [n], and whether their rings are those given.
 

@@ -17,6 +17,7 @@ from .rings import FORMS, Rings
 _POLYGON, _MULTIPOLYGON = 3, 6  # shapely's type numbers
 
 
+@np.errstate(all="ignore")  # what is NaN or infinite is refused by row
 def parsed(column: pl.Series, place: Place) -> Rings:
     """Rings of a column of WKB (binary), WKT or GeoJSON (strings).
 

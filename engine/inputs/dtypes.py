@@ -97,11 +97,23 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
 
 def _numbers_within(dtype: pl.DataType) -> int:
     """How many lists deep numbers stand; 0 where there are none."""
+    depth, inner = _within(dtype)
+    return depth if inner.is_numeric() or inner == pl.Null else 0
+
+
+def _flags_within(dtype: pl.DataType) -> int:
+    """How many lists deep booleans stand; 0 where there are none."""
+    depth, inner = _within(dtype)
+    return depth if inner == pl.Boolean else 0
+
+
+def _within(dtype: pl.DataType) -> tuple[int, pl.DataType]:
+    """How many lists or arrays deep a dtype is, and what stands there."""
     depth = 0
     while isinstance(dtype, (pl.List, pl.Array)):
         depth += 1
         dtype = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
-    return depth if dtype.is_numeric() or dtype == pl.Null else 0
+    return depth, dtype
 
 
 def _is_mask(dtype: pl.DataType) -> bool:
@@ -109,7 +121,7 @@ def _is_mask(dtype: pl.DataType) -> bool:
     if isinstance(dtype, pl.Struct):
         names = {field.name for field in dtype.fields}
         return "size" in names and len(names) > 1
-    return _numbers_within(dtype) == 2
+    return _numbers_within(dtype) == 2 or _flags_within(dtype) == 2
 
 
 def _verdict(dtype: pl.DataType) -> pl.DataType | None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.readers.coco_masks import said_plainly
 from evalengine.readers.explain import explain
 from evalengine.readers.source import Source
 from evalengine.readers.tables import READ_FAILURES
@@ -369,7 +370,8 @@ def _collect(
         columns = [*side.naming.exprs.values(), *plan.extra.get(role, ())]
         queries[role, "rows"] = lazy.select(columns)
     try:
-        found = dict(zip(queries, pl.collect_all(list(queries.values())), strict=True))
+        with said_plainly():
+            found = dict(zip(queries, pl.collect_all(list(queries.values())), strict=True))
     except READ_FAILURES as error:
         for (role, _), query in queries.items():
             try:

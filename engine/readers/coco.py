@@ -9,6 +9,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from .coco_masks import said_plainly
 from .json_files import sniff
 from .source import Source
 from .tables import open_source
@@ -41,8 +42,10 @@ def convert_coco(
     frames: dict[str, pl.DataFrame] = {}
     if predictions is not None:
         results = _open(predictions, "coco_results", "COCO results (an array of results)")
-        frames["predictions.parquet"] = results.frame.collect()
-    frames["groundtruths.parquet"] = truths.frame.collect()
+        with said_plainly():
+            frames["predictions.parquet"] = results.frame.collect()
+    with said_plainly():
+        frames["groundtruths.parquet"] = truths.frame.collect()
     for name, frame in (("datums", truths.datums), ("labels", truths.labels)):
         if frame is not None:
             frames[f"{name}.parquet"] = frame

@@ -7,19 +7,34 @@ runs that compare boxes pay nothing for it. An empty list says that there is non
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from evalengine.schemas.errors import ReadError
+from evalengine.schemas.errors import InputError, ReadError
 
 RINGS = pl.List(pl.List(pl.Float64()))
 MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()})
 _RUNS = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
 _EMPTY = rb"^\[\s*\]$"
+_POLARS = "\n\nThis error occurred in the following expression"
 _IS_RUNS = r'"counts"\s*:\s*\['
+
+
+@contextmanager
+def said_plainly() -> Iterator[None]:
+    """Collect frames in it: errors of decoding come without Polars' words on its expression."""
+    try:
+        yield
+    except InputError as error:
+        said, found, _ = str(error).partition(_POLARS)
+        if not found:
+            raise
+        raise type(error)(said) from None
 
 
 class _Mask(msgspec.Struct):
@@ -108,14 +123,18 @@ def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series
     if not runs.len():
         return packed
     place = (plain.cast(pl.Int64).cum_sum() - 1).clip(0)  # of a row with listed counts among those
-    return packed.zip_with(~plain, _compressed(runs).gather(place))
+    try:
+        packed_runs = _compressed(runs, rows.filter(plain), what)
+    except InputError as error:
+        raise ReadError(f"{name}: {error}") from None
+    return packed.zip_with(~plain, packed_runs.gather(place))
 
 
-def _compressed(runs: pl.Series) -> pl.Series:
+def _compressed(runs: pl.Series, rows: pl.Series, what: str) -> pl.Series:
     """Masks with listed counts, their counts as COCO's strings."""
     from evalengine.geometry.masks import read_masks, to_rle  # NumPy and kernels: only where used
 
-    return to_rle(read_masks(runs, side="segmentation")).cast(MASK)
+    return to_rle(read_masks(runs, side=f"{what}s", rows=rows.to_numpy())).cast(MASK)
 
 
 def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) -> ReadError:

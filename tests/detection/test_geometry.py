@@ -336,3 +336,51 @@ def test_one_empty_side_is_legal(kind: str, dialect: str) -> None:
     for nothing in (truth.clear(), pl.DataFrame()):
         card = ee.score(found, nothing, **options)
         assert card.outcomes["outcome"].to_list() == ["fp_hallucination"]
+
+
+def test_256_small_masks_traced_on_one_canvas() -> None:
+    truth = _table(False, mask=[[[1, 1], [1, 0]]] * 256).with_columns(datum_id=pl.int_range(256))
+    found = truth.with_columns(score=pl.lit(0.5))
+    card = ee.score(found, truth, convert_to="polygon", metrics=["Outcomes"])
+    assert card.outcomes["iou"].to_list() == [1.0] * 256
+
+
+TRIANGLE = [
+    (500009.35305575765, 5000007.581602609),
+    (500008.2746858594, 5000008.786231985),
+    (500001.39317382773, 5000006.242575127),
+]
+
+
+@pytest.mark.parametrize("offset", [(0.0, 0.0), (5e5, 5e6)])
+def test_equal_polygons_have_iou_1_wherever_they_lie_and_however_they_are_written(
+    offset: tuple[float, float],
+) -> None:
+    rng = np.random.default_rng(6)
+    rings = [np.array(TRIANGLE) - [5e5, 5e6] + offset]
+    for _ in range(300):
+        n = int(rng.integers(3, 12))
+        angle = np.sort(rng.random(n)) * 2 * np.pi
+        around = rng.uniform(1, 5, (n, 1)) * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        rings.append(around + rng.random(2) * 10 + offset)
+    rings = [ring for ring in rings if shapely.Polygon(ring).is_valid]
+    ids = list(range(len(rings)))
+    truth = _table(False, polygon=[[ring.tolist()] for ring in rings])
+    for turned in (
+        [ring.tolist() for ring in rings],
+        [np.roll(ring, 1, axis=0).tolist() for ring in rings],
+        [ring[::-1].tolist() for ring in rings],
+    ):
+        found = _table(True, polygon=[[ring] for ring in turned])
+        sides = [table.with_columns(datum_id=pl.Series(ids)) for table in (found, truth)]
+        sides[0] = sides[0].with_columns(score=pl.lit(0.5))
+        card = ee.score(*sides, metrics=["Outcomes"], iou_thresholds=[0.5])
+        assert card.outcomes["iou"].to_list() == [1.0] * len(rings)
+
+
+@pytest.mark.parametrize("dtype", [pl.List(pl.List(pl.Boolean)), pl.Array(pl.Boolean, (2, 2))])
+def test_rows_of_boolean_pixels(dtype: pl.DataType) -> None:
+    mask = pl.Series("mask", [[[True, False], [True, True]]], dtype=dtype)
+    truth = _table(False, mask=mask.to_list()).with_columns(mask)
+    numbers = _table(True, mask=[[[1, 0], [1, 0]]])
+    assert _iou(numbers, truth) == pytest.approx(2 / 3)

@@ -168,3 +168,30 @@ def test_boxes_of_the_same_files(tmp_path: Path) -> None:
     (tmp_path / "some.json").write_text(json.dumps(only_masks))
     theirs = coco_eval(str(paths["gt"]), str(paths["dt"]))
     _assert_same(_coco(predictions, str(tmp_path / "some.json"), iou_type="bbox"), theirs)
+
+
+def test_a_broken_code_names_file_and_row_and_nothing_of_polars(tmp_path: Path) -> None:
+    def annotation(i: int, counts: list[int]) -> dict[str, Any]:
+        code = {"size": [2, 2], "counts": counts}
+        return {"id": i, "image_id": 1, "category_id": 1, "iscrowd": 0, "segmentation": code}
+
+    truths = {
+        "images": [{"id": 1, "height": 2, "width": 2}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [annotation(1, [0, 4]), annotation(2, [3])],
+    }
+    results = [{"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [0, 0, 1, 1]}]
+    results[0]["segmentation"] = {"size": [2, 2], "counts": [0, 4]}
+    for name, content in (("the_truth.json", truths), ("dt.json", results)):
+        (tmp_path / name).write_text(json.dumps(content))
+    truth = str(tmp_path / "the_truth.json")
+    for run in (
+        lambda: ee.score(str(tmp_path / "dt.json"), truth, task="detection"),
+        lambda: convert_coco(truth, out=tmp_path / "out"),
+    ):
+        with pytest.raises(ee.ReadError) as error:
+            run()
+        message = str(error.value)
+        assert "the_truth.json: annotations: column 'segmentation': 1 row with a" in message
+        assert "row 1 (size 2 x 2, [3])" in message
+        assert message.endswith("check that size is [height, width].")

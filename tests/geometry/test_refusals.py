@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import shapely
 from geometry.pixels import column
 
 from evalengine.geometry import masks, polygons
@@ -33,6 +35,7 @@ GOOD = {"size": SIZE, "counts": [2, 4]}
         ({"size": SIZE, "counts": [1, 2**63 - 1, 2**63 - 1, 7]}, "more pixels than its size has"),
         ({"size": SIZE, "counts": [2, 5]}, "of more pixels than its size has"),
         ({"size": SIZE, "counts": [2, -1, 5]}, "with a negative run"),
+        ({"size": SIZE, "counts": [7, -1]}, "with a negative run"),
         ({"size": SIZE, "counts": [2, None, 4]}, "with nulls in 'counts'"),
     ],
 )
@@ -191,3 +194,26 @@ def test_images_without_a_size() -> None:
     found = polygons.read_polygons(column([SQUARE, SQUARE], "polygon"), side="predictions")
     with pytest.raises(InputError, match=r"1 row of images whose height or width.*row 1"):
         polygons.rasterise(found, np.array([4, 0]), np.array([4, 4]))
+
+
+with np.errstate(all="ignore"):
+    NAN = shapely.to_wkb(shapely.Polygon([(0, 0), (1, 0), (float("nan"), 1)]))
+FAR = "POLYGON ((0 0, 1e300 1e300, 1e300 0, 0 1e300, 0 0))"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("POLYGON ((0 0, 1 0, NaN 1, 0 0))", "null, NaN or infinite"),
+        (NAN, "null, NaN or infinite"),
+        (FAR, "not valid"),
+    ],
+)
+def test_refused_without_warnings_of_shapely(value: Any, told: str) -> None:
+    with warnings.catch_warnings(record=True) as leaked:
+        warnings.simplefilter("always")
+        with pytest.raises(InputError, match=told):
+            _ = polygons.read_polygons(pl.Series("polygon", [value]), side="predictions").area
+        repaired = pl.Series("polygon", [FAR])
+        _ = polygons.read_polygons(repaired, side="predictions", invalid="repair").area
+    assert not leaked

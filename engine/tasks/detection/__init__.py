@@ -7,7 +7,7 @@ from .explaining import explain
 from .fitting import fit
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, tally
+from .tallies import Tallies, examine, tally
 from .views import cells_per_group, own_frames, view
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Tallies",
     "cells_per_group",
     "default_metrics",
+    "examine",
     "explain",
     "fit",
     "own_frames",

@@ -12,6 +12,7 @@ from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of
 from ...tally.datums import Datums
 from ..workers import Workers
+from .alignment import refuse_apart
 from .geometry import BOX, POLYGON, choose, read_as
 from .settings import Settings
 from .shapes import CORNERS, Objects, Shapes, as_masks, as_polygons, boxes_of, own_masks
@@ -58,6 +59,7 @@ def compared(
         )
         for side, frame in zip(_SIDES, tables, strict=True)
     ]
+    refuse_apart((sides[0], sides[1]), codes, datums)
     if target == BOX:
         for side, objects in zip(_SIDES, sides, strict=True):
             if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:

@@ -97,6 +97,21 @@ def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> GivenPairs:
     return kept.given(p_label.size)
 
 
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Encode without matching: geometry that cannot be read or compared shows there.
+
+    Args:
+        frames: both sides, checked, used up here; notes are added to theirs.
+        settings: the run's options.
+        needs: what the metrics need.
+        workers: where the work runs.
+
+    Raises:
+        InputError: polygons, masks or rasters that cannot be read, or not be compared.
+    """
+    encode_batch(frames, settings, workers)
+
+
 def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Workers) -> Tallies:
     """Encode, match and tally.
 

@@ -1,0 +1,89 @@
+"""Rasters of one datum on different grids; what check sees of broken geometry."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import rasterio
+from affine import Affine
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError
+
+
+def _written(path: Path, epsg: int | None, west: float = 5e5, pixel: float = 10.0) -> str:
+    pixels = np.zeros((20, 20), np.uint8)
+    pixels[3:9, 4:12] = 1
+    place: Any = {}
+    if epsg is not None:
+        place = {
+            "crs": f"EPSG:{epsg}",
+            "transform": Affine(pixel, 0.0, west, 0.0, -pixel, 5e6),
+        }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        with rasterio.open(
+            path, "w", driver="GTiff", height=20, width=20, count=1, dtype="uint8", **place
+        ) as file:
+            file.write(pixels, 1)
+    return str(path)
+
+
+def _table(*paths: str, scored: bool = False) -> pl.DataFrame:
+    n = len(paths)
+    more = {"score": [0.5] * n} if scored else {}
+    return pl.DataFrame({"datum_id": ["d7"] * n, "label_value": ["a"] * n, "raster": paths, **more})
+
+
+@pytest.mark.parametrize("convert_to", [None, "polygon", "box"])
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ((32633,), "EPSG:32633, pixels of 10 x -10 from (500000, 5000000)"),
+        ((32632, 6e5), "EPSG:32632, pixels of 10 x -10 from (600000, 5000000)"),
+        ((32632, 5e5, 20.0), "EPSG:32632, pixels of 20 x -20 from (500000, 5000000)"),
+    ],
+)
+def test_rasters_on_other_grids(
+    tmp_path: Path, place: Any, told: str, convert_to: str | None
+) -> None:
+    truth = _written(tmp_path / "truth.tif", 32632)
+    other = _written(tmp_path / "other.tif", *place)
+    here = "20 x 20, EPSG:32632, pixels of 10 x -10 from (500000, 5000000)"
+    across = f"row 0 (datum_id='d7') is 20 x 20, {told}, row 0 of the ground truths {here}"
+    with pytest.raises(
+        InputError, match=f"predictions: column 'raster': 1 raster.*{re.escape(across)}"
+    ):
+        ee.score(_table(other, scored=True), _table(truth), convert_to=convert_to)
+    within = f"row 1 (datum_id='d7') is 20 x 20, {told}, row 0 of the ground truths {here}"
+    with pytest.raises(InputError, match=f"ground truths: .*{re.escape(within)}"):
+        ee.score(_table(truth, scored=True), _table(truth, other), convert_to=convert_to)
+
+
+def test_the_same_grid_and_plain_pictures_meet(tmp_path: Path) -> None:
+    truth = _written(tmp_path / "truth.tif", 32632)
+    same = _written(tmp_path / "same.tif", 32632)
+    plain = _written(tmp_path / "plain.tif", None)
+    for found in (same, plain):
+        card = ee.score(_table(found, scored=True), _table(truth), metrics=["Outcomes"])
+        assert card.outcomes["iou"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        ({"mask": [{"size": [2, 2], "counts": [3]}]}, "does not fill its size"),
+        ({"raster": ["absent.tif"]}, "files that do not exist"),
+        ({"polygon": [[[1.0, 2.0, 3.0]]]}, "odd count of numbers"),
+    ],
+)
+def test_check_reads_geometry(column: dict[str, Any], told: str) -> None:
+    truth = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **column})
+    with pytest.raises(InputError, match=told):
+        ee.check(truth.with_columns(score=pl.lit(0.5)), truth, task="detection")
