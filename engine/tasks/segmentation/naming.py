@@ -18,6 +18,7 @@ from ...inputs.relabel import relabel
 from ...schemas.contract import GROUND_TRUTHS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
+from ...tally.datums import Labels
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -143,6 +144,27 @@ def labels_of(
     if unnamed:
         raise InputError(_unnamed(seen, unnamed, names, role, ids))
     return pl.Series("label_value", found, dtype=names.dtype)
+
+
+def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true: Array) -> Array:
+    """Which labels the ignored index names, bool [n_labels]; none that the ground truths have.
+
+    Args:
+        labels: of the run.
+        names: what indices are called; None for themselves.
+        settings: the run's settings.
+        true: int [n], codes of labels in the ground truths, -1 for none.
+    """
+    ignored = settings.ignore_index
+    out = np.zeros(len(labels), bool)
+    if ignored is not None:
+        frame = labels.frame.select("label_key", "label_value")
+        out[:] = [
+            value == (ignored if names is None else names.of(key).get(ignored))
+            for key, value in frame.iter_rows()
+        ]
+        out[true[true >= 0]] = False
+    return out
 
 
 def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Series) -> str:
