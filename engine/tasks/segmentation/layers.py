@@ -17,6 +17,7 @@ from ..encoding import encode_labels
 from ..workers import Workers
 from .layer_masks import Layers, Sizes, layers_of, with_polygons
 from .naming import Names, apply_map, ignored_codes, index_names, labels_of
+from .one_grid import refuse_other_grids
 from .settings import Settings
 from .sides import Side
 from .units import Units, declared_codes, images_of, seen_of, summed
@@ -73,6 +74,7 @@ def count_layers(
     for side in sides:
         sizes.told_by(side)
     read = [layers_of(side, sizes, settings, workers) for side in sides]
+    refuse_other_grids(sides)
     read = [
         with_polygons(layers, side, sizes, settings, workers)
         for layers, side in zip(read, sides, strict=True)
