@@ -21,6 +21,8 @@ FORMS = ("raster", "mask", "polygon")
 def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
     """Every row has pixels; rows with a label have any form of them, others a label map."""
     forms = [name for name in FORMS if name in check.frame.columns]
+    if not forms:  # missing, or of a dtype that holds no pixels: told by now
+        return
     if "label_value" in check.frame.columns:
         _filled(check, forms)
     elif "raster" not in forms:
@@ -49,6 +51,8 @@ def _filled(check: Check, forms: list[str]) -> None:
 
 def _once(check: Check) -> None:
     """Refuse a second label map of one datum and label key."""
+    if "datum_id" not in check.frame.columns:  # told by now
+        return
     key = [name for name in ("datum_id", "label_key") if name in check.frame.columns]
     where = pl.struct(key).is_duplicated()
     n = check.count(where)

@@ -126,3 +126,34 @@ def test_explain() -> None:
     said = ee.explain(task="segmentation", dialect="valor", ignore_index=255)
     assert "ignored index 255, background 0" in said
     assert "mean      over labels that are true (mIOU)" in said
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        (pl.DataFrame({"raster": [[[1, 2]]]}), "column 'datum_id' is missing"),
+        ({1.5: FOUND[0]}, "column 'datum_id' has dtype Float64"),
+        (pl.DataFrame({"datum_id": [0], "label_value": ["a"]}), "no pixels"),
+        (pl.DataFrame({"datum_id": [0], "label_value": ["a"], "mask": [1.5]}), "'mask' has dtype"),
+        (pl.DataFrame({"datum_id": [0], "raster": [3]}), "column 'raster' has dtype Int64"),
+    ],
+)
+def test_missing_columns_are_told_and_nothing_beside(side: Any, said: str) -> None:
+    message = refused(side, side, task="segmentation")
+    assert said in message
+    assert message.count("\n- ") == 2  # one problem a side
+    assert "a  is of one label" not in message
+
+
+def test_missing_files_of_tables_in_memory() -> None:
+    table = pl.DataFrame({"datum_id": [0], "raster": ["no_such.tif"]})
+    assert "1 file not there, looked for in the current folder: ground truths" in refused(
+        table, table
+    )
+
+
+def test_a_label_key_that_labels_lack() -> None:
+    maps = [[[1, 1]], [[1, 1]]]
+    table = pl.DataFrame({"datum_id": [0, 0], "label_key": ["k", "j"], "raster": maps})
+    labels = pl.DataFrame({"label_key": ["k"], "label_value": ["a"], "index": [1]})
+    assert "labels= names none of label_key 'j'." in refused(table, table, labels=labels)

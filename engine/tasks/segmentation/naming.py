@@ -171,9 +171,9 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
     first = unnamed[0]
     index, key = int(seen.index[first]), seen.key[first]
     known = sorted(names.of(key))
-    there = f"{known[0]} to {known[-1]}" if known else "none"
+    there = f"the indices {known[0]} to {known[-1]}" if known else f"none of label_key {key!r}"
     if known and known != list(range(known[0], known[-1] + 1)):
-        there = listing(known)
+        there = f"the indices {listing(known)}"
     more = [int(seen.index[i]) for i in unnamed[1:]]
     also = f" So have {listing(more)}." if more else ""
     ways = [option("background", index)]
@@ -183,7 +183,7 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
         f"{role.replace('_', ' ')}: index {index} has no name:"
         f" {count_of(int(seen.pixels[first]), 'pixel')} in"
         f" {count_of(int(seen.datums[first]), 'datum')}, first datum"
-        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names the indices {there}."
+        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names {there}."
         f" Name it there, or write {' or '.join(ways)}."
     )
 
