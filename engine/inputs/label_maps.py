@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from evalengine.schemas.wording import option
 
-from .problems import count_of
+from .problems import Note, count_of
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -35,6 +36,41 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
     else:
         _filled(check, ["raster"])
         _once(check)
+
+
+def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
+    """Columns that may be scores of objects, where masks were taken for labels of pixels.
+
+    Args:
+        sides: side to its schema and what was recognised in it.
+        sliced: columns that are read for slices.
+
+    Returns:
+        A note on fractions that only the predictions have, beside masks of one label each.
+    """
+    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
+        return []
+    ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
+    if ours.table.shape != "pixels" or "label_value" not in ours.naming.exprs:
+        return []
+    used = {name for expr in ours.naming.exprs.values() for name in expr.meta.root_names()}
+    known = {*used, *sliced, *theirs.schema}
+    found = [name for name, dtype in ours.schema.items() if dtype.is_float() and name not in known]
+    told = {
+        name.casefold()
+        for column, _ in ours.table.unread
+        for name in (column.name, *column.aliases)
+    }
+    found = [name for name in found if name.casefold() not in told]
+    if not found:
+        return []
+    named = option("columns", {found[0]: "score"})
+    said = (
+        f"predictions: column {found[0]!r} is not read: masks are scored as labels of pixels"
+        f" (segmentation). If it scores objects, write {named} for detection; if not,"
+        f" {option('task', 'segmentation')} says so."
+    )
+    return [Note("maybe_scores", said, len(found))]
 
 
 def _filled(check: Check, forms: list[str]) -> None:
