@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from .columns import DATASET, DATUM_ID, HEIGHT, LABEL_KEY, LABEL_VALUE, SCORE, WEIGHT, WIDTH
+from .columns import (
+    DATASET,
+    DATUM_ID,
+    HEIGHT,
+    ISCROWD,
+    LABEL_KEY,
+    LABEL_VALUE,
+    SCORE,
+    WEIGHT,
+    WIDTH,
+)
 from .contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
 from .geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
 from .wording import option
@@ -42,6 +52,7 @@ _OPTIONAL = (
     DATASET,
 )
 _ONE_OF = ("raster", "mask", "polygon")
+_OBJECTS = (SCORE, ISCROWD)  # what only tables of objects have
 _EQUAL_PIXELS = ((WEIGHT, "pixels have no weights; every pixel counts once"),)
 _NO_SCORES = (
     (
@@ -58,7 +69,7 @@ SEGMENTATION_PREDICTIONS = Table(
     _OPTIONAL,
     any_of=_ONE_OF,
     signs=_ONE_OF,
-    unless=(SCORE,),
+    unless=_OBJECTS,
     formats=("label maps",),
     shape="pixels",
     lack="no pixels were predicted",
@@ -71,6 +82,7 @@ SEGMENTATION_GROUND_TRUTHS = Table(
     _OPTIONAL,
     any_of=_ONE_OF,
     signs=_ONE_OF,
+    unless=_OBJECTS,
     like=("boxes",),
     formats=("label maps",),
     shape="pixels",

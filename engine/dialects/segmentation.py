@@ -22,6 +22,8 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
         absent_iou: IOU of a label without any pixel, where ``undefined`` is None; None leaves it
             undefined too. It never enters means.
         background: index of pixels without a label, where the option is not given; None for none.
+        ignored_in_iou: whether predictions of the ignored index count as a label in IOU's averages.
+        images_alike: whether images count alike in mIOUPerImage; else every label of every image.
     """
 
     rows: str = USED
@@ -29,6 +31,8 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
     undefined: float | None = None
     absent_iou: float | None = None
     background: int | None = None
+    ignored_in_iou: bool = True
+    images_alike: bool = True
 
 
 class SegmentationDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +88,7 @@ DIALECTS: dict[str, Dialect] = {
         name="torchmetrics",
         task="segmentation",
         about="torchmetrics 1.9: JaccardIndex's 0 for a label without any pixel, left out of means",
-        rules=SegmentationRules(absent_iou=0.0),
+        rules=SegmentationRules(absent_iou=0.0, ignored_in_iou=False, images_alike=False),
         defaults=SegmentationDefaults(),
         undefined=None,
         export="valor",

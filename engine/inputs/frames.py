@@ -26,6 +26,7 @@ from .distinct import distinct
 from .geometry_choice import leave_unread
 from .infer import infer_task
 from .known import Known
+from .label_maps import maybe_scores
 from .marks import Marks
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
@@ -170,6 +171,8 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, plan.pieces)
+    if options.task is None:
+        notes += maybe_scores(sides, plan.pieces)
     problems: list[Problem] = []
     made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
     for role, side in sides.items():

@@ -18,7 +18,10 @@ from .shapes import SHAPES
 
 
 class _Fit(msgspec.Struct):
-    """What tells one task: signs of the side that decides, and of the other."""
+    """What tells one task: signs of the side that decides, and of the other.
+
+    ``refuted`` has the signs of the side that decides where a column tells against the task.
+    """
 
     task: str
     here: set[str]
@@ -26,6 +29,7 @@ class _Fit(msgspec.Struct):
     known: frozenset[str]
     like: frozenset[str]
     complete: bool
+    refuted: set[str]
 
 
 def infer_task(inputs: Inputs, options: Options | None = None) -> str:
@@ -49,6 +53,11 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
     filled = [role for role in roles if inputs.schemas[role]] or roles
     fits = [_fit(task, filled, inputs, options) for task in tables.task_names()]
+    for refuted in (fit.refuted for fit in fits if fit.refuted):
+        # The predictions lack what the other task needs, which that task's contract says best.
+        meant = [fit.task for fit in fits if fit.there and refuted & fit.known and not fit.here]
+        if len(meant) == 1:
+            return meant[0]
     modest = {task for task in tables.task_names() if _yields(task, filled)}
     told = [fit for fit in fits if fit.here and fit.task not in modest]
     told = told or [fit for fit in fits if fit.here]
@@ -79,7 +88,10 @@ def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
         for role in roles
     }
     first = contracts.get(roles[0])
-    if first is not None and _ruled_out(first, inputs, roles[0], options):
+    held = [(contracts[role], role) for role in roles if role in contracts]
+    refuted: set[str] = set()
+    if any(_ruled_out(table, inputs, role, options) for table, role in held):
+        refuted = signs[roles[0]]
         signs = {role: set() for role in roles}
     rest = {sign for role in roles[1:] for sign in signs[role]}
     known = frozenset(
@@ -87,13 +99,17 @@ def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
     )
     like = frozenset(name for role in roles if role in contracts for name in contracts[role].like)
     complete = first is not None and _complete(first, inputs, roles[0], options)
-    return _Fit(task, signs[roles[0]], rest, known, like, complete)
+    return _Fit(task, signs[roles[0]], rest, known, like, complete, refuted)
 
 
 def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
     """Whether a column is there that tells against the task."""
     find = _finder(table, inputs, role, options)
-    return any(find.candidates((column.name, *column.aliases)) for column in table.unless)
+    said = {name for mine, name in (options.columns or {}).items() if mine in inputs.schemas[role]}
+    return any(
+        column.name in said or find.candidates((column.name, *column.aliases))
+        for column in table.unless
+    )
 
 
 def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool:

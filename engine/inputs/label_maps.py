@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from evalengine.schemas.wording import option
 
-from .problems import count_of
+from .problems import Note, count_of
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -21,6 +22,8 @@ FORMS = ("raster", "mask", "polygon")
 def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
     """Every row has pixels; rows with a label have any form of them, others a label map."""
     forms = [name for name in FORMS if name in check.frame.columns]
+    if not forms:  # missing, or of a dtype that holds no pixels: told by now
+        return
     if "label_value" in check.frame.columns:
         _filled(check, forms)
     elif "raster" not in forms:
@@ -33,6 +36,41 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
     else:
         _filled(check, ["raster"])
         _once(check)
+
+
+def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
+    """Columns that may be scores of objects, where masks were taken for labels of pixels.
+
+    Args:
+        sides: side to its schema and what was recognised in it.
+        sliced: columns that are read for slices.
+
+    Returns:
+        A note on fractions that only the predictions have, beside masks of one label each.
+    """
+    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
+        return []
+    ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
+    if ours.table.shape != "pixels" or "label_value" not in ours.naming.exprs:
+        return []
+    used = {name for expr in ours.naming.exprs.values() for name in expr.meta.root_names()}
+    known = {*used, *sliced, *theirs.schema}
+    found = [name for name, dtype in ours.schema.items() if dtype.is_float() and name not in known]
+    told = {
+        name.casefold()
+        for column, _ in ours.table.unread
+        for name in (column.name, *column.aliases)
+    }
+    found = [name for name in found if name.casefold() not in told]
+    if not found:
+        return []
+    named = option("columns", {found[0]: "score"})
+    said = (
+        f"predictions: column {found[0]!r} is not read: masks are scored as labels of pixels"
+        f" (segmentation). If it scores objects, write {named} for detection; if not,"
+        f" {option('task', 'segmentation')} says so."
+    )
+    return [Note("maybe_scores", said, len(found))]
 
 
 def _filled(check: Check, forms: list[str]) -> None:
@@ -49,6 +87,8 @@ def _filled(check: Check, forms: list[str]) -> None:
 
 def _once(check: Check) -> None:
     """Refuse a second label map of one datum and label key."""
+    if "datum_id" not in check.frame.columns:  # told by now
+        return
     key = [name for name in ("datum_id", "label_key") if name in check.frame.columns]
     where = pl.struct(key).is_duplicated()
     n = check.count(where)

@@ -15,7 +15,7 @@ from .segmentation_parts import (
     iou,
     key_cells,
     mean_over,
-    members,
+    members_of,
     metric,
     ratio,
     recall,
@@ -33,7 +33,7 @@ NO_TRUTH = "no labelled pixel in the ground truths"
 
 def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
     value = label_values(view, settings, iou)
-    return [key_cells(view, mean_over(view, value, members(view, settings)), NO_LABEL)]
+    return [key_cells(view, mean_over(view, value, members_of(iou, view, settings)), NO_LABEL)]
 
 
 def _pixel_accuracy(view: PixelView, settings: Settings) -> list[Cells]:

@@ -19,7 +19,7 @@ from .segmentation_parts import (
     key_cells,
     label_cells,
     mean_over,
-    members,
+    members_of,
     metric,
     precision,
     ratio,
@@ -49,7 +49,7 @@ def _per_label(
         fill = settings.rules.absent_iou
         shown = np.where(used(view), value, fill)
     cells = [label_cells(view, settings, shown, WHY[of])]
-    inside = members(view, settings)
+    inside = members_of(of, view, settings)
     counts = (view.right, view.found, view.truth)
     pooled = of(*(by_key(view, count, inside) for count in counts))
     made = {

@@ -115,6 +115,14 @@ def members(view: PixelView, settings: Settings) -> Array:
     return _chosen(view, settings.rules.means, declared=False)
 
 
+def members_of(of: Ratio, view: PixelView, settings: Settings) -> Array:
+    """Labels that enter the averages of a ratio, bool [group, label]."""
+    inside = members(view, settings)
+    if of is iou and not settings.rules.ignored_in_iou:
+        inside = inside & ~view.pixels.ignored
+    return inside
+
+
 def by_key(view: PixelView, values: Array, where: Array) -> Array:
     """Sums over the chosen labels of each key, undefined ones counting nothing: [group, key]."""
     n_keys = len(view.labels.key_names)

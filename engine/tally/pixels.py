@@ -76,12 +76,14 @@ class Pixels(msgspec.Struct, frozen=True):
         crossings: by datum and pair of labels.
         images: by datum and label key.
         declared: bool [n_labels], labels that were declared; None where no label was.
+        ignored: bool [n_labels], labels that the ignored index names, which only predictions have.
     """
 
     areas: Areas
     crossings: Crossings
     images: Images
     declared: Array | None
+    ignored: Array
 
 
 class PixelView(View):
@@ -111,18 +113,18 @@ class PixelView(View):
         Args:
             datum: int32 [n], datum of each row.
             code: int32 [n], code of each row.
-            values: int64 or bool [n].
+            values: int64, bool or float64 [n].
             n_codes: number of codes.
 
         Returns:
-            int64 [group, code].
+            int64 [group, code]; float64 where values are.
         """
         group = np.zeros(datum.size, np.int64) if self.group is None else self.group[datum]
         inside = group >= 0
-        values = values.astype(np.int64)
+        values = values.astype(np.result_type(values, np.int64), copy=False)
         if self.weights is not None:
             values = values * self.weights[datum]
-        out = np.zeros((self.n_groups, n_codes), np.int64)
+        out = np.zeros((self.n_groups, n_codes), values.dtype)
         np.add.at(out, (group[inside], code[inside]), values[inside])
         return out
 

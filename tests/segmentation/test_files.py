@@ -242,3 +242,39 @@ class _Serial:
 
     def each(self, calls: Any) -> list[Any]:
         return [call() for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"crs": "EPSG:32633"}, "coordinate reference systems differ"),
+        ({"transform": Affine(1, 0, 600000, 0, -1, 5000000)}, "transforms"),
+        ({"transform": Affine(2, 0, 500000, 0, -2, 5000000)}, "transforms"),
+        ({"transform": Affine(1, 0, 500000.005, 0, -1, 5000000)}, "transforms"),
+    ],
+)
+@pytest.mark.parametrize("resample", [None, True])
+def test_rasters_of_one_label_on_other_grids(
+    tmp_path: Path, place: dict[str, Any], said: str, resample: bool | None
+) -> None:
+    pixels = (TRUTH[0] == 1).astype(np.uint8)
+    truth, found = (
+        pl.DataFrame({"datum_id": [0], "label_value": ["a"], "raster": [path]})
+        for path in (
+            write(tmp_path / "g.tif", pixels, **EARTH),
+            write(tmp_path / "p.tif", pixels, **{**EARTH, **place}),
+        )
+    )
+    maps = [side.drop("label_value") for side in (found, truth)]
+    for sides in ((found, truth), (maps[0], truth)):
+        with pytest.raises(ee.InputError) as raised:
+            ee.score(*sides, labels=["b", "a"], resample=resample)
+        assert "column 'raster': 1 file whose pixels do not meet" in str(raised.value)
+        assert "predictions, row 0 (datum_id=0)" in str(raised.value)
+        assert said in str(raised.value)
+    if resample is None:
+        with pytest.raises(ee.InputError, match="pixels do not meet"):
+            ee.score(*maps)
+    picture = write(tmp_path / "p.png", pixels)
+    ee.score(found.with_columns(raster=pl.lit(picture)), truth)
+    assert ee.score(truth, truth).value("mIOU") == 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from segmentation.making import NAMES, some_maps
+from segmentation.making import NAMES, rows_of, some_maps
 
 import evalengine as ee
 
@@ -102,3 +102,35 @@ def test_labels_of_one_side_are_told() -> None:
     card = ee.score(np.full((1, 2, 2), 3), np.full((1, 2, 2), 1))
     assert "1 label in the predictions only: 3." in card.notes
     assert "1 label in the ground truths only: 1." in card.notes
+
+
+@pytest.mark.parametrize("ignored", [0, 2])
+@pytest.mark.parametrize("form", ["maps", "names", "rows"])
+def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: str) -> None:
+    options: dict = {"dialect": "torchmetrics", "ignore_index": ignored}
+    if form != "maps":
+        options["labels"] = NAMES
+    found = rows_of(FOUND) if form == "rows" else FOUND
+    card = ee.score(found, TRUTH, metrics=["IOU", "mIOU", "FrequencyWeightedIoU"], **options)
+    kept = ignored != TRUTH
+    right, union, truth = np.array(
+        [
+            [((k == TRUTH) & (k == FOUND) & kept).sum() for k in range(4)],
+            [(((k == TRUTH) | (k == FOUND)) & kept).sum() for k in range(4)],
+            [((k == TRUTH) & kept).sum() for k in range(4)],
+        ]
+    )
+    # JaccardIndex of torchmetrics 1.9: weight 0 in macro, out of the denominator of micro.
+    others = np.arange(4) != ignored
+    assert union[ignored] > 0
+    assert card.value("mIOU") == pytest.approx((right / union)[others].mean(), abs=1e-15)
+    assert card.value("IOU", average="micro") == pytest.approx(
+        right.sum() / union[others].sum(), abs=1e-15
+    )
+    weighted = (right / union * truth).sum() / truth.sum()
+    assert card.value("FrequencyWeightedIoU") == pytest.approx(weighted, abs=1e-15)
+    first = card.per_datum.filter(metric="mIOU", datum_id=0)["value"][0]
+    alone = ee.score(FOUND[:1], TRUTH[:1], metrics=["mIOU"], **{**options, "labels": NAMES})
+    assert first == pytest.approx(alone.value("mIOU"), abs=1e-15)
+    standard = ee.score(found, TRUTH, **{**options, "dialect": "standard"})
+    assert standard.value("mIOU") == pytest.approx((right / union).mean(), abs=1e-15)

@@ -126,3 +126,72 @@ def test_explain() -> None:
     said = ee.explain(task="segmentation", dialect="valor", ignore_index=255)
     assert "ignored index 255, background 0" in said
     assert "mean      over labels that are true (mIOU)" in said
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        (pl.DataFrame({"raster": [[[1, 2]]]}), "column 'datum_id' is missing"),
+        ({1.5: FOUND[0]}, "column 'datum_id' has dtype Float64"),
+        (pl.DataFrame({"datum_id": [0], "label_value": ["a"]}), "no pixels"),
+        (pl.DataFrame({"datum_id": [0], "label_value": ["a"], "mask": [1.5]}), "'mask' has dtype"),
+        (pl.DataFrame({"datum_id": [0], "raster": [3]}), "column 'raster' has dtype Int64"),
+    ],
+)
+def test_missing_columns_are_told_and_nothing_beside(side: Any, said: str) -> None:
+    message = refused(side, side, task="segmentation")
+    assert said in message
+    assert message.count("\n- ") == 2  # one problem a side
+    assert "a  is of one label" not in message
+
+
+def test_missing_files_of_tables_in_memory() -> None:
+    table = pl.DataFrame({"datum_id": [0], "raster": ["no_such.tif"]})
+    assert "1 file not there, looked for in the current folder: ground truths" in refused(
+        table, table
+    )
+
+
+def test_a_label_key_that_labels_lack() -> None:
+    maps = [[[1, 1]], [[1, 1]]]
+    table = pl.DataFrame({"datum_id": [0, 0], "label_key": ["k", "j"], "raster": maps})
+    labels = pl.DataFrame({"label_key": ["k"], "label_value": ["a"], "index": [1]})
+    assert "labels= names none of label_key 'j'." in refused(table, table, labels=labels)
+
+
+_OBJECT = pl.DataFrame(
+    {"datum_id": [0], "label_value": ["a"], "mask": [{"size": [2, 2], "counts": [0, 4]}]}
+)
+
+
+@pytest.mark.parametrize("told", ["score", "confidence", "iscrowd"])
+def test_columns_of_objects_on_either_side_tell_against_segmentation(told: str) -> None:
+    with_column = _OBJECT.with_columns(pl.lit(0).alias(told))
+    scored = _OBJECT.with_columns(score=0.5)
+    assert "the two tables swapped" in refused(_OBJECT.with_columns(iscrowd=0), scored)
+    if told == "iscrowd":
+        assert ee.score(scored, with_column).task == "detection"
+        assert "write columns=" in refused(_OBJECT.with_columns(p=0.5), with_column)
+        assert ee.score(
+            scored.rename({"score": "p"}), with_column, columns={"p": "score"}
+        ).task == ("detection")
+    else:
+        assert "the two tables swapped" in refused(_OBJECT, with_column)
+    assert ee.score(_OBJECT, with_column, task="segmentation").task == "segmentation"
+    assert ee.score(_OBJECT, _OBJECT).task == "segmentation"
+
+
+def test_a_column_that_may_hold_scores_is_told() -> None:
+    found = _OBJECT.with_columns(p=0.5)
+    card = ee.score(found, _OBJECT)
+    assert card.task == "segmentation"
+    (note,) = card.notes
+    assert "column 'p' is not read" in note
+    assert "columns={'p': 'score'}" in note.replace('"', "'")
+    assert ee.score(found, _OBJECT, columns={"p": "score"}).task == "detection"
+    for sides, options in (
+        ((found, _OBJECT), {"task": "segmentation"}),
+        ((found, found), {}),
+        ((_OBJECT.with_columns(p=1), _OBJECT), {}),
+    ):
+        assert ee.score(*sides, **options).notes == ()

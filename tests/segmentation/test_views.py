@@ -89,3 +89,21 @@ def test_stored_and_loaded(tmp_path: Any) -> None:
     for frame in ("metrics", "confusion", "per_datum"):
         assert_frame_equal(loaded.frame(frame), card.frame(frame))
     assert loaded.to_valor() == card.to_valor()
+
+
+def test_torchmetrics_pools_the_labels_of_all_images() -> None:
+    found, truth = some_maps(n=3)
+    truth[0][truth[0] == 3] = 1  # an image that lacks a label on both sides
+    found[0][found[0] == 3] = 1
+    each = []
+    for image in range(3):
+        sides = [[side[image] == k for k in range(4)] for side in (found, truth)]
+        pairs = [(p, t) for p, t in zip(*sides, strict=True) if (p | t).any()]
+        each.append([(p & t).sum() / (p | t).sum() for p, t in pairs])
+    pooled = np.mean([value for image in each for value in image])
+    means = np.mean([np.mean(image) for image in each])
+    assert abs(pooled - means) > 1e-4
+    for dialect, wanted in (("torchmetrics", pooled), ("standard", means)):
+        card = ee.score(found, truth, dialect=dialect, metrics=["mIOUPerImage"])
+        assert card.value("mIOUPerImage") == pytest.approx(wanted, abs=1e-15)
+        assert card.metrics["support"].to_list() == [3]

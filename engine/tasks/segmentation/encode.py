@@ -16,7 +16,7 @@ from ..encoding import dataset_of, encode_datums, encode_labels, taken
 from ..workers import Workers
 from .histograms import NOTHING, Pairs
 from .maps import count_maps
-from .naming import apply_map, index_names, labels_of
+from .naming import apply_map, ignored_codes, index_names, labels_of
 from .settings import Settings
 from .sides import Side, side_of
 from .units import Units, declared_codes, images_of, seen_of, summed
@@ -98,8 +98,9 @@ def _label_maps(
     if settings.ignore_index is not None:
         kept = counted.truth != settings.ignore_index
         counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
-    labels, codes = _coded_indices(frames, (truth, found), counted, units, settings)
-    return labels, pixels_of(labels, units, counted.place, codes, counted.count, frames)
+    labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, settings)
+    pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
+    return labels, pixels
 
 
 def _coded_indices(
@@ -108,8 +109,8 @@ def _coded_indices(
     counted: Pairs,
     units: Units,
     settings: Settings,
-) -> tuple[Labels, list[Array]]:
-    """Labels of all indices, and the label codes of both columns of pairs, -1 for none."""
+) -> tuple[Labels, list[Array], Array]:
+    """Labels of all indices, label codes of both columns of pairs (-1 for none), ignored labels."""
     names = index_names(frames, settings)
     values, keys, spread = [], [], []
     pairs = {}
@@ -128,7 +129,7 @@ def _coded_indices(
         whole = np.full(counted.place.size, -1, np.int64)
         whole[here] = code[inverse]
         codes.append(whole)
-    return labels, codes
+    return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
 
 def _or_nothing(index: int | None) -> int:
@@ -141,6 +142,7 @@ def pixels_of(
     unit: Array,
     codes: list[Array],
     count: Array,
+    ignored: Array,
     frames: Frames,
 ) -> Pixels:
     """Counts by datum and label from counts of pairs of labels that overlap nowhere.
@@ -151,6 +153,7 @@ def pixels_of(
         unit: int64 [n], unit of each pair.
         codes: int64 [n] twice, label code in the ground truth and in the prediction, -1 for none.
         count: int64 [n], pixels.
+        ignored: bool [n_labels], labels that the ignored index names.
         frames: for declared labels.
     """
     many = len(labels) + 1
@@ -180,6 +183,7 @@ def pixels_of(
             np.zeros(units.datum.size, bool),
         ),
         declared=declared_codes(frames, labels),
+        ignored=ignored,
     )
 
 

@@ -16,7 +16,8 @@ from ...tally.pixels import Areas, Crossings, Pixels
 from ..encoding import encode_labels
 from ..workers import Workers
 from .layer_masks import Layers, Sizes, layers_of, with_polygons
-from .naming import Names, apply_map, index_names, labels_of
+from .naming import Names, apply_map, ignored_codes, index_names, labels_of
+from .one_grid import refuse_other_grids
 from .settings import Settings
 from .sides import Side
 from .units import Units, declared_codes, images_of, seen_of, summed
@@ -73,13 +74,14 @@ def count_layers(
     for side in sides:
         sizes.told_by(side)
     read = [layers_of(side, sizes, settings, workers) for side in sides]
+    refuse_other_grids(sides)
     read = [
         with_polygons(layers, side, sizes, settings, workers)
         for layers, side in zip(read, sides, strict=True)
     ]
     ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
     _, read[1] = _without(sides[1], read[1], units, settings, None)
-    labels, coded = _labelled(frames, sides, read, units, settings)
+    labels, coded, dropped = _labelled(frames, sides, read, units, settings)
     truth, found = (
         _united(side, layers, code, units, len(labels), ignored if side is sides[1] else None)
         for side, layers, code in zip(sides, read, coded, strict=True)
@@ -102,6 +104,7 @@ def count_layers(
         crossings=_crossings(truth, found, units, over, wanted="crossings" in needs),
         images=images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping),
         declared=declared_codes(frames, labels),
+        ignored=dropped,
     )
 
 
@@ -127,8 +130,8 @@ def _labelled(
     read: list[Layers],
     units: Units,
     settings: Settings,
-) -> tuple[Labels, list[Array]]:
-    """Labels of both sides, and the label code of every mask."""
+) -> tuple[Labels, list[Array], Array]:
+    """Labels of both sides, the label code of every mask, and which labels are ignored."""
     names: Names | None = index_names(frames, settings)
     dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
     values, keys, spread = [], [], []
@@ -148,7 +151,8 @@ def _labelled(
     if pairs:
         apply_map(frames, pairs, settings)
     labels, coded = encode_labels(values, keys, frames)
-    return labels, [code[at] for code, at in zip(coded, spread, strict=True)]
+    codes = [code[at] for code, at in zip(coded, spread, strict=True)]
+    return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
 
 def _united(

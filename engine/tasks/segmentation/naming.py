@@ -18,6 +18,7 @@ from ...inputs.relabel import relabel
 from ...schemas.contract import GROUND_TRUTHS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
+from ...tally.datums import Labels
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -145,13 +146,34 @@ def labels_of(
     return pl.Series("label_value", found, dtype=names.dtype)
 
 
+def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true: Array) -> Array:
+    """Which labels the ignored index names, bool [n_labels]; none that the ground truths have.
+
+    Args:
+        labels: of the run.
+        names: what indices are called; None for themselves.
+        settings: the run's settings.
+        true: int [n], codes of labels in the ground truths, -1 for none.
+    """
+    ignored = settings.ignore_index
+    out = np.zeros(len(labels), bool)
+    if ignored is not None:
+        frame = labels.frame.select("label_key", "label_value")
+        out[:] = [
+            value == (ignored if names is None else names.of(key).get(ignored))
+            for key, value in frame.iter_rows()
+        ]
+        out[true[true >= 0]] = False
+    return out
+
+
 def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Series) -> str:
     first = unnamed[0]
     index, key = int(seen.index[first]), seen.key[first]
     known = sorted(names.of(key))
-    there = f"{known[0]} to {known[-1]}" if known else "none"
+    there = f"the indices {known[0]} to {known[-1]}" if known else f"none of label_key {key!r}"
     if known and known != list(range(known[0], known[-1] + 1)):
-        there = listing(known)
+        there = f"the indices {listing(known)}"
     more = [int(seen.index[i]) for i in unnamed[1:]]
     also = f" So have {listing(more)}." if more else ""
     ways = [option("background", index)]
@@ -161,7 +183,7 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
         f"{role.replace('_', ' ')}: index {index} has no name:"
         f" {count_of(int(seen.pixels[first]), 'pixel')} in"
         f" {count_of(int(seen.datums[first]), 'datum')}, first datum"
-        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names the indices {there}."
+        f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names {there}."
         f" Name it there, or write {' or '.join(ways)}."
     )
 

@@ -35,6 +35,8 @@ def stats_of(batch: Batch, settings: Settings) -> Stats:
     undefined = settings.rules.undefined
     for name, of in (("mIOU", iou), ("Dice", dice)):
         value = ratio(*of(areas.right, areas.found, areas.truth), undefined)
+        if of is iou and not settings.rules.ignored_in_iou:
+            value[batch.pixels.ignored[areas.label]] = np.nan
         columns[name] = (_column(name, _means(batch, settings, value, width), parameters),)
     accuracy = np.full((n, width), np.nan)
     agreeing = ratio(images.right, images.pixels)

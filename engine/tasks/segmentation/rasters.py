@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 AT_ONCE = 1 << 22
 """Pixels of a side that are read at once; a larger map is read by windows."""
 _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
-_OFF = 0.01  # of a pixel: how far two grids may lie apart and be one
+_OFF = 0.001  # of a pixel: how far two grids may lie apart and be one
 
 
 class MapRow(msgspec.Struct, frozen=True):

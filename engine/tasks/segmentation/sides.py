@@ -110,10 +110,12 @@ class Side(msgspec.Struct):
             found.append(resolved)
         if missing:
             shown = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_SHOWN])
-            beside = f" nor in {self.folder}" if self.folder else ""
+            tried = "looked for in the current folder"
+            if self.folder:
+                tried = f"neither in the current folder nor in {self.folder}"
             raise ReadError(
-                f"column 'raster': {count_of(len(missing), 'file')} not there, neither in the"
-                f" current folder{beside}: {shown}. Paths are taken from the current folder, then"
+                f"column 'raster': {count_of(len(missing), 'file')} not there,"
+                f" {tried}: {shown}. Paths are taken from the current folder, then"
                 " from the table's own; correct them, or leave these rows out."
             )
         return found
