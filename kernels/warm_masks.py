@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .polygon_overlaps import edges, shared_areas
+from .polygon_overlaps import areas, edges, shared_areas
 from .polygon_runs import rasterise_rings
 from .run_counts import decode, encode, from_counts
 from .run_erosion import erode_lines
@@ -36,5 +36,6 @@ def warm_masks() -> None:
     erode_lines(runs, two, one)
     triangle = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
     rasterise_rings(triangle, 3 * ends, two, two)
-    polygon = edges(triangle, 3 * ends, ends, ends), 2.0 * np.ones(1), np.array([[0.0, 0, 2, 2]])
+    sides, around = edges(triangle, 3 * ends, ends, ends), np.array([[0.0, 0.0, 2.0, 2.0]])
+    polygon = sides, areas(sides, around), around
     shared_areas(polygon, polygon, row, row)
