@@ -216,9 +216,10 @@ def judge(
         raise OptionError(f"structured={structured!r}: write {', '.join(STRUCTURED)}.")
     if concurrency < 1 or timeout <= 0:
         raise OptionError("concurrency: 1 or more; timeout: more than 0 seconds.")
-    of_judge = {name: getattr(asks, name) for name in ("mode", "atomicity", "coverage")}
-    if "FactualCorrectness" not in asks.metrics:
-        of_judge = {}
+    read = {name for metric in asks.metrics for name in registry.get("judged", metric).params}
+    of_judge = {
+        name: getattr(asks, name) for name in ("mode", "atomicity", "coverage") if name in read
+    }
     options = make_options({**of_judge, **(scoring or {})}, task="judged", metrics=asks.metrics)
     if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
         raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
-from ...metrics.registry import Metric, has
+from ...metrics.registry import Metric, has, names
 from ...schemas.contract import TABLE
-from ...schemas.errors import InputError
+from ...schemas.errors import InputError, did_you_mean
 from ...schemas.wording import option
 from .encode import metric_names
 from .settings import Settings
@@ -35,9 +35,9 @@ def fit(
     if strange:
         if not there and not asked_for:
             raise InputError(
-                f"column 'metric' names no judged metric: {listing(strange)}. `evalengine metrics"
-                f" --task judged` lists them; rename yours, e.g. with {option('where')} or in the"
-                " table."
+                f"column 'metric' names no judged metric: {listing(strange)}."
+                f"{did_you_mean(next(iter(strange)), names('judged'))} `evalengine metrics --task"
+                " judged` lists them; correct the column."
             )
         rows = count_of(sum(strange.values()), "row")
         said = f"{rows} of metrics that are not known left out: {listing(strange)}."

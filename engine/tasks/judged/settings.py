@@ -15,6 +15,8 @@ from ...schemas.options import Options
 
 MODES = ("f1", "precision", "recall")
 LEVELS = ("low", "high")
+_TOLD = ("mode", "beta")
+"""Options that are told whether they were given or not."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,13 +49,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def parameters_of(self, metric: str) -> dict[str, Any]:
         """What the ``parameters`` of a metric's rows say of how it was computed."""
         told: dict[str, Any] = {"better": self.better[metric]}
-        if metric == "FactualCorrectness":
-            # How claims were taken apart only the judge knows; it is told where it was said.
-            said = (name for name in ("atomicity", "coverage") if name in self.given)
-            told |= {name: getattr(self, name) for name in ("mode", "beta", *said)}
-        elif self.strict:
-            told["strict"] = True
-        return told
+        read = metrics.get("judged", metric).params
+        # How claims were taken apart only the judge knows; what is off says nothing either.
+        said = (name for name in self.given if name not in _TOLD and getattr(self, name))
+        return told | {name: getattr(self, name) for name in (*_TOLD, *said) if name in read}
 
     def words_of(self, need: str, part: str) -> Words:
         """What the verdicts of one part of a metric count."""
