@@ -217,10 +217,11 @@ def judge(
     if concurrency < 1 or timeout <= 0:
         raise OptionError("concurrency: 1 or more; timeout: more than 0 seconds.")
     read = {name for metric in asks.metrics for name in registry.get("judged", metric).params}
-    of_judge = {
+    scored: dict[str, Any] = {
         name: getattr(asks, name) for name in ("mode", "atomicity", "coverage") if name in read
     }
-    options = make_options({**of_judge, **(scoring or {})}, task="judged", metrics=asks.metrics)
+    scored |= scoring or {}
+    options = make_options(scored, task="judged", metrics=asks.metrics)
     if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
         raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")
     make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
