@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .readers.coco import convert_coco
     from .readers.convert_trec import convert_trec
     from .schemas.errors import (
+        EndpointError,
         EvalengineError,
         InputError,
         JudgeError,
@@ -54,6 +55,7 @@ _HOMES = {
     "Scorecard": "scorecard",
     "EvalengineError": "schemas.errors",
     "InputError": "schemas.errors",
+    "EndpointError": "schemas.errors",
     "JudgeError": "schemas.errors",
     "OptionError": "schemas.errors",
     "ReadError": "schemas.errors",
@@ -62,6 +64,7 @@ _HOMES = {
 """Public name -> module of this package that holds it."""
 
 __all__ = [
+    "EndpointError",
     "EvalengineError",
     "InputError",
     "JudgeError",

@@ -52,8 +52,12 @@ class ResultError(EvalengineError):
     """A question a scorecard cannot answer: no such metric in it, or more than one such row."""
 
 
-class JudgeError(EvalengineError):
-    """What stops a judge at once: a wrong key, an unknown model, an endpoint that nobody is at."""
+class EndpointError(EvalengineError):
+    """What stops an endpoint's use: a wrong key, an unknown model, an address nobody is at."""
+
+
+class JudgeError(EndpointError):
+    """The same of a judge."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:

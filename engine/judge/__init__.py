@@ -1,10 +1,10 @@
 """The judge stage: texts are judged by a language model, and what it says becomes a table.
 
 ``judging`` holds the calls; ``steps`` which calls each metric needs, ``prompts`` what is asked,
-``parsing`` how replies are read, ``client`` the endpoint, ``cache`` every answer, ``budget``
-limits, ``run`` the work side by side, ``batch`` files for batch endpoints, ``redaction`` what
-happens to keys. The verdict table they make is scored by the task ``judged``, which knows nothing
-of them.
+``parsing`` how replies are read, ``client`` the chat, ``cache`` every answer, ``run`` the work side
+by side, ``batch`` files for batch endpoints; requests, retries, budgets and keys are those of
+``evalengine.endpoint``. The verdict table they make is scored by the task ``judged``, which knows
+nothing of them.
 
 The package itself can be called: ``evalengine.judge(...)`` is a function, whether or not one of
 these modules was imported before.

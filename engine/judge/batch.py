@@ -13,9 +13,10 @@ from typing import IO, Any
 
 import msgspec
 
+from ..endpoint.client import Transient
 from ..schemas.errors import InputError
 from .cache import Cache
-from .client import Transient, read_completion
+from .client import read_completion
 from .parsing import response_schema
 from .run import Request
 

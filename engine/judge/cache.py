@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sqlite3
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from ..schemas.errors import InputError
+from ..endpoint.answer_file import AnswerFile
 from .client import Completion
 
 _TABLES = """
@@ -55,8 +52,8 @@ def key_of(
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Cache:
-    """The file of answers; threads may share it.
+class Cache(AnswerFile):
+    """The file of a judge's answers; threads may share it.
 
     Args:
         path: where; made if it is not there, readable by its owner alone.
@@ -66,24 +63,7 @@ class Cache:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._lock = threading.Lock()
-        try:
-            if not self.path.exists():
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._base = sqlite3.connect(
-                self.path, check_same_thread=False, isolation_level=None, timeout=60
-            )
-        except (sqlite3.Error, OSError) as error:
-            raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
-        try:
-            # After a kill nothing is lost; after a power cut at most the last answers are.
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=NORMAL")
-            self._base.executescript(_TABLES)
-        except sqlite3.Error as error:
-            self._base.close()
-            raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
+        super().__init__(path, _TABLES)
 
     def get(self, key: str) -> Completion | None:
         """The answer to a call, if there is one."""
@@ -124,8 +104,3 @@ class Cache:
     def __len__(self) -> int:
         with self._lock:
             return int(self._base.execute("SELECT count(*) FROM answers").fetchone()[0])
-
-    def close(self) -> None:
-        """Write everything back into the one file."""
-        with self._lock:
-            self._base.close()

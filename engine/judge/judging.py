@@ -13,16 +13,16 @@ import polars as pl
 
 from .. import metrics as registry
 from ..api import score
+from ..endpoint.budget import Budget, Limits, Usage, price_of
+from ..endpoint.redaction import KEY_VARIABLE, checked_url, key_from
 from ..planner import make_plan
 from ..schemas.errors import OptionError, unknown
 from ..schemas.option_values import make_options
 from ..scorecard import Scorecard
 from ..tasks.judged.settings import LEVELS, MODES
-from .budget import Budget, Limits, Usage, price_of
 from .cache import Cache
-from .client import Client
+from .client import ChatClient
 from .prompts import load_prompts
-from .redaction import KEY_VARIABLE, checked_url, key_from
 from .rows import read_rows
 from .run import Caller, Collector, Endpoint, Outcome, Progress, Request, run
 from .steps import PLANS, Asked, Row
@@ -238,7 +238,7 @@ def judge(
     try:
         source: Endpoint | Collector = Collector(cache)
         if not offline:
-            client = Client(asks.base_url, key_from(api_key_env), timeout, concurrency)
+            client = ChatClient(asks.base_url, key_from(api_key_env), timeout, concurrency)
             source = Endpoint(client, budget, asks.retries, structured, stop)
         caller = _caller(asks, cache, source, budget)
         outcomes = run(

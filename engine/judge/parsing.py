@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .redaction import sound
+from ..endpoint.redaction import sound
 
 if TYPE_CHECKING:
     from .prompts import Prompt

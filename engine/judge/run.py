@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,15 +11,16 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..endpoint.budget import Budget, Usage
+from ..endpoint.client import Rejected
+from ..endpoint.patience import GivenUp, Patience, Unsent
 from ..schemas.errors import JudgeError
-from .budget import Budget, Usage
 from .cache import Cache, key_of
-from .client import Client, Completion, Rejected, Transient, Unstructured
+from .client import ChatClient, Completion, Unstructured
 from .parsing import BadReply, parse, response_schema
 from .prompts import Prompt
 from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _TOLD_EVERY = 0.2
 _GRACE = 5.0
 
@@ -88,12 +88,16 @@ class Endpoint:
     """
 
     def __init__(
-        self, client: Client, budget: Budget, retries: int, structured: str, stop: threading.Event
+        self,
+        client: ChatClient,
+        budget: Budget,
+        retries: int,
+        structured: str,
+        stop: threading.Event,
     ) -> None:
-        self._client, self._budget, self._retries = client, budget, retries
+        self._client, self._patience = client, Patience(budget, retries, stop)
         self._form = "schema" if structured == "auto" else structured
         self._may_fall = structured == "auto"
-        self._stop = stop
 
     def answer(self, request: Request) -> Completion:
         """The answer to a request.
@@ -102,43 +106,30 @@ class Endpoint:
             JudgeError: the endpoint cannot be used.
             Failed: no answer within the limits.
         """
-        failure: Transient | None = None
-        attempt = 0
-        while attempt <= self._retries:
-            if not self._budget.take():
-                raise Failed("budget", f"not asked: {self._budget.usage.stopped} was reached")
-            if self._stop.is_set():
-                self._budget.failed(None)
-                raise Failed("stopped", "the run was stopped")
+        while True:
             form = self._form
+            body = {**request.body, **self._asked(form, request)}
             try:
-                answer = self._client.complete({**request.body, **self._asked(form, request)})
-            except Transient as error:
-                failure = error
-                self._budget.failed(error.wait)
-                attempt += 1
-                if attempt <= self._retries and error.wait is None:
-                    most = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (attempt - 1))
-                    self._stop.wait(most * random.uniform(0.5, 1.0))
+                return self._patience.send(
+                    partial(self._client.complete, body),
+                    lambda answer: (answer.input_tokens, answer.output_tokens),
+                )
             except Unstructured as error:
-                self._budget.failed(None)
                 if not self._may_fall:
                     raise Failed("rejected", str(error)) from None
                 if form == self._form:  # of several that learn it together, one falls back
                     self._form = {"schema": "object", "object": "none"}[form]
             except Rejected as error:
-                self._budget.failed(None)
                 raise Failed("rejected", str(error)) from None
-            except JudgeError:
-                self._budget.failed(None)
-                raise
-            else:
-                self._budget.back(answer.input_tokens, answer.output_tokens)
-                return answer
-        assert failure is not None
-        if failure.unreachable:
-            raise JudgeError(f"nobody answers at the judge's address: {failure}.")
-        raise Failed(failure.kind, f"{failure} (tried {attempt} times)")
+            except Unsent as error:
+                told = f"not asked: {error}" if error.kind == "budget" else str(error)
+                raise Failed(error.kind, told) from None
+            except GivenUp as error:
+                if error.last.unreachable:
+                    raise JudgeError(
+                        f"nobody answers at the judge's address: {error.last}."
+                    ) from None
+                raise Failed(error.last.kind, str(error)) from None
 
     @staticmethod
     def _asked(form: str, request: Request) -> dict[str, Any]:

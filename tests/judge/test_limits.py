@@ -10,8 +10,8 @@ import pytest
 from judge.server import serving
 
 import evalengine as ee
-from evalengine.judge.budget import Budget, Limits, Price
-from evalengine.judge.client import retry_after
+from evalengine.endpoint.budget import Budget, Limits, Price
+from evalengine.endpoint.client import retry_after
 
 ROWS = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
 

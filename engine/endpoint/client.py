@@ -1,0 +1,178 @@
+"""The endpoint: one request, and what its answer or its failure means."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..schemas.errors import EndpointError, OptionError
+from .redaction import redacted, sound
+
+if TYPE_CHECKING:
+    import httpx
+
+R = TypeVar("R")
+
+_NO_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
+_STOPPING = {
+    401: "the key was refused",
+    403: "the key is not allowed to do this",
+    404: "there is no such model or address",
+}
+_AGAIN = (408, 409, 425, 429)
+_LONGEST_WAIT = 600.0
+_SHOWN = 300
+
+
+class Transient(Exception):
+    """A failure that may pass.
+
+    Attributes:
+        kind: ``rate_limited``, ``server_error``, ``timeout``, ``connection``, ``bad_answer``.
+        wait: seconds that the server asked to wait, or None.
+        unreachable: nobody answered at the address.
+    """
+
+    def __init__(
+        self, kind: str, message: str, wait: float | None = None, *, unreachable: bool = False
+    ) -> None:
+        self.kind, self.wait, self.unreachable = kind, wait, unreachable
+        super().__init__(message)
+
+
+class Rejected(Exception):
+    """A request that the endpoint does not take, however often it is sent."""
+
+
+class Client:
+    """Sends requests to one address of an OpenAI-compatible endpoint; threads may share it.
+
+    Args:
+        base_url: the endpoint, checked.
+        path: of the address behind it, such as ``/embeddings``.
+        key: what goes into the Authorization header, or None.
+        timeout: seconds for a connection, and between two pieces of an answer.
+        connections: how many may be open.
+        who: what stops, in messages: ``the judge``.
+        extra: the extra of this package that brings httpx.
+        failure: what is raised where it makes no sense to go on.
+
+    Raises:
+        OptionError: the extra is not installed.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        path: str,
+        key: str | None,
+        timeout: float,
+        connections: int,
+        *,
+        who: str,
+        extra: str,
+        failure: type[EndpointError],
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise OptionError(
+                f"{who} is reached by HTTP through httpx, which is not installed: pip install"
+                f" 'evalengine[{extra}]'."
+            ) from None
+        self._key = key
+        self._url = base_url + path
+        self._who, self._stops = who, failure
+        self.answered = False
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http: httpx.Client = httpx.Client(
+            headers=headers,
+            timeout=httpx.Timeout(timeout),
+            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+        )
+        self._failures = (httpx.TimeoutException, httpx.ConnectError, httpx.HTTPError)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def post(self, body: dict[str, Any], read: Callable[[Any], R]) -> R:
+        """One request.
+
+        Args:
+            body: its JSON, ``model`` among it.
+            read: from the answer's JSON to what is wanted of it; raises Transient where it cannot.
+
+        Raises:
+            EndpointError: it makes no sense to go on.
+            Transient: it may work later.
+            Rejected: this request is not taken.
+        """
+        timed_out, unreachable, any_failure = self._failures
+        try:
+            response = self._http.post(self._url, json=body)
+        except timed_out:
+            raise Transient("timeout", "no answer in time") from None
+        except unreachable as error:
+            said = self._clean(str(error))
+            raise Transient("connection", said, unreachable=not self.answered) from None
+        except any_failure as error:
+            raise Transient("connection", self._clean(str(error) or "dropped")) from None
+        self.answered = True
+        if response.status_code == 200:
+            try:
+                return read(response.json())
+            except (ValueError, RecursionError):
+                raise Transient("bad_answer", "the endpoint's answer is no JSON") from None
+        raise self._failure(response, body)
+
+    def _failure(self, response: httpx.Response, body: dict[str, Any]) -> Exception:
+        status = response.status_code
+        told, code = _error_of(response)
+        told = self._clean(told)
+        said = f"HTTP {status}" + (f": {told}" if told else "")
+        if status in _STOPPING or code in _NO_QUOTA or 300 <= status < 400:
+            why = _STOPPING.get(status, "the account has no quota left")
+            if 300 <= status < 400:
+                why = "the endpoint is somewhere else"
+            return self._stops(
+                f"{self._who} at {self._url} stopped: {why} ({said}). Model {body['model']!r};"
+                " check the address, the model and the key in the environment."
+            )
+        if status in _AGAIN or status >= 500:
+            kind = "rate_limited" if status == 429 else "server_error"
+            return Transient(kind, said, retry_after(response.headers.get("retry-after")))
+        return Rejected(said)
+
+    def _clean(self, text: str) -> str:
+        # The key first: cut in the middle it would not be known any more.
+        return sound(redacted(" ".join(text.split()), self._key)[:_SHOWN])
+
+
+def _error_of(response: httpx.Response) -> tuple[str, str]:
+    """Message and code of an error's body, whatever form it has."""
+    try:
+        error = response.json()["error"]
+        if isinstance(error, dict):
+            return str(error.get("message", "")), str(error.get("code", ""))
+        return str(error), ""
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return response.text, ""
+
+
+def retry_after(given: str | None) -> float | None:
+    """Seconds to wait, of a header that holds seconds or a date; None where it says neither."""
+    if given is None:
+        return None
+    try:
+        seconds = float(given)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(given).timestamp() - time.time()
+        except (TypeError, ValueError):
+            return None
+    if seconds != seconds:
+        return None
+    return min(max(0.0, seconds), _LONGEST_WAIT)
