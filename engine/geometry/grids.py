@@ -15,7 +15,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array
 
 _STRIP = 1 << 23  # pixels read at once, unless one row of blocks has more
@@ -142,18 +142,21 @@ def strips(dataset: Any, band: int, most: int = _STRIP) -> Iterator[tuple[int, A
         yield first, dataset.read(band, window=Window(0, first, dataset.width, n))
 
 
-def grids(paths: pl.Series, *, side: str, rows: Array | None = None) -> list[Grid]:
+def grids(
+    paths: pl.Series, *, side: str, rows: Array | None = None, origin: Origin | None = None
+) -> list[Grid]:
     """Where the pixels of each file lie; every file is opened once, its pixels are not read.
 
     Args:
         paths: n paths.
         side: the table they are of, for errors.
-        rows: int64 [n], their row numbers in the user's table, for errors.
+        rows: int64 [n], their row numbers in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a missing file, or one that cannot be read, each with its row.
     """
-    place = Place(side, paths.name, rows)
+    place = Place(side, paths.name, rows, origin)
     first, code = distinct(paths, place)
     names = paths.to_list()
     found: list[Grid] = []
@@ -203,6 +206,6 @@ def reading(path: str, place: Place, row: int) -> Iterator[Any]:
             yield dataset
     except OSError as error:  # rasterio's are
         raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of row"
-            f" {place.row(row)} cannot be read: {error}"
+            f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of"
+            f" {place.named(row)} cannot be read: {error}"
         ) from error

@@ -17,7 +17,7 @@ from ..kernels.polygon_runs import rasterise_rings
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_sets import subtract, unite
 from .masks import Masks
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array, Over, in_ranges, offsets_of
 from .rings import Rings, read_rings
 
@@ -95,9 +95,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     def take(self, rows: Array) -> Polygons:
         """The polygons at some rows (integer [k]), in their order."""
-        numbers = np.asarray(rows) if self.place.rows is None else self.place.rows[rows]
-        place = Place(self.place.side, self.place.column, numbers)
-        taken = Polygons(self.rings.take(rows), place, self.invalid)
+        taken = Polygons(self.rings.take(rows), self.place.take(rows), self.invalid)
         known = self.__dict__.get("_built")
         if known is not None:
             taken.__dict__["_built"] = known[0][rows], known[1]
@@ -105,7 +103,12 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
 
 def read_polygons(
-    column: pl.Series, *, side: str, invalid: str = REFUSE, rows: Array | None = None
+    column: pl.Series,
+    *,
+    side: str,
+    invalid: str = REFUSE,
+    rows: Array | None = None,
+    origin: Origin | None = None,
 ) -> Polygons:
     """Polygons from a column in any of the accepted forms.
 
@@ -121,7 +124,8 @@ def read_polygons(
         invalid: ``refuse`` polygons that are empty, have rings of fewer than three points or
             cross themselves, or ``repair`` them: such rings are left out, and what shapely's
             ``make_valid`` makes of the others counts as far as it has an area.
-        rows: int64 [n], row numbers of the values in the user's table, for errors.
+        rows: int64 [n], row numbers of the values in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a coordinate that is null, NaN or infinite, a value that cannot be
@@ -133,7 +137,7 @@ def read_polygons(
             f"{option('invalid_polygons', invalid)}:"
             f" {unknown('treatment of polygons', invalid, (REFUSE, REPAIR))}"
         )
-    place = Place(side, column.name, rows)
+    place = Place(side, column.name, rows, origin)
     return Polygons(read_rings(column, place, repair=invalid == REPAIR), place, invalid)
 
 

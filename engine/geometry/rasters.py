@@ -12,7 +12,7 @@ from ..kernels.run_pixels import scan
 from .convert import hulls, outlines
 from .grids import Grid, distinct, grid_of, grids, opened, reading, size_of, strips
 from .mask_runs import Masks, from_rows
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array, Over, in_ranges
 
 __all__ = [
@@ -36,6 +36,7 @@ def read_raster_masks(
     side: str,
     over: Over | None = None,
     rows: Array | None = None,
+    origin: Origin | None = None,
 ) -> Masks:
     """Masks of raster files: the pixels that have a value, or any but 0 and the file's no-data.
 
@@ -48,13 +49,14 @@ def read_raster_masks(
         value: float64 [n], NaN for any value but 0; that if not given.
         side: the table they are of, for errors.
         over: reads files side by side.
-        rows: int64 [n], row numbers in the user's table, for errors.
+        rows: int64 [n], row numbers in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a missing file, one that cannot be read, lacks the band or has 2^32
             pixels, each with its row.
     """
-    place = Place(side, paths.name, rows)
+    place = Place(side, paths.name, rows, origin)
     n = paths.len()
     first, code = distinct(paths, place)
     bands = np.ones(n, np.int64) if band is None else np.asarray(band, np.int64)
@@ -82,7 +84,7 @@ def read_raster_masks(
 
 
 def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place) -> None:
-    there = Place(place.side, place.column, np.array([place.row(int(i)) for i in rows]))
+    there = place.take(rows)
     there.refuse(
         (bands < 1) | (bands > grid.bands),
         f"with a raster of {grid.bands} bands that lacks the one asked for",

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from ...geometry.masks import Masks, boundary, concat, intersections, read_masks
-from ...geometry.places import Place
+from ...geometry.places import Origin, Place
 from ...geometry.polygons import (
     Polygons,
     from_boxes,
@@ -110,6 +110,7 @@ class Objects(msgspec.Struct):
         folder: of the table's file, where paths of rasters are looked for that are not found from
             the current one; empty for none.
         over: where heavy work runs.
+        origin: what errors call its rows.
     """
 
     side: str
@@ -118,6 +119,7 @@ class Objects(msgspec.Struct):
     invalid: str
     folder: str
     over: Any
+    origin: Origin
 
     def rows(self, kind: int) -> Array:
         """Rows read as a kind, int64."""
@@ -152,13 +154,15 @@ class Objects(msgspec.Struct):
     def polygons(self, rows: Array) -> Polygons:
         """Polygons of some rows."""
         column = self.column("polygon", rows)
-        return read_polygons(column, side=self.side, invalid=self.invalid, rows=rows)
+        return read_polygons(
+            column, side=self.side, invalid=self.invalid, rows=rows, origin=self.origin
+        )
 
     def masks(self, rows: Array) -> tuple[Array, Masks]:
         """Masks of some rows, from either column, and the rows in the masks' order."""
         if "raster" not in self.frame.columns:
             column = self.column("mask", rows)
-            return rows, read_masks(column, side=self.side, over=self.over, rows=rows)
+            return rows, self._coded(column, rows)
         filed = self.column("raster", rows).is_not_null().to_numpy()
         if "mask" in self.frame.columns:
             filed &= self.column("mask", rows).is_null().to_numpy()
@@ -166,7 +170,7 @@ class Objects(msgspec.Struct):
         parts = []
         if not filed.all():
             column = self.column("mask", rows[~filed])
-            parts.append(read_masks(column, side=self.side, over=self.over, rows=rows[~filed]))
+            parts.append(self._coded(column, rows[~filed]))
         if filed.any():
             from ...geometry.rasters import read_raster_masks  # rasterio only where it is used
 
@@ -178,9 +182,13 @@ class Objects(msgspec.Struct):
                     side=self.side,
                     over=self.over,
                     rows=rows[filed],
+                    origin=self.origin,
                 )
             )
         return order, concat(parts)
+
+    def _coded(self, column: pl.Series, rows: Array) -> Masks:
+        return read_masks(column, side=self.side, over=self.over, rows=rows, origin=self.origin)
 
 
 def _in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) -> Any:
@@ -224,7 +232,7 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
 
     def joined(some: list[Polygons]) -> Polygons:
         rows = np.concatenate([rows for rows, _ in parts])
-        place = Place(objects.side, "polygon", rows)
+        place = Place(objects.side, "polygon", rows, objects.origin)
         return msgspec.structs.replace(concat_polygons(some), place=place)
 
     polygons = _in_order(parts, joined)
