@@ -16,6 +16,7 @@ from pycocotools import mask as coco
 
 from evalengine.executors.threads import Threads
 from evalengine.geometry import convert, masks, polygons
+from evalengine.schemas.errors import InputError
 
 SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]
 HOLE = [[1, 1], [3, 1], [3, 2], [1, 2]]
@@ -58,6 +59,21 @@ def test_rasterised_as_pycocotools_does(flat: list[list[float]], h: int, w: int)
     whole = read([flat])
     merged = coco.merge(coco.frPyObjects(flat, h, w))["counts"].decode()
     assert codes(polygons.rasterise(whole, *sizes(whole, h, w))) == [merged]
+
+
+@given(
+    rings(),
+    st.lists(st.lists(st.floats(-9, 60), max_size=5).filter(lambda r: len(r) % 2 == 0), min_size=1),
+)
+def test_specks_after_a_flat_ring_surround_nothing(ring: list[float], specks: list[Any]) -> None:
+    """As in pycocotools, which fails where such a ring comes first."""
+    merged = coco.merge(coco.frPyObjects([ring, *specks], 40, 50))["counts"].decode()
+    whole = read([[ring, *specks], [ring]])
+    assert codes(polygons.rasterise(whole, *sizes(whole, 40, 50))) == [merged] * 2
+    with pytest.raises(Exception):  # noqa: B017, PT011  # pycocotools' own kind, or TypeError
+        coco.frPyObjects([specks[0], ring], 40, 50)
+    with pytest.raises(InputError, match="1 row with rings of fewer than three points"):
+        read([[specks[0], ring], [ring]])
 
 
 @given(st.lists(st.tuples(*[st.floats(-20, 60)] * 4), max_size=5))
