@@ -113,10 +113,11 @@ def read_polygons(
     """Polygons from a column in any of the accepted forms.
 
     Lists of rings of points, the first outside and the rest holes; one ring of points; lists of
-    such polygons; flat rings of x, y, x, y, ..., each a part of its own as in COCO, or one flat
-    ring; WKB as binary; WKT or GeoJSON as strings. Rings of lists need not repeat their first
-    point. Whether rings cross is looked at only once geometries are asked for:
-    :func:`rasterise` has a rule for those, as COCO does.
+    such polygons; flat rings of x, y, x, y, ..., each a part of its own as in COCO, of which those
+    of one or two points after the first surround nothing, or one flat ring; WKB as binary; WKT or
+    GeoJSON as strings. Rings of lists need not repeat their first point. Whether rings cross is
+    looked at only once geometries are asked for: :func:`rasterise` has a rule for those, as COCO
+    does.
 
     Args:
         column: n values.
@@ -141,16 +142,24 @@ def read_polygons(
     return Polygons(read_rings(column, place, repair=invalid == REPAIR), place, invalid)
 
 
-def from_boxes(boxes: Array, place: Place | None = None) -> Polygons:
+def from_boxes(
+    boxes: Array, place: Place | None = None, *, flat_ones_empty: bool = False
+) -> Polygons:
     """Boxes as polygons of four corners, in pycocotools' order.
 
     Args:
         boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
         place: where they stand.
+        flat_ones_empty: whether boxes of no width or no height become polygons without parts, as
+            valid geometries need; as rings they can be drawn.
     """
-    xy = np.asarray(boxes, np.float64)[:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
-    each = np.arange(len(boxes) + 1)
-    return Polygons(Rings(xy, 4 * each, each, each), place or Place("boxes", "xmin"))
+    boxes = np.asarray(boxes, np.float64)
+    kept = np.ones(len(boxes), np.bool_)
+    if flat_ones_empty:
+        kept = (boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])
+    xy = boxes[kept][:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
+    each = np.arange(int(kept.sum()) + 1)
+    return Polygons(Rings(xy, 4 * each, each, offsets_of(kept)), place or Place("boxes", "xmin"))
 
 
 def concat(parts: Sequence[Polygons]) -> Polygons:

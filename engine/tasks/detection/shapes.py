@@ -225,7 +225,7 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
     for kind, made in (
         (POLYGON, lambda rows: (rows, objects.polygons(rows))),
         (MASK, lambda rows: _traced(settings, *objects.masks(rows))),
-        (BOX, lambda rows: (rows, from_boxes(objects.boxes(rows)))),
+        (BOX, lambda rows: (rows, _cornered(objects, rows))),
     ):
         if (rows := objects.rows(kind)).size or (kind == BOX and not parts):
             parts.append(made(rows))
@@ -238,6 +238,12 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
     polygons = _in_order(parts, joined)
     area = np.ascontiguousarray(polygons.area, np.float64)
     return Shapes((PolygonLayer(polygons, area),), polygons.boxes)
+
+
+def _cornered(objects: Objects, rows: Array) -> Polygons:
+    """Boxes as polygons; those without area, which are legal, have no part."""
+    place = Place(objects.side, "xmin", rows, objects.origin)
+    return from_boxes(objects.boxes(rows), place, flat_ones_empty=True)
 
 
 def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
