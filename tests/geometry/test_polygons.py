@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -272,3 +273,18 @@ def test_no_polygons() -> None:
     none = np.zeros(0, np.int64)
     assert len(polygons.rasterise(found, none, none)) == 0
     assert polygons.intersection_areas(found, found, none, none).size == 0
+
+
+def test_polygons_of_many_corners_take_no_time() -> None:
+    """Edges that lie apart in x do not meet: every pair of 200,000 edges would take a minute."""
+    n = 200_000
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    radius = 100 * (1 + 0.3 * np.sin(5 * angle))
+    xy = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    pair = [shapely.Polygon(xy), shapely.Polygon(xy + [10, 5])]
+    found = read([shapely.to_wkb(one) for one in pair])
+    assert found.area.size == 2
+    began = time.process_time()
+    shared = polygons.intersection_areas(found, found, np.array([0]), np.array([1]))
+    assert time.process_time() - began < 10
+    assert shared[0] == pytest.approx(shapely.intersection(*pair).area, rel=1e-9)
