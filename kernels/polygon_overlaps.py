@@ -28,12 +28,12 @@ _WHOLE = 1e-12  # of the smaller area: less than this from nothing or from all o
 
 @kernel
 def _edges(
-    xy: Array, ring_start: Array, part_start: Array, start: Array, edge_start: Array, edge: Array
-) -> int:
-    at = 0
-    loose = np.empty((xy.shape[0], 5), np.float64)
+    xy: Array, ring_start: Array, part_start: Array, start: Array, loose: Array,
+    edge_start: Array, edge: Array,
+) -> int:  # fmt: skip
+    end = 0
     for i in range(start.size - 1):
-        first = at
+        at = 0
         for part in range(start[i], start[i + 1]):
             for ring in range(part_start[part], part_start[part + 1]):
                 low, high = ring_start[ring], ring_start[ring + 1]
@@ -54,12 +54,13 @@ def _edges(
                         loose[at, 4] = outside if leads_left else -outside
                         at += 1
                     k = p
-        edge_start[i + 1] = at
-        order = np.argsort(loose[first:at, 0])
-        for k in range(at - first):
+        order = np.argsort(loose[:at, 0])
+        for k in range(at):
             for field in range(5):
-                edge[first + k, field] = loose[first + order[k], field]
-    return at
+                edge[end + k, field] = loose[order[k], field]
+        end += at
+        edge_start[i + 1] = end
+    return end
 
 
 def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edges:
@@ -74,9 +75,10 @@ def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edge
     points = frozen(xy, np.float64)
     edge_start = np.zeros(start.size, np.int64)
     edge = np.empty((points.shape[0], 5), np.float64)
+    most = int(np.diff(ring_start[part_start[start]]).max(initial=0))
     n = _edges(
         points, frozen(ring_start, np.int64), frozen(part_start, np.int64),
-        frozen(start, np.int64), edge_start, edge,
+        frozen(start, np.int64), np.empty((most, 5), np.float64), edge_start, edge,
     )  # fmt: skip
     return edge_start, edge[:n]
 

@@ -17,6 +17,7 @@ from pycocotools import mask as coco
 
 from evalengine.executors.threads import Threads
 from evalengine.geometry import convert, masks, polygons
+from evalengine.kernels import polygon_overlaps
 from evalengine.schemas.errors import InputError
 
 SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]
@@ -281,10 +282,34 @@ def test_polygons_of_many_corners_take_no_time() -> None:
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
     radius = 100 * (1 + 0.3 * np.sin(5 * angle))
     xy = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    pair = [shapely.Polygon(xy), shapely.Polygon(xy + [10, 5])]
+    pair = [shapely.Polygon(xy), shapely.Polygon(xy + np.array([10, 5]))]
     found = read([shapely.to_wkb(one) for one in pair])
     assert found.area.size == 2
     began = time.process_time()
     shared = polygons.intersection_areas(found, found, np.array([0]), np.array([1]))
     assert time.process_time() - began < 10
     assert shared[0] == pytest.approx(shapely.intersection(*pair).area, rel=1e-9)
+
+
+def test_outlines_of_few_masks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    found = masks.from_pixels([rng.random((7, 9)) < 0.5 for _ in range(20)])
+    whole = convert.outlines(found).rings
+    monkeypatch.setattr(convert, "_FEW", 3)
+    few = convert.outlines(found).rings
+    assert (whole.xy == few.xy).all()
+    assert (whole.start == few.start).all()
+
+
+def test_room_for_edges_is_that_of_the_largest_polygon(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read([[SQUARE], [SQUARE, HOLE], [SQUARE]])
+    rooms: list[Any] = []
+    kernel = polygon_overlaps._edges
+
+    def seen(*args: Any) -> int:
+        rooms.append(args[4].shape)
+        return int(kernel(*args))
+
+    monkeypatch.setattr(polygon_overlaps, "_edges", seen)
+    assert found.area.tolist() == [24.0, 22.0, 24.0]
+    assert rooms == [(8, 5)]
