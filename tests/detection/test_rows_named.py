@@ -74,3 +74,16 @@ def test_numbers_of_masks_of_another_size() -> None:
     )
     with pytest.raises(InputError, match=r"row 4 \(datum_id='z'\) is 2 x 2, its image 2 x 3"):
         ee.score(predictions, truths, where={"predictions": "camera = 1"})
+
+
+def test_crossing_rings_beside_masks_name_the_way_of_coco() -> None:
+    """Where predictions are masks and ground truths polygons, ``iou_type`` compares masks."""
+    crossed = _table("polygon")[-1:]
+    found = _table("mask")[:1].with_columns(datum_id=pl.lit("z"), score=pl.lit(0.5))
+    with pytest.raises(InputError, match="or iou_type='segm' to compare masks, as COCO does"):
+        ee.score(found, crossed)
+    card = ee.score(found, crossed, iou_type="segm")
+    assert card.metrics.height
+    assert card.metrics.equals(ee.score(found, crossed, convert_to="mask").metrics)
+    both = [ee.score(found, crossed, dialect="coco", **more) for more in ({}, {"iou_type": "segm"})]
+    assert both[0].metrics.equals(both[1].metrics)
