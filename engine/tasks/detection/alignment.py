@@ -13,7 +13,6 @@ from .shapes import Objects
 
 Array = np.ndarray[Any, Any]
 _SHOWN = 3
-_PLAIN = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
@@ -39,7 +38,7 @@ def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> 
         wrong: list[str] = []
         n = 0
         for row, grid in zip(rows.tolist(), _grids(objects, rows), strict=True):
-            if not grid.crs and grid.transform == _PLAIN:
+            if not grid.placed:
                 continue
             datum = int(of_row[row])
             first, other, first_row = found.setdefault(datum, (grid, objects, row))

@@ -58,6 +58,7 @@ def compared(
             frames.folders.get(side, ""),
             threads.over,
             _origin(frames, side, datums, of_row),
+            frames.notes,
         )
         for side, frame, of_row in zip(_SIDES, tables, codes, strict=True)
     ]

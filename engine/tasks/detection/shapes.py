@@ -7,7 +7,6 @@ polygons of four corners, and polygons pixels by pycocotools' rule.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -25,11 +24,13 @@ from ...geometry.polygons import (
     read_polygons,
 )
 from ...geometry.polygons import concat as concat_polygons
+from ...inputs.problems import Note, count_of
 from ..workers import Workers
 from .geometry import BOX, MASK, POLYGON
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
+_SHOWN = 3
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -111,6 +112,7 @@ class Objects(msgspec.Struct):
             the current one; empty for none.
         over: where heavy work runs.
         origin: what errors call its rows.
+        notes: where what is worth telling goes.
     """
 
     side: str
@@ -120,6 +122,7 @@ class Objects(msgspec.Struct):
     folder: str
     over: Any
     origin: Origin
+    notes: list[Note]
 
     def rows(self, kind: int) -> Array:
         """Rows read as a kind, int64."""
@@ -131,13 +134,13 @@ class Objects(msgspec.Struct):
         return column if rows.size == len(column) else column.gather(rows)
 
     def paths(self, rows: Array) -> pl.Series:
-        """Paths of some rows' rasters."""
+        """Paths of some rows' rasters as they are found; each file is looked for once."""
+        from ...geometry.grids import found_path  # rasterio only where it is used
+
         paths = self.column("raster", rows)
-        beside = [
-            path if os.path.isfile(path) or not os.path.isfile(there) else there
-            for path, there in ((path, os.path.join(self.folder, path)) for path in paths)
-        ]
-        return pl.Series(paths.name, beside, dtype=pl.String)
+        names = paths.unique()
+        found = [found_path(name, self.folder) or name for name in names]
+        return paths.replace_strict(names, found, return_dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:
         """A column's numbers in some rows, the default where it says nothing, float64 [k]."""
@@ -174,18 +177,33 @@ class Objects(msgspec.Struct):
         if filed.any():
             from ...geometry.rasters import read_raster_masks  # rasterio only where it is used
 
-            parts.append(
-                read_raster_masks(
-                    self.paths(rows[filed]),
-                    self.numbers("raster_band", rows[filed], 1.0).astype(np.int64),
-                    self.numbers("raster_value", rows[filed], np.nan),
-                    side=self.side,
-                    over=self.over,
-                    rows=rows[filed],
-                    origin=self.origin,
-                )
+            values = self.numbers("raster_value", rows[filed], np.nan)
+            read = read_raster_masks(
+                self.paths(rows[filed]),
+                self.numbers("raster_band", rows[filed], np.nan),
+                values,
+                side=self.side,
+                over=self.over,
+                rows=rows[filed],
+                origin=self.origin,
             )
+            self._note_absent(rows[filed], values, read)
+            parts.append(read)
         return order, concat(parts)
+
+    def _note_absent(self, rows: Array, values: Array, masks: Masks) -> None:
+        """Say which rows name a value that no pixel of their file has."""
+        absent = np.flatnonzero((np.diff(masks.start) == 0) & ~np.isnan(values))
+        if absent.size:
+            shown = "; ".join(
+                f"{self.origin.told(int(rows[i]))} asks for {values[i]:g} in"
+                f" {self.frame['raster'][int(rows[i])]!r}"
+                for i in absent[:_SHOWN]
+            )
+            said = f"{self.side.replace('_', ' ')}: column 'raster_value':"
+            said += f" {count_of(absent.size, 'row')} with a value that no pixel of the file has,"
+            said += f" so that the mask is empty, first (rows count from 0): {shown}."
+            self.notes.append(Note("absent_raster_values", said, int(absent.size)))
 
     def _coded(self, column: pl.Series, rows: Array) -> Masks:
         return read_masks(column, side=self.side, over=self.over, rows=rows, origin=self.origin)
