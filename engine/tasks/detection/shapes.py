@@ -287,7 +287,10 @@ def own_masks(objects: Objects) -> Drawn:
     rows = objects.rows(MASK)
     if not rows.size:
         return Drawn(objects, rows, concat([]))
-    return Drawn(objects, *objects.masks(rows))
+    order, masks = objects.masks(rows)
+    if "mask" in objects.frame.columns:
+        objects.frame.drop_in_place("mask")  # the runs are worth as much memory again
+    return Drawn(objects, order, masks)
 
 
 def as_masks(
