@@ -144,9 +144,9 @@ def _of_many(predictions: list[Array], ground_truths: list[Array], *rule: Any) -
         if found <= n:
             break
         n = found
-    p, g, iou = p_order[p[:found]], g_order[g[:found]], iou[:found]
-    order = np.lexsort((g, p))
-    return p[order], g[order], iou[order]
+    rows, truths = p_order[p[:found]], g_order[g[:found]]
+    order = np.lexsort((truths, rows))
+    return rows[order], truths[order], iou[:found][order]
 
 
 def _pairs(
