@@ -19,6 +19,7 @@ from typing import Any
 # Last, so that this folder's module names hide none of the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
+import polygon_pairs
 from contender import AREAS_AND_CAPS, PEERS, Run, Version, answer, in_one_step
 
 Numbers = Callable[[Path], Any]
@@ -67,7 +68,12 @@ def coco_peer(name: str) -> Numbers:
 
 def prepare(name: str) -> tuple[Run, Version]:
     """Import the contender; its function and its version."""
-    _, contender = name.split("/")
+    section, contender = name.split("/")
+    if section == "pairs":
+        if contender.startswith("evalengine"):
+            return polygon_pairs.evalengine(contender), partial(version, "evalengine")
+        distribution, made = polygon_pairs.PEERS[contender]
+        return made(), partial(version, distribution)
     if contender.startswith("evalengine"):
         return in_one_step(evalengine(contender)), partial(version, "evalengine")
     return in_one_step(coco_peer(contender)), partial(version, PEERS[contender][0])

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polygon_pairs
 from detection_data import SIZES, Size, draw
 from making import Frames, Maker, main
 
@@ -142,7 +143,12 @@ def segm(rng: np.random.Generator, scale: float) -> Frames:
     }
 
 
-SECTIONS: dict[str, Maker] = {"segm": segm}
+def pairs(rng: np.random.Generator, scale: float) -> Frames:
+    """Polygons that meet in images: see polygon_pairs.py."""
+    return polygon_pairs.made(outlines(rng), rng, scale)
+
+
+SECTIONS: dict[str, Maker] = {"segm": segm, "pairs": pairs}
 
 
 if __name__ == "__main__":

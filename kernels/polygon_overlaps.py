@@ -28,12 +28,12 @@ _WHOLE = 1e-12  # of the smaller area: less than this from nothing or from all o
 
 @kernel
 def _edges(
-    xy: Array, ring_start: Array, part_start: Array, start: Array, edge_start: Array, edge: Array
-) -> int:
-    at = 0
-    loose = np.empty((xy.shape[0], 5), np.float64)
+    xy: Array, ring_start: Array, part_start: Array, start: Array, loose: Array,
+    edge_start: Array, edge: Array,
+) -> int:  # fmt: skip
+    end = 0
     for i in range(start.size - 1):
-        first = at
+        at = 0
         for part in range(start[i], start[i + 1]):
             for ring in range(part_start[part], part_start[part + 1]):
                 low, high = ring_start[ring], ring_start[ring + 1]
@@ -54,12 +54,13 @@ def _edges(
                         loose[at, 4] = outside if leads_left else -outside
                         at += 1
                     k = p
-        edge_start[i + 1] = at
-        order = np.argsort(loose[first:at, 0])
-        for k in range(at - first):
+        order = np.argsort(loose[:at, 0])
+        for k in range(at):
             for field in range(5):
-                edge[first + k, field] = loose[first + order[k], field]
-    return at
+                edge[end + k, field] = loose[order[k], field]
+        end += at
+        edge_start[i + 1] = end
+    return end
 
 
 def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edges:
@@ -74,9 +75,10 @@ def edges(xy: Array, ring_start: Array, part_start: Array, start: Array) -> Edge
     points = frozen(xy, np.float64)
     edge_start = np.zeros(start.size, np.int64)
     edge = np.empty((points.shape[0], 5), np.float64)
+    most = int(np.diff(ring_start[part_start[start]]).max(initial=0))
     n = _edges(
         points, frozen(ring_start, np.int64), frozen(part_start, np.int64),
-        frozen(start, np.int64), edge_start, edge,
+        frozen(start, np.int64), np.empty((most, 5), np.float64), edge_start, edge,
     )  # fmt: skip
     return edge_start, edge[:n]
 
@@ -146,7 +148,7 @@ def _below_both(a: Array, i: int, b: Array, j: int, base: float) -> Any:
 def _shared_areas(
     start: Array, edge: Array, area: Array, box: Array,
     other_start: Array, other_edge: Array, other_area: Array, other_box: Array,
-    row: Array, other: Array, shared: Array,
+    row: Array, other: Array, following: Array, shared: Array,
 ) -> None:  # fmt: skip
     for k in range(row.size):
         a, b = row[k], other[k]
@@ -156,17 +158,30 @@ def _shared_areas(
         if left >= right or base >= top:
             continue
         total = 0.0
+        # Edges ascend by their left ends: one of the other polygon that ends before this one
+        # begins meets none that follows either, and is unlinked.
+        first, last = other_start[b], other_start[b + 1]
+        for j in range(last - first + 1):
+            following[j] = j  # the head at 0, then of each edge
         for i in range(start[a], start[a + 1]):
             if edge[i, 0] >= right:
                 break
             if edge[i, 2] <= left:
                 continue
-            for j in range(other_start[b], other_start[b + 1]):
+            before = 0
+            at: Any = following[0]
+            while at < last - first:
+                j = first + at
                 if other_edge[j, 0] >= edge[i, 2]:
                     break
+                after: Any = following[at + 1]
                 if other_edge[j, 2] > edge[i, 0]:
                     sign = edge[i, 4] * other_edge[j, 4]
                     total += sign * _below_both(edge, i, other_edge, j, base)
+                    before = at + 1
+                else:
+                    following[before] = after
+                at = after
         most = min(area[a], other_area[b])
         if total > _WHOLE * most:
             shared[k] = total if total < most - _WHOLE * most else most
@@ -188,6 +203,7 @@ def shared_areas(
         float64 [k]; exactly 0, or the whole smaller area, where 1e-12 of it is all that is missing.
     """
     shared = np.empty(row.size, np.float64)
+    most = int(np.diff(two[0][0]).max(initial=0))
     sides = [
         (
             frozen(start, np.int64), frozen(edge, np.float64),
@@ -195,5 +211,8 @@ def shared_areas(
         )
         for (start, edge), area, box in (one, two)
     ]  # fmt: skip
-    _shared_areas(*sides[0], *sides[1], frozen(row, np.int32), frozen(other, np.int32), shared)
+    _shared_areas(
+        *sides[0], *sides[1], frozen(row, np.int32), frozen(other, np.int32),
+        np.empty(most + 1, np.int64), shared,
+    )  # fmt: skip
     return shared

@@ -120,18 +120,69 @@ def _from_counts(
         fault[i] = wrong
 
 
-def _filled(
-    function: Any, values: Array, offset: Array, pixels: Array, numbers: Array
-) -> tuple[Runs, Array]:
-    """Call a decoder with room for half as many runs as there are numbers."""
-    room = np.zeros(numbers.size + 1, np.int64)
-    np.cumsum(numbers >> 1, out=room[1:])
-    begin, end = np.empty(int(room[-1]), np.uint32), np.empty(int(room[-1]), np.uint32)
-    used, fault = np.empty(numbers.size, np.int64), np.empty(numbers.size, np.uint8)
-    function(
-        values, offset, frozen(pixels, np.int64), frozen(room, np.int64), begin, end, used, fault
-    )
-    return closed(room, used, begin, end), fault
+class Room:
+    """Room for the runs of codes, of which ranges can be read side by side.
+
+    A code of n numbers has n / 2 runs at most, and mostly just as many: no part is copied to be
+    joined with others.
+
+    Args:
+        numbers: int64 [n], how many numbers each code has.
+    """
+
+    def __init__(self, numbers: Array) -> None:
+        n = numbers.size
+        self._start = np.zeros(n + 1, np.int64)
+        np.cumsum(numbers >> 1, out=self._start[1:])
+        runs = int(self._start[-1])
+        self._begin, self._end = np.empty(runs, np.uint32), np.empty(runs, np.uint32)
+        self._used = np.empty(n, np.int64)
+        self.fault = np.empty(n, np.uint8)
+        """What became of each code (:data:`FILLS` and so on)."""
+
+    def decode(self, first: int, last: int, data: Array, offset: Array, pixels: Array) -> None:
+        """Read the compressed strings [first, last).
+
+        Args:
+            first: number of the first one.
+            last: one past the last.
+            data: uint8, the characters of all strings.
+            offset: int64 [n + 1], where each starts in them; need not start at 0.
+            pixels: int64 [n], height * width of each mask, below 2^32.
+        """
+        self._read(_decode, first, last, frozen(data, np.uint8), offset, pixels)
+
+    def from_counts(
+        self, first: int, last: int, count: Array, offset: Array, pixels: Array
+    ) -> None:
+        """Read the lists of counts [first, last): as :meth:`decode`, ``count`` being int64."""
+        self._read(_from_counts, first, last, frozen(count, np.int64), offset, pixels)
+
+    def _read(
+        self, function: Any, first: int, last: int, values: Array, offset: Array, pixels: Array
+    ) -> None:
+        function(
+            values,
+            frozen(offset[first : last + 1], np.int64),
+            frozen(pixels[first:last], np.int64),
+            frozen(self._start[first : last + 1], np.int64),
+            self._begin,
+            self._end,
+            self._used[first:last],
+            self.fault[first:last],
+        )
+
+    def runs(self) -> Runs:
+        """The runs of all codes, once every range was read; to be called once."""
+        return closed(self._start, self._used, self._begin, self._end)
+
+
+def numbers_of(data: Array, offset: Array) -> Array:
+    """How many numbers each compressed string has, int64 [n]; arguments as in ``Room.decode``."""
+    at = frozen(offset, np.int64)
+    numbers = np.empty(at.size - 1, np.int64)
+    _n_numbers(frozen(data, np.uint8), at, numbers)
+    return numbers
 
 
 def decode(data: Array, offset: Array, pixels: Array) -> tuple[Runs, Array]:
@@ -145,16 +196,16 @@ def decode(data: Array, offset: Array, pixels: Array) -> tuple[Runs, Array]:
     Returns:
         runs of n masks; uint8 [n], what became of each string (:data:`FILLS` and so on).
     """
-    text, at = frozen(data, np.uint8), frozen(offset, np.int64)
-    numbers = np.empty(at.size - 1, np.int64)
-    _n_numbers(text, at, numbers)
-    return _filled(_decode, text, at, pixels, numbers)
+    room = Room(numbers_of(data, offset))
+    room.decode(0, offset.size - 1, data, offset, pixels)
+    return room.runs(), room.fault
 
 
 def from_counts(count: Array, offset: Array, pixels: Array) -> tuple[Runs, Array]:
     """Runs of lists of counts: arguments and results as :func:`decode`, ``count`` being int64."""
-    at = frozen(offset, np.int64)
-    return _filled(_from_counts, frozen(count, np.int64), at, pixels, np.diff(at))
+    room = Room(np.diff(offset))
+    room.from_counts(0, offset.size - 1, count, offset, pixels)
+    return room.runs(), room.fault
 
 
 @kernel

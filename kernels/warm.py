@@ -12,6 +12,7 @@ from .few_scores import count_few
 from .hash_codes import hash_codes
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
+from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition
 from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
@@ -33,4 +34,8 @@ def warm_large() -> None:
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
+    together = np.zeros(1 << 10, np.int32)  # more pairs than are looked at one by one
+    boxes, area = np.zeros((together.size, 4)), np.zeros(together.size)
+    ours = *rows_by_datum(together, 1), boxes, area, together
+    candidates(0, 1, ours, truths_by_datum(together, 1, boxes, area, together), 0.5)
     warm_masks()

@@ -131,6 +131,27 @@ def test_contenders_on_masks_agree(module, tmp_path):
     assert 0.1 < found[0][0] < 0.9
 
 
+def test_contenders_on_pairs_of_polygons_agree(module, tmp_path):
+    """Those in a loop do every hundredth image, and are said to have done all of them."""
+    data: ModuleType = module("masks_data")
+    module("making").make(data.SECTIONS["pairs"], tmp_path, 0.002, seed=1)
+    corners = pl.read_parquet(tmp_path / "predictions.parquet")["polygon"].list.first().list.len()
+    assert (corners.min() >= 16, corners.max() <= 80, corners.len()) == (True, True, 10_000)
+    found, steps = {}, {}
+    for name in ("evalengine-1", "evalengine-2", "shapely-loop", "rasterising"):
+        run, version = module("masks_contenders").prepare(f"pairs/{name}")
+        assert version()
+        laps: dict[str, int] = {}
+        sums = run(tmp_path, lambda step, times=1, laps=laps: laps.update({step: times}))
+        found[name], steps[name] = array("d", sums), laps
+    assert found["evalengine-1"] == found["evalengine-2"]
+    assert [len(found[name]) for name in found] == [200, 200, 2, 2]
+    difference = module("sections").difference
+    assert difference([found["shapely-loop"]], found["evalengine-1"]) < 1e-9
+    assert 0 < difference([found["rasterising"]], found["evalengine-1"]) < 1
+    assert steps["shapely-loop"] == {"load": 1, "evaluate": 100}
+
+
 @pytest.mark.parametrize("name", ["classification", "masks", "retrieval", "segmentation", "text"])
 def test_every_section_has_its_place_and_its_set(module, name):
     benchmark = module(name).BENCHMARK

@@ -194,7 +194,8 @@ def coco(ground_truths: str, predictions: str | None, out: str) -> None:
     \b
     Example:
       evalengine convert coco instances.json detections.json --out tables
-      evalengine score tables/predictions.parquet tables/groundtruths.parquet --dialect coco
+      evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
+        --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
     """
     from ..readers.coco import convert_coco
 

@@ -13,6 +13,7 @@ from .ranges import Array, offsets_of
 from .rings import Rings
 
 _CANVAS = 1 << 22  # pixels traced at once
+_FEW = 1 << 14  # masks traced at once at most
 
 
 def outlines(masks: Masks, place: Place | None = None) -> Polygons:
@@ -34,8 +35,8 @@ def outlines(masks: Masks, place: Place | None = None) -> Polygons:
     while first < there.size:
         # GDAL takes longer to start than to trace a mask: many are traced on one canvas, each
         # below the other, told apart by their values.
-        width = np.maximum.accumulate(size[first:, 0])
-        fits = width * np.cumsum(size[first:, 1]) <= _CANVAS
+        few = size[first : first + _FEW]
+        fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= _CANVAS
         last = first + max(int(np.argmin(np.r_[fits, False])), 1)
         owners, found = _traced(masks, there[first:last], boxes)
         of_mask += owners

@@ -15,10 +15,11 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array
 
 _STRIP = 1 << 23  # pixels read at once, unless one row of blocks has more
+_OFF = 1e-3  # pixels that corners of one grid may lie apart
 _OPENING = Lock()  # filters of warnings are the process's
 
 
@@ -41,22 +42,34 @@ class Grid(msgspec.Struct, frozen=True):
     crs: str
     bands: int
 
+    @property
+    def placed(self) -> bool:
+        """Whether it has a place on Earth; a picture that has none lies anywhere."""
+        return bool(self.crs) or self.transform != (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+
     def differs(self, other: Grid) -> str:
         """Why pixel (row, column) of two rasters is not the same place; empty if it is.
 
-        Transforms are held to a thousandth of a pixel at the far corner.
+        Transforms are held to a thousandth of a pixel at three corners, along rows and columns;
+        those of pictures that lie anywhere are not.
         """
         if (self.height, self.width) != (other.height, other.width):
             return (
                 f"{self.height} x {self.width} pixels against {other.height} x {other.width}"
                 " (height x width)"
             )
+        if not (self.placed and other.placed):
+            return ""
         if self.crs and other.crs and not _same_crs(self.crs, other.crs):
             return "coordinate reference systems differ"
-        corners = np.array([[0, 0, 1], [self.width, 0, 1], [0, self.height, 1]], np.float64)
-        here, there = (corners @ np.reshape(one.transform, (2, 3)).T for one in (self, other))
-        pixel = max(abs(number) for number in self.transform[:2] + self.transform[3:5])
-        if np.abs(here - there).max() > 1e-3 * pixel:
+        corners = np.array([[0, self.width, 0], [0, 0, self.height], [1, 1, 1]], np.float64)
+        here, there = (
+            np.array([*np.reshape(one.transform, (2, 3)), (0.0, 0.0, 1.0)]) for one in (self, other)
+        )
+        apart = (there - here) @ corners
+        if np.linalg.det(here):
+            apart = np.linalg.solve(here, apart)  # in pixels
+        if np.abs(apart).max() > _OFF:
             return f"transforms {self.transform} against {other.transform}"
         return ""
 
@@ -92,6 +105,24 @@ def opened(path: str) -> Iterator[Any]:
         dataset = rasterio.open(path)
     with dataset:
         yield dataset
+
+
+def found_path(path: str, folder: str) -> str | None:
+    """Where a table's raster file is: from the current folder, else from that of the table.
+
+    Args:
+        path: as it stands in the table; ``~`` is the user's folder.
+        folder: of the table's file; empty for none.
+
+    Returns:
+        the path of a file, or what only GDAL understands, as it is; None where there is no file.
+    """
+    if "://" in path or path.startswith("/vsi"):
+        return path
+    for candidate in (os.path.expanduser(path), os.path.join(folder, path)):
+        if os.path.isfile(candidate):
+            return candidate
+    return None
 
 
 _TAIL = 1024  # bytes at the end of a PNG among which its last chunk begins
@@ -142,18 +173,21 @@ def strips(dataset: Any, band: int, most: int = _STRIP) -> Iterator[tuple[int, A
         yield first, dataset.read(band, window=Window(0, first, dataset.width, n))
 
 
-def grids(paths: pl.Series, *, side: str, rows: Array | None = None) -> list[Grid]:
+def grids(
+    paths: pl.Series, *, side: str, rows: Array | None = None, origin: Origin | None = None
+) -> list[Grid]:
     """Where the pixels of each file lie; every file is opened once, its pixels are not read.
 
     Args:
         paths: n paths.
         side: the table they are of, for errors.
-        rows: int64 [n], their row numbers in the user's table, for errors.
+        rows: int64 [n], their row numbers in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a missing file, or one that cannot be read, each with its row.
     """
-    place = Place(side, paths.name, rows)
+    place = Place(side, paths.name, rows, origin)
     first, code = distinct(paths, place)
     names = paths.to_list()
     found: list[Grid] = []
@@ -203,6 +237,6 @@ def reading(path: str, place: Place, row: int) -> Iterator[Any]:
             yield dataset
     except OSError as error:  # rasterio's are
         raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of row"
-            f" {place.row(row)} cannot be read: {error}"
+            f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of"
+            f" {place.named(row)} cannot be read: {error}"
         ) from error

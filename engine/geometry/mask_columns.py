@@ -10,7 +10,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
-from ..kernels.run_counts import CUT, LONG, MALFORMED, NEGATIVE, SHORT, decode, from_counts
+from ..kernels.run_counts import CUT, LONG, MALFORMED, NEGATIVE, SHORT, Room, numbers_of
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_pixels import scan
 from ..kernels.run_transpose import transpose
@@ -116,28 +116,31 @@ def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
     order = parts.field(fields["order"]) if "order" in fields else None
     by_row = _by_row(order, _CODES[codes[0]], column.len(), place)
     pixels = height * width
-    values, offset, function = _code(code, codes[0], place)
-
-    def run(first: int, last: int) -> tuple[Runs, Array]:
-        return function(values, offset[first : last + 1], pixels[first:last])
-
-    done = in_ranges(over, offset, run)
-    fault = np.concatenate([np.zeros(0, np.uint8), *(part[1] for part in done)])
+    room = _read(code, codes[0], pixels, place, over)
     for kind, (what, hint) in _FAULTS.items():
         place.refuse(
-            fault == kind, what, hint,
+            room.fault == kind, what, hint,
             lambda i: f"size {height[i]} x {width[i]}, {shown(code[i])!r}",
         )  # fmt: skip
-    runs = joined([part[0] for part in done])
-    return _turned(runs, by_row, height, width, over), height, width
+    return _turned(room.runs(), by_row, height, width, over), height, width
 
 
-def _code(
-    code: pl.Series, name: str, place: Place
-) -> tuple[Array, Array, Callable[[Array, Array, Array], tuple[Runs, Array]]]:
-    """Values and offsets of codes, and the kernel that reads them."""
-    if code.dtype in (pl.String, pl.Binary):
-        return *characters(code), decode
+def _read(code: pl.Series, name: str, pixels: Array, place: Place, over: Over | None) -> Room:
+    """The runs of codes, in a room that all threads write to."""
+    packed = code.dtype in (pl.String, pl.Binary)
+    values, offset = characters(code) if packed else _counts(code, name, place)
+    if packed:
+        count = in_ranges(over, offset, lambda a, b: numbers_of(values, offset[a : b + 1]))
+        room = Room(np.concatenate([np.zeros(0, np.int64), *count]))
+    else:
+        room = Room(np.diff(offset))
+    read = room.decode if packed else room.from_counts
+    in_ranges(over, offset, lambda first, last: read(first, last, values, offset, pixels))
+    return room
+
+
+def _counts(code: pl.Series, name: str, place: Place) -> tuple[Array, Array]:
+    """Values and offsets of listed counts."""
     levels, inner = depth_of(code.dtype)
     if levels != 1 or not inner.is_integer():
         raise InputError(
@@ -151,7 +154,7 @@ def _code(
         )
         wrong = (counts > 0) & (np.diff(offset) > 0)
         place.refuse(wrong, f"with nulls in {name!r}", "Counts are whole numbers.")
-    return values.cast(pl.Int64).to_numpy(), offset, from_counts
+    return values.cast(pl.Int64).to_numpy(), offset
 
 
 def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:

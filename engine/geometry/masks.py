@@ -14,7 +14,7 @@ from ..kernels.run_sets import subtract, unite
 from ..kernels.run_transpose import transpose
 from .mask_columns import read_columns
 from .mask_runs import Masks, concat, from_pixels, from_rows, part_of, to_pixels, to_rle
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array, Over, in_ranges, offsets_of
 
 __all__ = [
@@ -34,7 +34,12 @@ __all__ = [
 
 
 def read_masks(
-    column: pl.Series, *, side: str, over: Over | None = None, rows: Array | None = None
+    column: pl.Series,
+    *,
+    side: str,
+    over: Over | None = None,
+    rows: Array | None = None,
+    origin: Origin | None = None,
 ) -> Masks:
     """Masks from a column in any of the accepted forms.
 
@@ -47,14 +52,15 @@ def read_masks(
         column: n values.
         side: the table it is of, for errors.
         over: runs ranges side by side.
-        rows: int64 [n], row numbers of the values in the user's table, for errors.
+        rows: int64 [n], row numbers of the values in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a size that is not two positive whole numbers or that has 2^32 pixels,
             a code that is malformed or does not fill its size, rows of pixels of different
             lengths, or a dtype that is none of these.
     """
-    runs, height, width = read_columns(column, Place(side, column.name, rows), over)
+    runs, height, width = read_columns(column, Place(side, column.name, rows, origin), over)
     return Masks(*runs, height, width)
 
 
@@ -83,7 +89,7 @@ def refuse_sizes(
     if not pairs.size:
         return
     shown = [
-        f"row {a_place.row(i)} is {a.height[i]} x {a.width[i]}, row {b_place.row(j)} is"
+        f"{a_place.named(i)} is {a.height[i]} x {a.width[i]}, {b_place.named(j)} is"
         f" {b.height[j]} x {b.width[j]}"
         for i, j in zip(ia[pairs[:3]].tolist(), ib[pairs[:3]].tolist(), strict=True)
     ]

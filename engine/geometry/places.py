@@ -16,23 +16,55 @@ _SHOWN = 3
 _LONGEST = 80
 
 
+class Origin(msgspec.Struct, frozen=True, eq=False):
+    """What errors call the rows of a table that was filtered and coded before geometry was read.
+
+    Attributes:
+        number: the number in the user's table, counted from 0, of a row; called for errors only.
+        datum: its datum id.
+    """
+
+    number: Callable[[int], int]
+    datum: Callable[[int], Any]
+
+    def told(self, row: int) -> str:
+        """``row 17 (datum_id='a')``."""
+        return f"row {self.number(row)} (datum_id={self.datum(row)!r})"
+
+
 class Place(msgspec.Struct, frozen=True, eq=False):
     """A column of a side.
 
     Attributes:
         side: the table, e.g. ``predictions``.
         column: its name there.
-        rows: int64 [n], the row numbers of the values in the user's table, counted from 0; None
-            where they are all of them, in order.
+        rows: int64 [n], the row numbers of the values in the table, counted from 0; None where
+            they are all of them, in order.
+        origin: what the user calls those rows; None where numbers are the user's.
     """
 
     side: str
     column: str
     rows: Array | None = None
+    origin: Origin | None = None
+
+    def _at(self, index: int) -> int:
+        return index if self.rows is None else int(self.rows[index])
 
     def row(self, index: int) -> int:
         """The user's row number of a value."""
-        return index if self.rows is None else int(self.rows[index])
+        at = self._at(index)
+        return at if self.origin is None else self.origin.number(at)
+
+    def named(self, index: int) -> str:
+        """``row 17``, with the datum's id where that is known."""
+        at = self._at(index)
+        return f"row {at}" if self.origin is None else self.origin.told(at)
+
+    def take(self, rows: Array) -> Place:
+        """The place of some of the values (integer [k])."""
+        numbers = np.asarray(rows) if self.rows is None else self.rows[rows]
+        return msgspec.structs.replace(self, rows=numbers)
 
     def refuse(
         self, wrong: Array, what: str, hint: str, told: Callable[[int], Any] | None = None
@@ -59,11 +91,12 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         )
 
     def _shown(self, index: int, told: Callable[[int], Any] | None) -> str:
+        name = self.named(index)
         if told is None:
-            return f"row {self.row(index)}"
+            return name
         text = str(shown(told(index)))
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-        return f"row {self.row(index)} ({text})"
+        return f"{name[:-1]}, {text})" if name.endswith(")") else f"{name} ({text})"
 
 
 def shown(value: Any) -> Any:

@@ -17,7 +17,7 @@ from ..kernels.polygon_runs import rasterise_rings
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_sets import subtract, unite
 from .masks import Masks
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array, Over, in_ranges, offsets_of
 from .rings import Rings, read_rings
 
@@ -95,9 +95,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     def take(self, rows: Array) -> Polygons:
         """The polygons at some rows (integer [k]), in their order."""
-        numbers = np.asarray(rows) if self.place.rows is None else self.place.rows[rows]
-        place = Place(self.place.side, self.place.column, numbers)
-        taken = Polygons(self.rings.take(rows), place, self.invalid)
+        taken = Polygons(self.rings.take(rows), self.place.take(rows), self.invalid)
         known = self.__dict__.get("_built")
         if known is not None:
             taken.__dict__["_built"] = known[0][rows], known[1]
@@ -105,15 +103,21 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
 
 def read_polygons(
-    column: pl.Series, *, side: str, invalid: str = REFUSE, rows: Array | None = None
+    column: pl.Series,
+    *,
+    side: str,
+    invalid: str = REFUSE,
+    rows: Array | None = None,
+    origin: Origin | None = None,
 ) -> Polygons:
     """Polygons from a column in any of the accepted forms.
 
     Lists of rings of points, the first outside and the rest holes; one ring of points; lists of
-    such polygons; flat rings of x, y, x, y, ..., each a part of its own as in COCO, or one flat
-    ring; WKB as binary; WKT or GeoJSON as strings. Rings of lists need not repeat their first
-    point. Whether rings cross is looked at only once geometries are asked for:
-    :func:`rasterise` has a rule for those, as COCO does.
+    such polygons; flat rings of x, y, x, y, ..., each a part of its own as in COCO, of which those
+    of one or two points after the first surround nothing, or one flat ring; WKB as binary; WKT or
+    GeoJSON as strings. Rings of lists need not repeat their first point. Whether rings cross is
+    looked at only once geometries are asked for: :func:`rasterise` has a rule for those, as COCO
+    does.
 
     Args:
         column: n values.
@@ -121,7 +125,8 @@ def read_polygons(
         invalid: ``refuse`` polygons that are empty, have rings of fewer than three points or
             cross themselves, or ``repair`` them: such rings are left out, and what shapely's
             ``make_valid`` makes of the others counts as far as it has an area.
-        rows: int64 [n], row numbers of the values in the user's table, for errors.
+        rows: int64 [n], row numbers of the values in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a coordinate that is null, NaN or infinite, a value that cannot be
@@ -133,20 +138,28 @@ def read_polygons(
             f"{option('invalid_polygons', invalid)}:"
             f" {unknown('treatment of polygons', invalid, (REFUSE, REPAIR))}"
         )
-    place = Place(side, column.name, rows)
+    place = Place(side, column.name, rows, origin)
     return Polygons(read_rings(column, place, repair=invalid == REPAIR), place, invalid)
 
 
-def from_boxes(boxes: Array, place: Place | None = None) -> Polygons:
+def from_boxes(
+    boxes: Array, place: Place | None = None, *, flat_ones_empty: bool = False
+) -> Polygons:
     """Boxes as polygons of four corners, in pycocotools' order.
 
     Args:
         boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
         place: where they stand.
+        flat_ones_empty: whether boxes of no width or no height become polygons without parts, as
+            valid geometries need; as rings they can be drawn.
     """
-    xy = np.asarray(boxes, np.float64)[:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
-    each = np.arange(len(boxes) + 1)
-    return Polygons(Rings(xy, 4 * each, each, each), place or Place("boxes", "xmin"))
+    boxes = np.asarray(boxes, np.float64)
+    kept = np.ones(len(boxes), np.bool_)
+    if flat_ones_empty:
+        kept = (boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])
+    xy = boxes[kept][:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
+    each = np.arange(int(kept.sum()) + 1)
+    return Polygons(Rings(xy, 4 * each, each, offsets_of(kept)), place or Place("boxes", "xmin"))
 
 
 def concat(parts: Sequence[Polygons]) -> Polygons:

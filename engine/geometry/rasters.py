@@ -12,7 +12,7 @@ from ..kernels.run_pixels import scan
 from .convert import hulls, outlines
 from .grids import Grid, distinct, grid_of, grids, opened, reading, size_of, strips
 from .mask_runs import Masks, from_rows
-from .places import Place
+from .places import Origin, Place
 from .ranges import Array, Over, in_ranges
 
 __all__ = [
@@ -36,6 +36,7 @@ def read_raster_masks(
     side: str,
     over: Over | None = None,
     rows: Array | None = None,
+    origin: Origin | None = None,
 ) -> Masks:
     """Masks of raster files: the pixels that have a value, or any but 0 and the file's no-data.
 
@@ -44,20 +45,22 @@ def read_raster_masks(
 
     Args:
         paths: n paths.
-        band: int64 [n], from 1; 1 if not given.
+        band: number [n], from 1; NaN where none is named, which asks for a file of one band.
         value: float64 [n], NaN for any value but 0; that if not given.
         side: the table they are of, for errors.
         over: reads files side by side.
-        rows: int64 [n], row numbers in the user's table, for errors.
+        rows: int64 [n], row numbers in the table, for errors.
+        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a missing file, one that cannot be read, lacks the band or has 2^32
-            pixels, each with its row.
+            pixels, or a picture in colours of which neither band nor value says what counts, each
+            with its row.
     """
-    place = Place(side, paths.name, rows)
+    place = Place(side, paths.name, rows, origin)
     n = paths.len()
     first, code = distinct(paths, place)
-    bands = np.ones(n, np.int64) if band is None else np.asarray(band, np.int64)
+    bands = np.full(n, np.nan) if band is None else np.asarray(band, np.float64)
     values = np.full(n, np.nan) if value is None else np.asarray(value, np.float64)
     names = paths.to_list()
     members = np.argsort(code, kind="stable")
@@ -70,7 +73,9 @@ def read_raster_masks(
             with reading(names[own[0]], place, int(own[0])) as dataset:
                 grid = grid_of(dataset)
                 _refuse_grid(grid, own, bands[own], names[own[0]], place)
-                found.append((own, grid, _read_file(dataset, bands[own], values[own])))
+                _refuse_colours(dataset, own, bands[own], values[own], place)
+                read = np.where(np.isnan(bands[own]), 1, bands[own]).astype(np.int64)
+                found.append((own, grid, _read_file(dataset, read, values[own])))
         return found
 
     parts = [one for part in in_ranges(over, ends, run) for one in part]
@@ -82,18 +87,39 @@ def read_raster_masks(
 
 
 def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place) -> None:
-    there = Place(place.side, place.column, np.array([place.row(int(i)) for i in rows]))
+    there = place.take(rows)
     there.refuse(
         (bands < 1) | (bands > grid.bands),
         f"with a raster of {grid.bands} bands that lacks the one asked for",
         "Bands count from 1.",
-        lambda i: f"band {bands[i]} of {path}",
+        lambda i: f"band {bands[i]:g} of {path}",
     )
     there.refuse(
         np.full(rows.size, grid.height * grid.width >= 1 << 32),
         "with rasters of 2^32 pixels or more",
         "Cut them into tiles, each a datum of its own.",
         lambda i: f"{path}: {grid.height} x {grid.width}",
+    )
+
+
+def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, place: Place) -> None:
+    """Refuse pictures in colours whose rows do not say which pixels are the object."""
+    there, unnamed = place.take(rows), np.isnan(bands)
+    several = dataset.count > 1
+    there.refuse(
+        unnamed if several else np.zeros(rows.size, np.bool_),
+        f"with a raster of {dataset.count} bands, and no band named",
+        "Masks are images of one band; is it a picture? A column raster_band says which band"
+        " holds the objects.",
+        lambda i: dataset.name,
+    )
+    palette = not several and dataset.colorinterp[0].name == "palette"
+    there.refuse(
+        unnamed & np.isnan(values) if palette else np.zeros(rows.size, np.bool_),
+        "with a raster of colours by a palette, and no value named",
+        "A column raster_value says which number in the palette is the object; a column"
+        " raster_band (1) says that all numbers but 0 are.",
+        lambda i: dataset.name,
     )
 
 

@@ -76,9 +76,9 @@ def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
     if column.dtype in (pl.String, pl.Binary):
         from .well_known import parsed
 
-        rings = parsed(column, place)
+        rings, as_coco = parsed(column, place), False
     else:
-        rings = _listed(column, place)
+        rings, as_coco = _listed(column, place)
     finite = np.isfinite(rings.xy).all(axis=1)
     if not finite.all():
         of_point = np.repeat(rings.of_ring, np.diff(rings.ring_start))
@@ -88,11 +88,13 @@ def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
             wrong, "with coordinates that are null, NaN or infinite",
             "Coordinates are numbers of pixels.", column.__getitem__,
         )  # fmt: skip
+    if as_coco:
+        rings = _without_specks(rings)
     return _of_three_points(rings, column, place, repair=repair)
 
 
-def _listed(column: pl.Series, place: Place) -> Rings:
-    """Rings of nested lists of numbers."""
+def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
+    """Rings of nested lists of numbers, and whether they are COCO's flat ones."""
     levels, inner = depth_of(column.dtype)
     if not 1 <= levels <= 4 or not (inner.is_numeric() or inner == pl.Null):
         raise InputError(
@@ -130,12 +132,27 @@ def _listed(column: pl.Series, place: Place) -> Rings:
         offsets = [*offsets[:-1], offsets[-1] // 2]
     one_each = np.arange(n + 1)
     if len(offsets) == 1:
-        return Rings(xy, offsets[0], one_each, one_each)
+        return Rings(xy, offsets[0], one_each, one_each), False
     if not pairs:
-        return Rings(xy, offsets[1], np.arange(offsets[1].size), offsets[0])
+        return Rings(xy, offsets[1], np.arange(offsets[1].size), offsets[0]), True
     if len(offsets) == 2:
-        return Rings(xy, offsets[1], offsets[0], one_each)
-    return Rings(xy, offsets[2], offsets[1], offsets[0])
+        return Rings(xy, offsets[1], offsets[0], one_each), False
+    return Rings(xy, offsets[2], offsets[1], offsets[0]), False
+
+
+def _without_specks(rings: Rings) -> Rings:
+    """COCO's flat rings without those of fewer than three points that follow another one.
+
+    They surround nothing, and pycocotools takes them so; of a first ring that is so short it makes
+    a box, and then fails (``frPyObjects``, release 2.0.11).
+    """
+    kept = np.diff(rings.ring_start) >= 3
+    if kept.all():
+        return rings
+    kept[rings.start[:-1][np.diff(rings.start) > 0]] = True
+    points, ring_start = _members(rings.ring_start, np.flatnonzero(kept))
+    start = offsets_of(kept)[rings.start]
+    return Rings(rings.xy[points], ring_start, np.arange(ring_start.size), start)
 
 
 def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: bool) -> Rings:

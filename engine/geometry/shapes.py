@@ -78,8 +78,8 @@ def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
         wrong,
         "with polygons that are not valid",
         f"Correct these rows, write {option('invalid_polygons', 'repair')} to count what shapely"
-        f" makes of them, or {option('convert_to', 'mask')} to compare pixels, which works with"
-        " any ring.",
+        f" makes of them, or {option('iou_type', 'segm')} to compare masks, as COCO does, which"
+        " works with any ring.",
         lambda i: reason[i],
     )
 

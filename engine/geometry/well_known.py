@@ -36,9 +36,7 @@ def parsed(column: pl.Series, place: Place) -> Rings:
         ):
             at = np.flatnonzero(chosen)
             if at.size:
-                rows = at if place.rows is None else place.rows[at]
-                there = Place(place.side, place.column, rows)
-                geometries[at] = _read(reader, values[at], name, there)
+                geometries[at] = _read(reader, values[at], name, place.take(at))
     kind = shapely.get_type_id(geometries)
     place.refuse(
         (kind != _POLYGON) & (kind != _MULTIPOLYGON),

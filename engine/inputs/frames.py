@@ -25,6 +25,7 @@ from .contracts import contract
 from .distinct import distinct
 from .geometry_choice import leave_unread
 from .infer import infer_task
+from .kept import Kept
 from .known import Known
 from .label_maps import maybe_scores
 from .marks import Marks
@@ -39,6 +40,7 @@ from .where import Condition, filtered, keep_datums, plan_where
 from .where import Table as Named
 
 SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
+_NUMBER = "number of the row"
 
 
 class Frames(msgspec.Struct, kw_only=True):
@@ -68,6 +70,7 @@ class Frames(msgspec.Struct, kw_only=True):
         sources: role to where it came from.
         facts: what the files say of themselves.
         folders: role to the folder of its file, for paths within the table.
+        kept: role to the rows of its source that are left, where some were removed.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -84,6 +87,7 @@ class Frames(msgspec.Struct, kw_only=True):
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     folders: dict[str, str] = msgspec.field(default_factory=dict)
+    kept: dict[str, Kept] = msgspec.field(default_factory=dict)
 
     @property
     def predictions(self) -> pl.DataFrame:
@@ -168,6 +172,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
     where = plan_where(options.where, tables, plan.pieces)
     frames, before = _collect(sides, where, plan)
+    kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
     notes = [Note(*note) for side in sides.values() for note in side.source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, plan.pieces)
@@ -197,7 +202,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         meeting.check_kinds(frames, (name,), speech)
     notes += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
     _add_score_labels(sides, frames)
-    notes += keep_datums(frames, where, before)
+    notes += keep_datums(frames, where, before, kept)
     by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
     marks: dict[str, Marks | Coded] = {}
     marks |= (flags := _valid_marks(made, frames))
@@ -241,6 +246,7 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
             for role, side in sides.items()
             if side.source.files
         },
+        kept=kept,
     )
 
 
@@ -385,6 +391,20 @@ def _collect(
     frames = {role: frame for (role, what), frame in found.items() if what == "rows"}
     before = {role: frame.item() for (role, what), frame in found.items() if what == "count"}
     return frames, before
+
+
+def _kept(side: _Side, condition: Condition) -> Kept:
+    """The rows that meet a condition, which is held against the source anew if they are asked for.
+
+    Numbering them on the way would keep the condition from being pushed into the reading.
+    """
+
+    def numbers() -> pl.Series:
+        numbered = side.source.frame.with_row_index(_NUMBER)
+        left = filtered(numbered, Named(side.schema, side.naming), condition)
+        return left.select(_NUMBER).collect().to_series()
+
+    return Kept(numbers)
 
 
 def _checked(

@@ -12,6 +12,7 @@ from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unk
 from evalengine.schemas.wording import option
 
 from .distinct import distinct
+from .kept import Kept
 from .names import Naming
 from .problems import Note, count_of
 
@@ -210,7 +211,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def keep_datums(
-    frames: dict[str, pl.DataFrame], where: dict[str, Condition], before: dict[str, int]
+    frames: dict[str, pl.DataFrame],
+    where: dict[str, Condition],
+    before: dict[str, int],
+    left: dict[str, Kept],
 ) -> list[Note]:
     """Remove the rows of datums that a condition removed, and tell how many rows went.
 
@@ -218,6 +222,7 @@ def keep_datums(
         frames: side to its frame, conditions on its own rows applied; changed in place.
         where: side to its condition.
         before: side to its rows before its own condition.
+        left: side to its source's rows that are left; changed in place.
     """
     height = {role: before.get(role, frame.height) for role, frame in frames.items()}
     for role, condition in where.items():
@@ -225,7 +230,9 @@ def keep_datums(
             kept = distinct(frames[role]["datum_id"]).implode()
             for other in (*SIDES, DATUMS):
                 if other in frames and other != role:
-                    frames[other] = frames[other].filter(pl.col("datum_id").is_in(kept))
+                    there = frames[other].select(pl.col("datum_id").is_in(kept)).to_series()
+                    frames[other] = frames[other].filter(there)
+                    left.setdefault(other, Kept()).only(there)
     if not where:
         return []
     text = " and ".join(dict.fromkeys(repr(condition.text) for condition in where.values()))

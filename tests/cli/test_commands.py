@@ -14,6 +14,7 @@ from typing import Any
 
 import fabricated
 import pytest
+from detection.valor_vectors import shared_dir
 
 import evalengine as ee
 from evalengine import api
@@ -198,6 +199,25 @@ class TestOthers:
         assert status == 0
         assert f"{tmp_path / 'tables' / 'groundtruths.parquet'}: 1 rows" in out
         assert (tmp_path / "tables" / "predictions.parquet").is_file()
+
+    def test_the_example_of_convert_coco(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The help's own commands score what the JSON files do, polygons beside masks too."""
+        data = shared_dir("data", "coco_val2014_100")
+        given = {"instances.json": "gt.json", "detections.json": "dt_segm.json"}
+        text = run("convert", "coco", "--help")[1].replace("\\\n", " ")
+        commands = [line.split()[1:] for line in text.splitlines() if "evalengine " in line]
+        commands = [one for one in commands if one[0] in ("convert", "score")]
+        assert [one[0] for one in commands] == ["convert", "score"]
+        monkeypatch.chdir(tmp_path)
+        for name, source in given.items():
+            Path(name).symlink_to(data / source)
+        assert run(*commands[0])[0] == 0
+        status, tables, err = run(*commands[1], "--format", "json")
+        assert status == 0, err
+        files = run("score", *reversed(given), "--dialect", "coco", "--format", "json")
+        assert json.loads(tables) == json.loads(files[1])
 
     def test_warmup(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str | None] = []

@@ -82,3 +82,21 @@ def test_polygons(dialect: str, drawn: Tables) -> None:
     polygons = Tables(_as_polygons(solid.predictions), _as_polygons(solid.truths))
     options: dict[str, Any] = {"convert_to": "polygon"}
     _assert_same(run(polygons, dialect, GRID, EVERYTHING, **options), boxes)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(drawn=tables(crowd=True, area=True))
+@few
+def test_boxes_as_polygons(dialect: str, drawn: Tables) -> None:
+    """Boxes that are made polygons, those of no area among them; also beside polygons."""
+    boxes = run(drawn, dialect, GRID, EVERYTHING)
+    _assert_same(run(drawn, dialect, GRID, EVERYTHING, convert_to="polygon"), boxes)
+    solid = (pl.col("xmin") < pl.col("xmax")) & (pl.col("ymin") < pl.col("ymax"))
+    found = drawn.predictions
+    rings = _as_polygons(found)["polygon"]
+    mixed = found.with_columns(
+        *(pl.when(~solid).then(name).alias(name) for name in CORNERS),
+        polygon=pl.when(solid).then(rings),
+    )
+    beside = Tables(mixed, drawn.truths)
+    _assert_same(run(beside, dialect, GRID, EVERYTHING, convert_to="polygon"), boxes)

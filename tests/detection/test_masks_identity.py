@@ -15,6 +15,7 @@ from oracles.coco_reference import coco_eval
 import evalengine as ee
 from evalengine.readers import coco_masks
 from evalengine.readers.coco import convert_coco
+from evalengine.schemas.errors import InputError
 
 ARRAYS = ("precision", "recall", "scores")
 
@@ -48,6 +49,23 @@ def test_random_files(tmp_path: Path, seed: int) -> None:
     assert (theirs.eval["precision"] > 0).any()
     for options in ({"iou_type": "segm"}, {"convert_to": "mask", "threads": 1}, {"threads": 3}):
         _assert_same(_coco(predictions, truths, **options), theirs)
+
+
+def test_specks_beside_polygons(tmp_path: Path) -> None:
+    """Rings of one and two points after another one, as annotated sets have them."""
+    truths, results = random_files(5)
+    listed = [one for one in truths["annotations"] if isinstance(one["segmentation"], list)]
+    for one in listed:
+        one["segmentation"] += [[5.0, 6.0], [7.5, 8.0, 20.0, 9.0]]
+    paths = [tmp_path / "dt.json", tmp_path / "gt.json"]
+    for path, content in zip(paths, (results, truths), strict=True):
+        path.write_text(json.dumps(content))
+    found = _coco(*map(str, paths), iou_type="segm")
+    _assert_same(found, coco_eval(str(paths[1]), str(paths[0]), "segm"))
+    listed[0]["segmentation"] = [[5.0, 6.0, 20.0, 6.0]]  # of which pycocotools cannot make a mask
+    paths[1].write_text(json.dumps(truths))
+    with pytest.raises(InputError, match="1 row with rings of fewer than three points"):
+        _coco(*map(str, paths), iou_type="segm")
 
 
 @pytest.mark.parametrize("seed", [30, 31])

@@ -14,6 +14,7 @@ import rasterio
 from affine import Affine
 
 import evalengine as ee
+from evalengine.geometry import grids
 from evalengine.schemas.errors import InputError
 
 
@@ -87,3 +88,61 @@ def test_check_reads_geometry(column: dict[str, Any], told: str) -> None:
     truth = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **column})
     with pytest.raises(InputError, match=told):
         ee.check(truth.with_columns(score=pl.lit(0.5)), truth, task="detection")
+
+
+def _picture(path: Path, bands: int) -> str:
+    pixels = np.zeros((bands, 20, 20), np.uint8)
+    pixels[0, 3:9, 4:12] = 7
+    pixels[-1, 3:9, 4:8] = 9
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        with rasterio.open(
+            path, "w", driver="PNG", height=20, width=20, count=bands, dtype="uint8"
+        ) as file:
+            file.write(pixels)
+    return str(path)
+
+
+def test_bands_of_pictures(tmp_path: Path) -> None:
+    """A picture of three bands counts once a column says which of them is meant."""
+    path = _picture(tmp_path / "rgb.png", 3)
+    truth, found = _table(path), _table(path, scored=True)
+    with pytest.raises(InputError, match=r"row 0 \(datum_id='d7', .*A column raster_band says"):
+        ee.score(found, truth)
+    of_band = [
+        ee.score(
+            found.with_columns(raster_band=band),
+            truth.with_columns(raster_band=1),
+            metrics=["Outcomes"],
+            iou_thresholds=[0.1],
+        ).outcomes["iou"][0]
+        for band in (1, 3)
+    ]
+    assert of_band == [1.0, 0.5]
+
+
+def test_a_value_that_no_pixel_has(tmp_path: Path) -> None:
+    path = _picture(tmp_path / "a.png", 1)
+    truth = _table(path, path).with_columns(raster_value=pl.Series([9, 8]))
+    card = ee.score(_table(path, scored=True), truth)
+    told = [note for note in card.notes if "raster_value" in note]
+    assert len(told) == 1
+    want = "1 row with a value that no pixel of the file has, so that the mask is empty, first"
+    assert f"ground truths: column 'raster_value': {want}" in told[0]
+    assert f"row 1 (datum_id='d7') asks for 8 in {path!r}." in told[0]
+
+
+def test_files_are_looked_for_once_and_at_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _picture(tmp_path / "a.png", 1)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    looked: list[str] = []
+    usual = grids.found_path
+    monkeypatch.setattr(
+        grids, "found_path", lambda path, folder: looked.append(path) or usual(path, folder)
+    )
+    home = ["~/a.png"] * 50
+    card = ee.score(_table(*home[:1], scored=True), _table(*home), metrics=["Outcomes"])
+    assert card.outcomes["iou"].max() == 1.0
+    assert 0 < len(looked) <= 4  # a side for its grids and for its masks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -216,3 +217,26 @@ def test_masks_of_different_size_are_named() -> None:
     assert "1 pair of masks of different size" in str(told.value)
     assert "row 9 is 4 x 4, row 1 is 4 x 5" in str(told.value)
     masks.refuse_sizes(one, one, pair, pair, a_place=left, b_place=right)
+
+
+def test_decoded_runs_are_held_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the threads: what each decodes stands where it stays."""
+    n, runs = 400, 2_000
+    coded = masks.to_rle(
+        masks.Masks(
+            np.arange(n + 1) * runs,
+            np.tile(np.arange(1, 2 * runs, 2, dtype=np.uint32) * 40, n),
+            np.tile(np.arange(2, 2 * runs + 1, 2, dtype=np.uint32) * 40, n),
+            np.full(n, 400),
+            np.full(n, 500),
+        )
+    )
+    with ThreadPoolExecutor(3) as pool:
+        over = Threads(3, pool).over
+        masks.read_masks(coded, side="predictions", over=over)  # compiled
+        tracemalloc.start()
+        found = masks.read_masks(coded, side="predictions", over=over)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert found.begin.size == n * runs
+    assert peak < 1.5 * (found.begin.nbytes + found.end.nbytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +17,8 @@ from pycocotools import mask as coco
 
 from evalengine.executors.threads import Threads
 from evalengine.geometry import convert, masks, polygons
+from evalengine.kernels import polygon_overlaps
+from evalengine.schemas.errors import InputError
 
 SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]
 HOLE = [[1, 1], [3, 1], [3, 2], [1, 2]]
@@ -58,6 +61,21 @@ def test_rasterised_as_pycocotools_does(flat: list[list[float]], h: int, w: int)
     whole = read([flat])
     merged = coco.merge(coco.frPyObjects(flat, h, w))["counts"].decode()
     assert codes(polygons.rasterise(whole, *sizes(whole, h, w))) == [merged]
+
+
+@given(
+    rings(),
+    st.lists(st.lists(st.floats(-9, 60), max_size=5).filter(lambda r: len(r) % 2 == 0), min_size=1),
+)
+def test_specks_after_a_flat_ring_surround_nothing(ring: list[float], specks: list[Any]) -> None:
+    """As in pycocotools, which fails where such a ring comes first."""
+    merged = coco.merge(coco.frPyObjects([ring, *specks], 40, 50))["counts"].decode()
+    whole = read([[ring, *specks], [ring]])
+    assert codes(polygons.rasterise(whole, *sizes(whole, 40, 50))) == [merged] * 2
+    with pytest.raises(Exception):  # noqa: B017, PT011  # pycocotools' own kind, or TypeError
+        coco.frPyObjects([specks[0], ring], 40, 50)
+    with pytest.raises(InputError, match="1 row with rings of fewer than three points"):
+        read([[specks[0], ring], [ring]])
 
 
 @given(st.lists(st.tuples(*[st.floats(-20, 60)] * 4), max_size=5))
@@ -256,3 +274,42 @@ def test_no_polygons() -> None:
     none = np.zeros(0, np.int64)
     assert len(polygons.rasterise(found, none, none)) == 0
     assert polygons.intersection_areas(found, found, none, none).size == 0
+
+
+def test_polygons_of_many_corners_take_no_time() -> None:
+    """Edges that lie apart in x do not meet: every pair of 200,000 edges would take a minute."""
+    n = 200_000
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    radius = 100 * (1 + 0.3 * np.sin(5 * angle))
+    xy = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    pair = [shapely.Polygon(xy), shapely.Polygon(xy + np.array([10, 5]))]
+    found = read([shapely.to_wkb(one) for one in pair])
+    assert found.area.size == 2
+    began = time.process_time()
+    shared = polygons.intersection_areas(found, found, np.array([0]), np.array([1]))
+    assert time.process_time() - began < 10
+    assert shared[0] == pytest.approx(shapely.intersection(*pair).area, rel=1e-9)
+
+
+def test_outlines_of_few_masks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    found = masks.from_pixels([rng.random((7, 9)) < 0.5 for _ in range(20)])
+    whole = convert.outlines(found).rings
+    monkeypatch.setattr(convert, "_FEW", 3)
+    few = convert.outlines(found).rings
+    assert (whole.xy == few.xy).all()
+    assert (whole.start == few.start).all()
+
+
+def test_room_for_edges_is_that_of_the_largest_polygon(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read([[SQUARE], [SQUARE, HOLE], [SQUARE]])
+    rooms: list[Any] = []
+    kernel = polygon_overlaps._edges
+
+    def seen(*args: Any) -> int:
+        rooms.append(args[4].shape)
+        return int(kernel(*args))
+
+    monkeypatch.setattr(polygon_overlaps, "_edges", seen)
+    assert found.area.tolist() == [24.0, 22.0, 24.0]
+    assert rooms == [(8, 5)]

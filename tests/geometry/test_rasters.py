@@ -138,3 +138,40 @@ def test_a_picture_that_breaks_off(tmp_path: Path) -> None:
     Path(path).write_bytes(data[: len(data) // 2])
     with pytest.raises(InputError, match=r"raster of row 0 cannot be read.*short\.png' breaks off"):
         read([path])
+
+
+def test_pictures_in_colours(tmp_path: Path, labels: Any) -> None:
+    """They say which pixels count by band or, of a palette, by band or number."""
+    colours = write(tmp_path / "rgb.png", [labels, labels // 2, labels], driver="PNG")
+    placed = from_origin(5, 6, 1, 1)
+    palette = write(
+        tmp_path / "p.tif", [labels], driver="GTiff", photometric="palette", transform=placed
+    )
+    with rasterio.open(palette, "r+") as file:
+        file.write_colormap(1, {i: (i, 0, 0, 255) for i in range(256)})
+    none, two = np.array([np.nan]), np.array([2.0])
+    with pytest.raises(InputError, match=r"1 row with a raster of 3 bands, and no band named.*rgb"):
+        read([colours])
+    with pytest.raises(InputError, match="a raster of 3 bands, and no band named"):
+        read([colours], none, two)
+    with pytest.raises(InputError, match="of colours by a palette, and no value named"):
+        read([palette])
+    for found, want in (
+        (read([colours], two), labels // 2 != 0),
+        (read([palette], none, two), labels == 2),
+        (read([palette], np.array([1.0])), labels != 0),
+    ):
+        assert (pixels(found)[0] == want).all()
+
+
+def test_grids_differ_by_pixels_of_their_own_axis() -> None:
+    """Pixels far longer than high: a thousandth of one is not that of the other."""
+    plain = grids.Grid(10, 10, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0), "", 1)
+    flat = grids.Grid(10, 10, (1000.0, 0.0, 5.0, 0.0, -0.1, 7.0), "", 1)
+    lower = grids.Grid(10, 10, (1000.0, 0.0, 5.0, 0.0, -0.1, 6.9), "", 1)
+    same = grids.Grid(10, 10, (1000.0, 0.0, 5.5, 0.0, -0.1, 7.0), "", 1)
+    assert flat.differs(lower).startswith("transforms")
+    assert not flat.differs(same)
+    assert not plain.placed
+    assert not plain.differs(flat)
+    assert plain.differs(grids.Grid(10, 9, plain.transform, "", 1))

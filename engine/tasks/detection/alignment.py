@@ -8,18 +8,14 @@ import numpy as np
 
 from ...inputs.problems import count_of
 from ...schemas.errors import InputError
-from ...tally.datums import Datums
 from .geometry import MASK
 from .shapes import Objects
 
 Array = np.ndarray[Any, Any]
 _SHOWN = 3
-_PLAIN = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
-def refuse_apart(
-    sides: tuple[Objects, Objects], codes: tuple[Array, Array], datums: Datums
-) -> None:
+def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
     """Refuse rasters of a datum whose pixels lie elsewhere than those of its first one.
 
     Within a side and across sides; ground truths come first. Pictures without a place on Earth
@@ -28,29 +24,24 @@ def refuse_apart(
     Args:
         sides: predictions and ground truths.
         codes: datum codes of their rows, int32 [n] each.
-        datums: the datums, for errors.
 
     Raises:
         InputError: rasters of one datum with another projection, place or resolution, with both
             grids and rows; or a file that cannot be read.
     """
-    found: dict[int, tuple[Any, str, int]] = {}  # by datum: its first grid, of which side and row
+    found: dict[int, tuple[Any, Objects, int]] = {}  # by datum: its first grid, whose and row
     known: dict[tuple[Any, Any], str] = {}
     for objects, of_row in reversed(list(zip(sides, codes, strict=True))):
         rows = _filed(objects)
         if not rows.size:
             continue
-        from ...geometry.rasters import grids  # rasterio only where it is used
-
         wrong: list[str] = []
         n = 0
-        for row, grid in zip(
-            rows.tolist(), grids(objects.paths(rows), side=objects.side, rows=rows), strict=True
-        ):
-            if not grid.crs and grid.transform == _PLAIN:
+        for row, grid in zip(rows.tolist(), _grids(objects, rows), strict=True):
+            if not grid.placed:
                 continue
             datum = int(of_row[row])
-            first, side, first_row = found.setdefault(datum, (grid, objects.side, row))
+            first, other, first_row = found.setdefault(datum, (grid, objects, row))
             if first is grid:
                 continue
             if (first, grid) not in known:
@@ -59,8 +50,9 @@ def refuse_apart(
                 n += 1
                 if n <= _SHOWN:
                     wrong.append(
-                        f"row {row} (datum_id={datums.id[datum]!r}) is {grid.told()}, row"
-                        f" {first_row} of the {side.replace('_', ' ')} {first.told()}"
+                        f"{objects.origin.told(row)} is {grid.told()}, row"
+                        f" {other.origin.number(first_row)} of the"
+                        f" {other.side.replace('_', ' ')} {first.told()}"
                     )
         if n:
             raise InputError(
@@ -68,6 +60,13 @@ def refuse_apart(
                 " pixels do not meet those of another one of the same datum, first (rows count"
                 f" from 0): {'; '.join(wrong)}. Write all rasters of a datum on one grid."
             )
+
+
+def _grids(objects: Objects, rows: Array) -> list[Any]:
+    from ...geometry.rasters import grids  # rasterio only where it is used
+
+    paths = objects.paths(rows)
+    return grids(paths, side=objects.side, rows=rows, origin=objects.origin)
 
 
 def _filed(objects: Objects) -> Array:

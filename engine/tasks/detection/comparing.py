@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.places import Origin
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of
 from ...tally.datums import Datums
@@ -56,10 +57,12 @@ def compared(
             settings.invalid_polygons,
             frames.folders.get(side, ""),
             threads.over,
+            _origin(frames, side, datums, of_row),
+            frames.notes,
         )
-        for side, frame in zip(_SIDES, tables, strict=True)
+        for side, frame, of_row in zip(_SIDES, tables, codes, strict=True)
     ]
-    refuse_apart((sides[0], sides[1]), codes, datums)
+    refuse_apart((sides[0], sides[1]), codes)
     if target == BOX:
         for side, objects in zip(_SIDES, sides, strict=True):
             if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
@@ -75,6 +78,16 @@ def compared(
         for drawn, datum in zip((ours_drawn, theirs_drawn), codes, strict=True)
     )
     return _told(mine, frames, settings), other
+
+
+def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
+    """What errors call a side's rows."""
+    kept = frames.kept.get(side)
+
+    def number(row: int) -> int:
+        return row if kept is None else kept.number(row)
+
+    return Origin(number, lambda row: datums.id[int(codes[row])])
 
 
 def _told(shapes: Shapes, frames: Frames, settings: Settings) -> Shapes:

@@ -10,6 +10,7 @@ import polars as pl
 
 from ...inputs.frames import Frames
 from ...inputs.geometry_columns import GEOMETRY_NAMES
+from ...inputs.kept import Kept
 from ...inputs.problems import Note
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
@@ -94,10 +95,11 @@ def _declared_rows(frames: Frames) -> None:
         known = table[column].implode()
         for side in ("predictions", "ground_truths"):
             frame = getattr(frames, side)
-            kept = frame.filter(pl.col(column).is_in(known))
-            left_out = frame.height - kept.height
+            there = frame.select(pl.col(column).is_in(known)).to_series()
+            left_out = frame.height - int(there.sum())
             if left_out:
-                setattr(frames, side, kept)
+                setattr(frames, side, frame.filter(there))
+                frames.kept.setdefault(side, Kept()).only(there)
                 what = "datums" if column == "datum_id" else "labels"
                 frames.notes.append(
                     Note(

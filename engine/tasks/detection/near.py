@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...kernels.candidates import by_prediction, candidates, truths_by_datum
-from ...kernels.pairs import rows_by_datum
+from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
 from ..workers import Workers
 from .matching import GivenPairs, LaidOut
 from .shapes import Shapes
@@ -46,7 +45,9 @@ class Near(msgspec.Struct, frozen=True):
         Args:
             n: number of predictions.
         """
-        start, order = by_prediction(self.prediction, n)
+        start = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(self.prediction, minlength=n), out=start[1:])
+        order = np.argsort(self.prediction, kind="stable")
         return GivenPairs(start, self.ground_truth[order], self.iou[order])
 
 

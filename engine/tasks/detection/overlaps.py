@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ...kernels.cross_matching import match_across_labels
-from ...kernels.pairs import by_datum, close_pairs, rows_by_datum
+from ...kernels.pairs import close_pairs, rows_by_datum, truths_by_datum
 from ...tally.counts import Counts
 from ...tally.datums import Labels
 from ..workers import Workers
@@ -100,7 +100,7 @@ def _near_boxes(
     (p_start, p_place), gts = threads.each(
         [
             lambda: rows_by_datum(laid.datum, n_datums),
-            lambda: by_datum(
+            lambda: truths_by_datum(
                 truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label]
             ),
         ]

@@ -7,7 +7,6 @@ polygons of four corners, and polygons pixels by pycocotools' rule.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ...geometry.masks import Masks, boundary, concat, intersections, read_masks
-from ...geometry.places import Place
+from ...geometry.places import Origin, Place
 from ...geometry.polygons import (
     Polygons,
     from_boxes,
@@ -25,11 +24,13 @@ from ...geometry.polygons import (
     read_polygons,
 )
 from ...geometry.polygons import concat as concat_polygons
+from ...inputs.problems import Note, count_of
 from ..workers import Workers
 from .geometry import BOX, MASK, POLYGON
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
+_SHOWN = 3
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -110,6 +111,8 @@ class Objects(msgspec.Struct):
         folder: of the table's file, where paths of rasters are looked for that are not found from
             the current one; empty for none.
         over: where heavy work runs.
+        origin: what errors call its rows.
+        notes: where what is worth telling goes.
     """
 
     side: str
@@ -118,6 +121,8 @@ class Objects(msgspec.Struct):
     invalid: str
     folder: str
     over: Any
+    origin: Origin
+    notes: list[Note]
 
     def rows(self, kind: int) -> Array:
         """Rows read as a kind, int64."""
@@ -129,13 +134,13 @@ class Objects(msgspec.Struct):
         return column if rows.size == len(column) else column.gather(rows)
 
     def paths(self, rows: Array) -> pl.Series:
-        """Paths of some rows' rasters."""
+        """Paths of some rows' rasters as they are found; each file is looked for once."""
+        from ...geometry.grids import found_path  # rasterio only where it is used
+
         paths = self.column("raster", rows)
-        beside = [
-            path if os.path.isfile(path) or not os.path.isfile(there) else there
-            for path, there in ((path, os.path.join(self.folder, path)) for path in paths)
-        ]
-        return pl.Series(paths.name, beside, dtype=pl.String)
+        names = paths.unique()
+        found = [found_path(name, self.folder) or name for name in names]
+        return paths.replace_strict(names, found, return_dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:
         """A column's numbers in some rows, the default where it says nothing, float64 [k]."""
@@ -152,13 +157,15 @@ class Objects(msgspec.Struct):
     def polygons(self, rows: Array) -> Polygons:
         """Polygons of some rows."""
         column = self.column("polygon", rows)
-        return read_polygons(column, side=self.side, invalid=self.invalid, rows=rows)
+        return read_polygons(
+            column, side=self.side, invalid=self.invalid, rows=rows, origin=self.origin
+        )
 
     def masks(self, rows: Array) -> tuple[Array, Masks]:
         """Masks of some rows, from either column, and the rows in the masks' order."""
         if "raster" not in self.frame.columns:
             column = self.column("mask", rows)
-            return rows, read_masks(column, side=self.side, over=self.over, rows=rows)
+            return rows, self._coded(column, rows)
         filed = self.column("raster", rows).is_not_null().to_numpy()
         if "mask" in self.frame.columns:
             filed &= self.column("mask", rows).is_null().to_numpy()
@@ -166,21 +173,40 @@ class Objects(msgspec.Struct):
         parts = []
         if not filed.all():
             column = self.column("mask", rows[~filed])
-            parts.append(read_masks(column, side=self.side, over=self.over, rows=rows[~filed]))
+            parts.append(self._coded(column, rows[~filed]))
         if filed.any():
             from ...geometry.rasters import read_raster_masks  # rasterio only where it is used
 
-            parts.append(
-                read_raster_masks(
-                    self.paths(rows[filed]),
-                    self.numbers("raster_band", rows[filed], 1.0).astype(np.int64),
-                    self.numbers("raster_value", rows[filed], np.nan),
-                    side=self.side,
-                    over=self.over,
-                    rows=rows[filed],
-                )
+            values = self.numbers("raster_value", rows[filed], np.nan)
+            read = read_raster_masks(
+                self.paths(rows[filed]),
+                self.numbers("raster_band", rows[filed], np.nan),
+                values,
+                side=self.side,
+                over=self.over,
+                rows=rows[filed],
+                origin=self.origin,
             )
+            self._note_absent(rows[filed], values, read)
+            parts.append(read)
         return order, concat(parts)
+
+    def _note_absent(self, rows: Array, values: Array, masks: Masks) -> None:
+        """Say which rows name a value that no pixel of their file has."""
+        absent = np.flatnonzero((np.diff(masks.start) == 0) & ~np.isnan(values))
+        if absent.size:
+            shown = "; ".join(
+                f"{self.origin.told(int(rows[i]))} asks for {values[i]:g} in"
+                f" {self.frame['raster'][int(rows[i])]!r}"
+                for i in absent[:_SHOWN]
+            )
+            said = f"{self.side.replace('_', ' ')}: column 'raster_value':"
+            said += f" {count_of(absent.size, 'row')} with a value that no pixel of the file has,"
+            said += f" so that the mask is empty, first (rows count from 0): {shown}."
+            self.notes.append(Note("absent_raster_values", said, int(absent.size)))
+
+    def _coded(self, column: pl.Series, rows: Array) -> Masks:
+        return read_masks(column, side=self.side, over=self.over, rows=rows, origin=self.origin)
 
 
 def _in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) -> Any:
@@ -217,19 +243,25 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
     for kind, made in (
         (POLYGON, lambda rows: (rows, objects.polygons(rows))),
         (MASK, lambda rows: _traced(settings, *objects.masks(rows))),
-        (BOX, lambda rows: (rows, from_boxes(objects.boxes(rows)))),
+        (BOX, lambda rows: (rows, _cornered(objects, rows))),
     ):
         if (rows := objects.rows(kind)).size or (kind == BOX and not parts):
             parts.append(made(rows))
 
     def joined(some: list[Polygons]) -> Polygons:
         rows = np.concatenate([rows for rows, _ in parts])
-        place = Place(objects.side, "polygon", rows)
+        place = Place(objects.side, "polygon", rows, objects.origin)
         return msgspec.structs.replace(concat_polygons(some), place=place)
 
     polygons = _in_order(parts, joined)
     area = np.ascontiguousarray(polygons.area, np.float64)
     return Shapes((PolygonLayer(polygons, area),), polygons.boxes)
+
+
+def _cornered(objects: Objects, rows: Array) -> Polygons:
+    """Boxes as polygons; those without area, which are legal, have no part."""
+    place = Place(objects.side, "xmin", rows, objects.origin)
+    return from_boxes(objects.boxes(rows), place, flat_ones_empty=True)
 
 
 def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
@@ -255,7 +287,10 @@ def own_masks(objects: Objects) -> Drawn:
     rows = objects.rows(MASK)
     if not rows.size:
         return Drawn(objects, rows, concat([]))
-    return Drawn(objects, *objects.masks(rows))
+    order, masks = objects.masks(rows)
+    if "mask" in objects.frame.columns:
+        objects.frame.drop_in_place("mask")  # the runs are worth as much memory again
+    return Drawn(objects, order, masks)
 
 
 def as_masks(

@@ -45,12 +45,12 @@ def image_sizes(
         told[datum] = True
         wrong = np.flatnonzero((masks.height != height[datum]) | (masks.width != width[datum]))
         if wrong.size:
-            raise InputError(_different(side, wrong, datum, datums, height, width))
+            raise InputError(_different(side, wrong, datum, height, width))
     for side, of_rows in zip(drawn, codes, strict=True):
         rows = side.to_draw()
         unknown = rows[~told[of_rows[rows]]]
         if unknown.size:
-            raise InputError(_unknown(side, unknown, of_rows, datums))
+            raise InputError(_unknown(side, unknown))
     return height, width
 
 
@@ -85,12 +85,10 @@ def _declared(frames: Frames, datums: Datums) -> tuple[Array, Array]:
     return np.array(height), np.array(width)
 
 
-def _different(
-    side: Drawn, wrong: Array, datum: Array, datums: Datums, height: Array, width: Array
-) -> str:
+def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> str:
     masks = side.masks
     shown = [
-        f"row {side.rows[i]} (datum_id={datums.id[int(datum[i])]!r}) is {masks.height[i]} x"
+        f"{side.objects.origin.told(int(side.rows[i]))} is {masks.height[i]} x"
         f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
         for i in wrong[:_SHOWN]
     ]
@@ -102,14 +100,14 @@ def _different(
     )
 
 
-def _unknown(side: Drawn, rows: Array, datum: Array, datums: Datums) -> str:
+def _unknown(side: Drawn, rows: Array) -> str:
     kinds = side.objects.kind[rows]
     what = [
         count_of(n, word, several)
         for kind, word, several in ((POLYGON, "polygon", "polygons"), (BOX, "box", "boxes"))
         if (n := int((kinds == kind).sum()))
     ]
-    shown = [f"row {row} (datum_id={datums.id[int(datum[row])]!r})" for row in rows[:_SHOWN]]
+    shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]
     return (
         f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on"
         f" images of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns"

@@ -1,0 +1,180 @@
+"""Polygons that meet in images: the set of masks.py's section `pairs`, and who measures them.
+
+1 M ground truths and 5 M detections of 8 to 40 corners in 100 k images at scale 1. A contender
+finds the IoU of every pair of one image and label; its numbers are the sums of each image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TRUTHS, FOUND = 10, 50  # an image
+LABELS = 20
+EVERY = 100  # images, of which those in a loop do one
+HEIGHT, WIDTH = 480, 640
+
+
+def rows(shapes: list[Any], which: Any, box: Any) -> Any:
+    """Outlines in pixels as flat rings, a Series of List(List(Float64)).
+
+    Args:
+        shapes: outlines [corners, 2] that fill the unit square.
+        which: int [n].
+        box: float64 [n, 4].
+    """
+    import polars as pl
+    import pyarrow as pa
+
+    corners = np.array([len(shape) for shape in shapes])
+    first = np.concatenate([[0], np.cumsum(corners)])
+    n = corners[which]
+    start = np.concatenate([[0], np.cumsum(n)])
+    at = np.repeat(first[which] - start[:-1], n) + np.arange(start[-1])
+    xy = np.concatenate(shapes)[at]
+    xy = xy * np.repeat(box[:, 2:] - box[:, :2], n, axis=0) + np.repeat(box[:, :2], n, axis=0)
+    rings = pa.LargeListArray.from_arrays(pa.array(2 * start), pa.array(xy.ravel()))
+    one = pa.LargeListArray.from_arrays(pa.array(np.arange(which.size + 1)), rings)
+    return pl.Series("polygon", pl.from_arrow(one))
+
+
+def made(shapes: list[Any], rng: np.random.Generator, scale: float) -> dict[str, Any]:
+    """The set: both tables, rows by image."""
+    import polars as pl
+    import shapely
+
+    shapes = [shape for shape in shapes if shapely.Polygon(shape).is_valid]
+    images = EVERY * max(1, round(100_000 * scale / EVERY))
+    extent = rng.uniform(20, 120, (images * TRUTHS, 2))
+    near = rng.uniform(0, 1, extent.shape) * ([WIDTH, HEIGHT] - extent)
+    truths = np.concatenate([near, near + extent], axis=1)
+    label = rng.integers(0, LABELS, len(truths))
+    which = rng.integers(0, len(shapes), len(truths))
+    of = (np.arange(images)[:, None] * TRUTHS + rng.integers(0, TRUTHS, (images, FOUND))).ravel()
+    found = truths[of] + rng.normal(0, 4, (of.size, 4))
+    again = np.where(rng.random(of.size) < 0.5, which[of], rng.integers(0, len(shapes), of.size))
+    return {
+        name: pl.DataFrame(
+            {
+                "datum_id": np.repeat(np.arange(images), each),
+                "label_value": labels,
+                "polygon": rows(shapes, shape, box),
+            }
+        )
+        for name, each, labels, shape, box in (
+            ("groundtruths", TRUTHS, label, which, truths),
+            ("predictions", FOUND, label[of], again, found),
+        )
+    }
+
+
+def evalengine(contender: str) -> Any:
+    """`evalengine-N`: N threads."""
+    import polars as pl
+
+    from evalengine.executors.threads import Threads
+    from evalengine.geometry.polygons import intersection_areas, read_polygons
+    from evalengine.kernels import pairs
+
+    threads = int(contender.split("-")[1])
+
+    def run(folder: Path, lap: Any) -> list[float]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        tables = [pl.read_parquet(folder / f"{n}.parquet") for n in ("predictions", "groundtruths")]
+        lap("load")
+        sides = [read_polygons(table["polygon"], side="benchmark") for table in tables]
+        (datum, label), (truth, truth_label) = (
+            (table["datum_id"].to_numpy(), table["label_value"].to_numpy()) for table in tables
+        )
+        images = int(max(datum.max(), truth.max())) + 1
+        ours = *pairs.rows_by_datum(datum, images), sides[0].boxes, sides[0].area, label
+        theirs = pairs.truths_by_datum(truth, images, sides[1].boxes, sides[1].area, truth_label)
+        with ThreadPoolExecutor(threads) as pool:
+            over = Threads(threads, pool).over
+            met = over(ours[0], lambda a, b: pairs.candidates(a, b, ours, theirs, 0.0))
+            p, g = (np.concatenate(part) for part in zip(*met, strict=True))
+            shared = intersection_areas(sides[0], sides[1], p, g, over)
+        iou = shared / (sides[0].area[p] + sides[1].area[g] - shared)
+        sums: list[float] = np.bincount(datum[p], iou, images).tolist()
+        lap("evaluate")
+        return sums
+
+    return run
+
+
+Side = tuple[Any, list[Any]]  # labels and rings [corners, 2] of one image
+
+
+def images_of(folder: Path) -> Iterator[tuple[Side, Side]]:
+    """Every so many an image: its detections and ground truths."""
+    import polars as pl
+
+    sides = []
+    for name, each in (("predictions", FOUND), ("groundtruths", TRUTHS)):
+        table = pl.read_parquet(folder / f"{name}.parquet")
+        kept = table.filter(pl.col("datum_id") % EVERY == 0)
+        rings = [np.array(one).reshape(-1, 2) for one in kept["polygon"].list.first()]
+        labels = kept["label_value"].to_list()
+        sides.append(
+            [(labels[i : i + each], rings[i : i + each]) for i in range(0, len(rings), each)]
+        )
+    yield from zip(*sides, strict=True)
+
+
+def in_a_loop(image: tuple[Side, Side]) -> float:
+    """shapely, pair by pair."""
+    import shapely
+
+    (label, found), (truth_label, truths) = image
+    ours, theirs = ([shapely.Polygon(ring) for ring in rings] for rings in (found, truths))
+    total = 0.0
+    for name, one in zip(label, ours, strict=True):
+        for other_name, other in zip(truth_label, theirs, strict=True):
+            if name == other_name and one.intersects(other):
+                shared = one.intersection(other).area
+                total += shared / (one.area + other.area - shared)
+    return total
+
+
+def rasterised(image: tuple[Side, Side]) -> float:
+    """pycocotools' masks, label by label: numbers of whole pixels."""
+    from pycocotools import mask
+
+    codes = [
+        [mask.frPyObjects([ring.ravel().tolist()], HEIGHT, WIDTH)[0] for ring in rings]
+        for _, rings in image
+    ]
+    total = 0.0
+    for name in {*image[0][0]}:
+        ours, theirs = (
+            [code for code, label in zip(own, labels, strict=True) if label == name]
+            for own, (labels, _) in zip(codes, image, strict=True)
+        )
+        if theirs:
+            total += float(mask.iou(ours, theirs, [0] * len(theirs)).sum())
+    return total
+
+
+def peer(measured: Callable[[tuple[Side, Side]], float]) -> Any:
+    """A contender that does one image after the other, and every hundredth of them only."""
+    import polars  # noqa: F401
+
+    def run(folder: Path, lap: Any) -> list[float]:
+        images = list(images_of(folder))
+        lap("load")
+        sums = [measured(image) for image in images]
+        lap("evaluate", EVERY)
+        return sums
+
+    return run
+
+
+PEERS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "shapely-loop": ("shapely", partial(peer, in_a_loop)),
+    "rasterising": ("pycocotools", partial(peer, rasterised)),
+}

@@ -1,0 +1,89 @@
+"""Rows whose geometry is wrong are named as their user numbers them, with their datum ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError
+
+GOOD: dict[str, Any] = {
+    "mask": {"size": [2, 2], "counts": [1, 3]},
+    "polygon": [[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0]]],
+}
+BAD: dict[str, Any] = {
+    "mask": {"size": [2, 2], "counts": [1]},
+    "polygon": [[[0.0, 0.0], [4.0, 4.0], [4.0, 0.0], [0.0, 4.0]]],
+    "raster": "absent.tif",
+}
+
+
+def _table(kind: str, **columns: Any) -> pl.DataFrame:
+    """Six rows, of which the last is wrong."""
+    good = GOOD.get(kind, BAD["raster"])
+    return pl.DataFrame(
+        {
+            "datum_id": ["x", "y", "x", "y", "z", "z"],
+            "label_value": ["a"] * 6,
+            "camera": [0, 1, 1, 1, 1, 1],
+            kind: [good] * 5 + [BAD[kind]],
+            **columns,
+        }
+    )
+
+
+def _sides(kind: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    wrong = _table(kind)
+    if kind == "raster":  # every row's file is absent: only the last one is looked for
+        wrong = wrong.filter(pl.int_range(pl.len()).is_in([0, 5]))
+    truths = pl.DataFrame(
+        {"datum_id": ["x", "y", "z"], "label_value": ["a"] * 3, "mask": [GOOD["mask"]] * 3}
+    )
+    return wrong.with_columns(score=pl.lit(0.5)), truths
+
+
+@pytest.mark.parametrize("kind", ["mask", "polygon", "raster"])
+@pytest.mark.parametrize("where", [{"predictions": "camera = 1"}, "camera = 1"])
+def test_numbers_before_where(kind: str, where: Any, tmp_path: Path) -> None:
+    predictions, truths = _sides(kind)
+    last = predictions.height - 1
+    kept = ee.Options(where=where, convert_to="polygon" if kind == "polygon" else None)
+    path = tmp_path / "predictions.parquet"
+    predictions.write_parquet(path)
+    for given in (predictions, str(path)):
+        with pytest.raises(InputError, match=rf"row {last} \(datum_id='z'"):
+            ee.score(given, truths, options=kept)
+
+
+def test_numbers_before_whole_datums_and_undeclared_ones_go() -> None:
+    predictions, truths = _sides("mask")
+    datums = pl.DataFrame({"datum_id": ["x", "z"], "night": [True, False]})
+    for more in ({"where": {"datums": "NOT night"}}, {"dialect": "coco", "iou_type": "segm"}):
+        with pytest.raises(InputError, match=r"first \(rows count from 0\): row 5 \(datum_id='z',"):
+            ee.score(predictions, truths, datums=datums, **more)
+
+
+def test_numbers_of_masks_of_another_size() -> None:
+    predictions, truths = _sides("mask")
+    predictions = predictions.with_columns(
+        mask=pl.Series([GOOD["mask"]] * 5 + [{"size": [2, 3], "counts": [1, 5]}])
+    )
+    with pytest.raises(InputError, match=r"row 4 \(datum_id='z'\) is 2 x 2, its image 2 x 3"):
+        ee.score(predictions, truths, where={"predictions": "camera = 1"})
+
+
+def test_crossing_rings_beside_masks_name_the_way_of_coco() -> None:
+    """Where predictions are masks and ground truths polygons, ``iou_type`` compares masks."""
+    crossed = _table("polygon")[-1:]
+    found = _table("mask")[:1].with_columns(datum_id=pl.lit("z"), score=pl.lit(0.5))
+    with pytest.raises(InputError, match="or iou_type='segm' to compare masks, as COCO does"):
+        ee.score(found, crossed)
+    card = ee.score(found, crossed, iou_type="segm")
+    assert card.metrics.height
+    assert card.metrics.equals(ee.score(found, crossed, convert_to="mask").metrics)
+    both = [ee.score(found, crossed, dialect="coco", **more) for more in ({}, {"iou_type": "segm"})]
+    assert both[0].metrics.equals(both[1].metrics)
