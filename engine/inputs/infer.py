@@ -10,7 +10,7 @@ from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from .contracts import needs_two
+from .contracts import needs_two, stands_in
 from .finding import Finder
 from .opening import Inputs
 from .problems import listing
@@ -154,6 +154,12 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         for sign in table.signs
         if sign not in shape.together
         and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
+    }
+    schema = inputs.schemas[role]
+    found |= {
+        pair[0]
+        for pair in table.stand_ins
+        if pair[0] in table.signs and stands_in(table, pair, options, schema)
     }
     if table.yields and found != set(table.signs):
         found = set()

@@ -10,6 +10,7 @@ import msgspec
 from ...dialects import Dialect
 from ...dialects.text import TextDefaults, TextRules
 from ...metrics.bleu_formula import misfit
+from ...schemas.embedder import Embedding, Encoder
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -42,6 +43,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bleu_weights: weight of each order of BLEU.
         smoothing: of BLEU, one of ``SMOOTHINGS``.
         tokenizer: of BLEU, a name of ``TOKENIZERS``.
+        embedder: what makes vectors of texts, or None.
+        similarity_threshold: cosine from which SemanticSimilarity is 1, and else 0; None for the
+            cosine itself.
         lowercase: whether case is ignored where texts keep it otherwise.
         nulls: ``refuse`` or ``skip``.
     """
@@ -55,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: str
     tokenizer: str
     lowercase: bool
+    embedder: Embedding | Encoder | None
+    similarity_threshold: float | None
     nulls: str
 
 
@@ -81,6 +87,14 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
             f" {option('bleu_weights', [round(1 / len(weights), 6)] * len(weights))}."
         )
     return tuple(float(weight) for weight in weights)
+
+
+def _threshold(given: float | None) -> float | None:
+    if given is not None and not -1 <= given <= 1:
+        raise OptionError(
+            f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1."
+        )
+    return given
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
@@ -125,6 +139,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             tuple(TOKENIZERS),
             "tokenizer of BLEU",
         ),
+        embedder=options.embedder,
+        similarity_threshold=_threshold(options.similarity_threshold),
         lowercase=bool(_either(options.lowercase, False)),
         nulls=_one_of("nulls", _either(options.nulls, "refuse"), NULLS, "way with null texts"),
     )
