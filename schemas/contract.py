@@ -33,6 +33,8 @@ class Column(msgspec.Struct, frozen=True):
         single: whether single precision stays as it is.
         kin: names that may mean this column or something else: offered, never taken.
         otherwise: what else to do where it is missing.
+        weak: aliases that other tables have for slices: no sign of the task in a table whose rows
+            are named by another column of ids, unless what ``either`` names first is there.
         serves: metrics that it is read for; where others were asked for alone it stays unread.
     """
 
@@ -46,6 +48,7 @@ class Column(msgspec.Struct, frozen=True):
     single: bool = False
     kin: tuple[str, ...] = ()
     otherwise: str = ""
+    weak: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
 
 
