@@ -267,6 +267,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         bool | None,
         _meta("Whether BLEU, chrF, WER, CER and edit similarity ignore case; false."),
     ] = None
+    ter_normalized: Annotated[
+        bool | None, _meta("Whether TER parts punctuation from words; false.")
+    ] = None
+    ter_no_punct: Annotated[bool | None, _meta("Whether TER leaves punctuation out; false.")] = None
+    ter_asian_support: Annotated[
+        bool | None,
+        _meta("Whether these two treat Chinese and Japanese characters as well; false."),
+    ] = None
+    ter_case_sensitive: Annotated[bool | None, _meta("Whether TER minds case; false.")] = None
     embedder: Annotated[
         Any,
         _meta(
@@ -340,6 +349,10 @@ _TEXTS = (
     "smoothing",
     "tokenizer",
     "lowercase",
+    "ter_normalized",
+    "ter_no_punct",
+    "ter_asian_support",
+    "ter_case_sensitive",
     "embedder",
     "similarity_threshold",
     "nulls",

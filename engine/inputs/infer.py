@@ -17,7 +17,6 @@ from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
 
-
 _IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_id", "text_id")
 """Names of columns that name the rows of a table, whatever its task."""
 

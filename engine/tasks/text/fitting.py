@@ -11,12 +11,13 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from .encode import has_texts, has_vectors
 from .measures import by_vectors
-from .settings import Settings
+from .settings import TER_OPTIONS, Settings
 
 _USUAL: dict[str, Any] = {
     "use_stemmer": False,
     "rouge_tokenizer": "ascii",
     "lowercase": False,
+    **dict.fromkeys(TER_OPTIONS, False),
     "embedder": None,
     "similarity_threshold": None,
 }

@@ -26,6 +26,7 @@ ROUGE_TYPES = {
 """Type of ROUGE as rouge-score names it -> the metric."""
 ROUGE_TOKENIZERS = ("ascii", "unicode")
 SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add-k")
+TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
 NULLS = ("refuse", "skip")
 MOST_ORDERS = 16
 _SUM_TOLERANCE = 1e-9
@@ -47,6 +48,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         similarity_threshold: cosine from which SemanticSimilarity is 1, and else 0; None for the
             cosine itself.
         lowercase: whether case is ignored where texts keep it otherwise.
+        ter_normalized: whether TER parts punctuation from words.
+        ter_no_punct: whether TER leaves punctuation out.
+        ter_asian_support: whether either is done for Chinese and Japanese too.
+        ter_case_sensitive: whether TER minds case.
         nulls: ``refuse`` or ``skip``.
     """
 
@@ -61,6 +66,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lowercase: bool
     embedder: Embedding | Encoder | None
     similarity_threshold: float | None
+    ter_normalized: bool
+    ter_no_punct: bool
+    ter_asian_support: bool
+    ter_case_sensitive: bool
     nulls: str
 
 
@@ -142,6 +151,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         embedder=options.embedder,
         similarity_threshold=_threshold(options.similarity_threshold),
         lowercase=bool(_either(options.lowercase, False)),
+        **{name: bool(_either(getattr(options, name), False)) for name in TER_OPTIONS},
         nulls=_one_of("nulls", _either(options.nulls, "refuse"), NULLS, "way with null texts"),
     )
 
