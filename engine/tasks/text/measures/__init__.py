@@ -14,7 +14,15 @@ Measure = Callable[[Pairs, Settings, Workers], tuple[Column, ...]]
 """From candidates to columns of float64 [n, 1, n_k]. The first column tells which of several
 candidates of a datum is the best; whole columns of its other ones go with it."""
 
-_MODULES: tuple[str, ...] = ("rouge", "bleu", "chrf", "edits", "overlap", "similarity")
+_MODULES: tuple[str, ...] = (
+    "rouge",
+    "bleu",
+    "chrf",
+    "edits",
+    "overlap",
+    "similarity",
+    "readability",
+)
 """Modules of this package that hold ``MEASURES``: need -> measure; and ``SUMS``, the needs whose
 columns are summed over datums before a formula, and ``VECTORS``, those that vectors answer, where
 there are any."""
