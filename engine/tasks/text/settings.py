@@ -10,20 +10,14 @@ import msgspec
 from ...dialects import Dialect
 from ...dialects.text import TextDefaults, TextRules
 from ...metrics.bleu_formula import misfit
+from ...metrics.text_rouge import TYPES as ROUGE_TYPES
+from ...metrics.text_rouge import USUAL
 from ...schemas.embedder import Embedding, Encoder
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .tokenizers import TOKENIZERS
 
-ROUGE_TYPES = {
-    "rouge1": "ROUGE1",
-    "rouge2": "ROUGE2",
-    "rouge3": "ROUGE3",
-    "rougeL": "ROUGEL",
-    "rougeLsum": "ROUGELsum",
-}
-"""Type of ROUGE as rouge-score names it -> the metric."""
 ROUGE_TOKENIZERS = ("ascii", "unicode")
 SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add-k")
 TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
@@ -113,7 +107,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         OptionError: a value out of range.
     """
     defaults: TextDefaults = dialect.defaults
-    types = _either(options.rouge_types, ("rouge1", "rouge2", "rougeL", "rougeLsum"))
+    types = _either(options.rouge_types, USUAL)
     if not types:
         raise OptionError(
             f"{option('rouge_types', [])}: write one or several of {', '.join(ROUGE_TYPES)}."
@@ -135,6 +129,9 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     wrong = misfit(weights, smoothing, dialect.rules.bleu)
     if wrong is not None:
         raise OptionError(f"{option('smoothing', smoothing)} {wrong}.")
+    of_ter: dict[str, Any] = {
+        name: bool(_either(getattr(options, name), False)) for name in TER_OPTIONS
+    }
     return Settings(
         rules=dialect.rules,
         rouge_types=tuple(ROUGE_TYPES[name] for name in types),
@@ -151,7 +148,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         embedder=options.embedder,
         similarity_threshold=_threshold(options.similarity_threshold),
         lowercase=bool(_either(options.lowercase, False)),
-        **{name: bool(_either(getattr(options, name), False)) for name in TER_OPTIONS},
+        **of_ter,
         nulls=_one_of("nulls", _either(options.nulls, "refuse"), NULLS, "way with null texts"),
     )
 
