@@ -1,9 +1,10 @@
 """Time evalengine's text metrics against other ways to the same numbers, side by side.
 
-    python benchmarks/text.py rouge rouge-stemmed rouge-short rouge-long bleu corpus-bleu \\
-        chrf wer cer ter --peers-python PEERS/bin/python --write-docs
+    python benchmarks/text.py rouge rouge-first rouge-stemmed rouge-short rouge-long bleu \\
+        corpus-bleu chrf wer cer ter --peers-python PEERS/bin/python --write-docs
 
-The sets are those of text_data.py; `--scale 0.02` tries everything on small ones. How they are
+`rouge-first` tells what a first run ever costs: `-cold` has no compiled kernels. The sets are those
+of text_data.py; `--scale 0.02` tries everything on small ones. How they are
 measured is in sections.py. PEERS is an environment with rouge-score, rouge-score-rs, nltk,
 sacrebleu, bleuscore, fastchrf, jiwer and polars.
 """
@@ -16,6 +17,7 @@ from text_reporting import page
 RUST = "rouge-score-rs"
 SECTIONS = {
     "rouge": Section((*OURS, RUST, "rouge-score"), data="pairs"),
+    "rouge-first": Section(("evalengine-1", "evalengine-1-cold", RUST), data="pairs"),
     "rouge-stemmed": Section((*OURS, RUST, "rouge-score"), data="pairs"),
     "rouge-short": Section((*OURS, RUST), data="short", warm_up=0.001),
     "rouge-long": Section((*OURS, RUST), data="long"),

@@ -9,7 +9,11 @@ Polars, which reads the table for those without a reader.
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -28,6 +32,7 @@ SAMPLED = 100  # sacrebleu's TER takes every 100th pair
 
 ASKED: dict[str, dict[str, Any]] = {
     "rouge": {"metrics": ["ROUGE"]},
+    "rouge-first": {"metrics": ["ROUGE"]},
     "rouge-stemmed": {"metrics": ["ROUGE"], "use_stemmer": True},
     "rouge-short": {"metrics": ["ROUGE"]},
     "rouge-long": {"metrics": ["ROUGE"]},
@@ -50,7 +55,11 @@ def columns(folder: Path) -> tuple[Texts, Texts]:
 
 
 def evalengine(section: str, contender: str) -> Run:
-    """`evalengine-N`: N threads."""
+    """`evalengine-N`: N threads; `-cold` finds no compiled kernels."""
+    if contender.endswith("-cold"):
+        folder = tempfile.mkdtemp(prefix="cold-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["EVALENGINE_CACHE_DIR"] = folder
     import polars as pl
 
     import evalengine as ee

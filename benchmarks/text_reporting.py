@@ -14,6 +14,7 @@ SETS = {
 }
 WHAT = {
     "rouge": "ROUGE-1, -2, -L and -Lsum",
+    "rouge-first": "A first run of ROUGE-1, -2, -L and -Lsum",
     "rouge-stemmed": "ROUGE-1, -2, -L and -Lsum, stemmed",
     "rouge-short": "ROUGE-1, -2, -L and -Lsum",
     "rouge-long": "ROUGE-1, -2, -L and -Lsum",
@@ -42,6 +43,8 @@ WORDS_ABOUT = (
 NOTES = {
     section: WORDS_ABOUT
     + {
+        "rouge-first": "`-cold` finds no compiled kernels: as a whole process it compiles them, in"
+        " process it compiled them while it warmed up.",
         "chrf": "fastchrf scores pair by pair, which is less than the corpus needs; its values are"
         " not compared. It counts all the same as a peer.",
         "ter": "sacrebleu scores every 100th pair; its figures are 100 times what that took, and"

@@ -83,13 +83,16 @@ def frame_of(
         for key, value in found.items()
     }
     constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
-    rows = pl.DataFrame(shared[place] | arrays)
+    made = shared[place] | arrays
+    height = len(made["value"]) if "value" in made else len(next(iter(made.values())))
 
-    def output(key: str, dtype: pl.DataType) -> pl.Expr:
-        if key in rows.columns:
-            return pl.col(key).cast(dtype)
-        if key == "reason" and cells.reason is not None and rows["value"].null_count():
-            return pl.when(pl.col("value").is_null()).then(pl.lit(cells.reason)).alias(key)
-        return pl.lit(constants.get(key), dtype=dtype).alias(key)
+    # Series by series: an expression a column costs more than a frame of few rows holds.
+    def output(key: str, dtype: pl.DataType) -> pl.Series:
+        if key in made:
+            return made[key].cast(dtype).alias(key)
+        if key == "reason" and cells.reason is not None and made["value"].null_count():
+            words = pl.Series(key, [None, cells.reason], dtype=dtype)
+            return words.gather(made["value"].is_null().cast(pl.UInt32))
+        return pl.Series(key, [constants.get(key)], dtype=dtype).new_from_index(0, height)
 
-    return rows.select(output(key, dtype) for key, dtype in schema.items())
+    return pl.DataFrame([output(key, dtype) for key, dtype in schema.items()])

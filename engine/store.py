@@ -21,6 +21,7 @@ import msgspec
 import polars as pl
 
 from .exports import makers
+from .schemas.embedder import Encoder
 from .schemas.errors import OptionError, ResultError
 from .schemas.option_values import make_options
 from .schemas.options import FIELDS, Options
@@ -250,6 +251,8 @@ def _plain_options(options: Options) -> dict[str, Any]:
         plain["label_map"] = [list(pair) for pair in given.items()]
     elif given is not None and not isinstance(given, (str, list, tuple)):
         plain["label_map"] = pl.DataFrame(given).to_dicts()
+    if isinstance(options.embedder, Encoder):
+        plain["embedder"] = {"object": options.embedder.name}
     if options.area_ranges:
         # JSON has no infinity, the usual upper end of the last range.
         plain["area_ranges"] = {

@@ -62,30 +62,46 @@ def _lengths(
     n_codes: int,
     out: Array,
 ) -> None:
-    """Lengths of the units [begin, stop)."""
-    longest = 0
-    for u in range(begin, stop):
-        longest = max(longest, r_start[u + 1] - r_start[u])
+    """Lengths of the units [begin, stop) whose references have no more than 64 tokens."""
     narrow = np.zeros(n_codes, np.uint64)
-    wide = longest if longest > 64 else 0
-    head = np.full(n_codes if wide > 0 else 0, -1, np.int32)
-    link = np.empty(wide, np.int32)
-    row, mask = np.empty((wide + 63) >> 6, np.uint64), np.zeros((wide + 63) >> 6, np.uint64)
+    for u in range(begin, stop):
+        r0, r1 = r_start[u], r_start[u + 1]
+        if r1 - r0 > 64:
+            continue
+        for i in range(r0, r1):
+            narrow[r_code[i]] |= _ONE << np.uint64(i - r0)
+        bits = _FULL
+        for j in range(c_start[candidate[u]], c_start[candidate[u] + 1]):
+            both = bits & narrow[c_code[j]]
+            bits = (bits + both) | (bits - both)
+        for i in range(r0, r1):
+            narrow[r_code[i]] = np.uint64(0)
+        if r1 - r0 < 64:
+            bits |= ~((_ONE << np.uint64(r1 - r0)) - _ONE)
+        out[u] = ones(~bits)
+
+
+@kernel
+def _long_lengths(
+    begin: int,
+    stop: int,
+    candidate: Array,
+    c_start: Array,
+    c_code: Array,
+    r_start: Array,
+    r_code: Array,
+    n_codes: int,
+    longest: int,
+    out: Array,
+) -> None:
+    """Lengths of the units [begin, stop) whose references have more, ``longest`` at most."""
+    head = np.full(n_codes, -1, np.int32)
+    link = np.empty(longest, np.int32)
+    row, mask = np.empty((longest + 63) >> 6, np.uint64), np.zeros((longest + 63) >> 6, np.uint64)
     for u in range(begin, stop):
         r0, r1 = r_start[u], r_start[u + 1]
         c0, c1 = c_start[candidate[u]], c_start[candidate[u] + 1]
         if r1 - r0 <= 64:
-            for i in range(r0, r1):
-                narrow[r_code[i]] |= _ONE << np.uint64(i - r0)
-            bits = _FULL
-            for j in range(c0, c1):
-                both = bits & narrow[c_code[j]]
-                bits = (bits + both) | (bits - both)
-            for i in range(r0, r1):
-                narrow[r_code[i]] = np.uint64(0)
-            if r1 - r0 < 64:
-                bits |= ~((_ONE << np.uint64(r1 - r0)) - _ONE)
-            out[u] = ones(~bits)
             continue
         width = (r1 - r0 + 63) >> 6
         place_codes(r_code, r0, r1, head, link)
@@ -134,7 +150,8 @@ def lcs_lengths(
         n_codes: one more than the highest code.
         out: int64 [m], filled.
     """
-    _lengths(
+    longest = int(np.diff(references[0][first : last + 1]).max(initial=0))
+    given = (
         first,
         last,
         frozen(candidate, np.int64),
@@ -143,5 +160,7 @@ def lcs_lengths(
         frozen(references[0], np.int64),
         frozen(references[1], np.int32),
         n_codes,
-        out,
     )
+    _lengths(*given, out)
+    if longest > 64:  # most runs need not compile this
+        _long_lengths(*given, longest, out)

@@ -50,12 +50,13 @@ def _match(
         room *= 2
     slot = np.empty(room, np.int32)
     keys = np.empty(longest_r + 1, np.uint64)
-    clip = np.zeros(longest_r + 1, np.int32)  # most often in any reference, less what matched
-    times = np.zeros(longest_r + 1, np.int32)
-    last = np.full(longest_r + 1, -1, np.int64)  # reference that ``times`` counts in
+    clip = np.empty(longest_r + 1, np.int32)  # most often in any reference, less what matched
+    times = np.empty(longest_r + 1, np.int32)
+    last = np.empty(longest_r + 1, np.int64)  # reference that ``times`` counts in
     before_r, before_c = np.empty(longest_r, np.int32), np.empty(longest_c, np.int32)
     one = np.zeros(n_codes, np.int32)
-    once, where = np.zeros(n_codes, np.int32), np.full(n_codes, -1, np.int64)
+    once = np.zeros(n_codes, np.int32)
+    where = np.zeros(n_codes, np.int64)  # one more than the last reference that has the code
     for u in range(begin, stop):
         c0, c1 = c_start[candidate[u]], c_start[candidate[u] + 1]
         g0, g1 = reference_start[u], reference_start[u + 1]
@@ -64,8 +65,8 @@ def _match(
             for i in range(r_start[g], r_start[g + 1]):
                 code = r_code[i]
                 before_r[i - r0] = code
-                if where[code] != g:
-                    where[code] = g
+                if where[code] != g + 1:
+                    where[code] = g + 1
                     once[code] = 0
                 once[code] += 1
                 one[code] = max(one[code], once[code])
@@ -76,7 +77,7 @@ def _match(
                 one[code] -= 1
                 matches += 1
             # What was used up still stands in a reference: its last count is not taken back.
-            found = where[code] >= g0 and where[code] < g1
+            found = where[code] > g0 and where[code] <= g1
             before_c[i - c0] = code if found else -1
             standing += found
         out[u, 0] = matches

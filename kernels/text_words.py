@@ -43,7 +43,7 @@ def _at_spaces(data: Array, start: Array, first: Array, second: Array, text_end:
 
 
 @inner
-def _kind(kinds: Array, data: Array, i: int, end: int) -> tuple[Any, Any]:
+def kind_at(kinds: Array, data: Array, i: int, end: int) -> tuple[Any, Any]:
     """Kind and bytes of the character at ``i``; none and no bytes at the end."""
     if i >= end:
         return np.uint8(0), 0
@@ -60,23 +60,23 @@ def _by_rules(
         i, end = start[t], start[t + 1]
         while i < end:
             begin = i
-            kind, width = _kind(kinds, data, i, end)
+            kind, width = kind_at(kinds, data, i, end)
             if kind & WORD:
                 while kind & WORD:
                     i += width
-                    kind, width = _kind(kinds, data, i, end)
+                    kind, width = kind_at(kinds, data, i, end)
             elif data[i] == _STOP or kind & SPACE:
                 i += width
                 continue
-            elif data[i] == _DOLLAR and _kind(kinds, data, i + 1, end)[0] & DECIMAL:
+            elif data[i] == _DOLLAR and kind_at(kinds, data, i + 1, end)[0] & DECIMAL:
                 kind = np.uint8(DECIMAL)
                 while kind & DECIMAL:
                     i += width
-                    kind, width = _kind(kinds, data, i, end)
+                    kind, width = kind_at(kinds, data, i, end)
             else:
                 while width > 0 and data[i] != _STOP and not kind & SPACE:
                     i += width
-                    kind, width = _kind(kinds, data, i, end)
+                    kind, width = kind_at(kinds, data, i, end)
             put_token(data, begin, i, n, first, second)
             n += 1
         text_end[t + 1] = n

@@ -22,7 +22,8 @@ class Column(msgspec.Struct, frozen=True):
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
             those), ``items`` (a list of integers or strings), ``text``, ``texts`` (a string or a
             list of strings), ``text_list`` (the same, made a list), ``verdict`` (string, number or
-            boolean, kept as text), ``number``, ``whole`` (an integer), ``flag``, ``list``, ``any``.
+            boolean, kept as text), ``number``, ``whole`` (an integer), ``flag``, ``list``, ``any``,
+            ``vector`` (a list or array of numbers), ``vectors`` (the same, or a list of several).
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
             without case.
@@ -32,6 +33,9 @@ class Column(msgspec.Struct, frozen=True):
         single: whether single precision stays as it is.
         kin: names that may mean this column or something else: offered, never taken.
         otherwise: what else to do where it is missing.
+        weak: aliases that other tables have for slices: no sign of the task in a table whose rows
+            are named by another column of ids, unless what ``either`` names first is there.
+        serves: metrics that it is read for; where others were asked for alone it stays unread.
     """
 
     name: str
@@ -44,6 +48,8 @@ class Column(msgspec.Struct, frozen=True):
     single: bool = False
     kin: tuple[str, ...] = ()
     otherwise: str = ""
+    weak: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -72,6 +78,8 @@ class Table(msgspec.Struct, frozen=True):
         long: whether several rows of the one table make one datum.
         unread: columns that users may expect to count here and that do not, each with the reason;
             their presence is told.
+        stand_ins: pairs of a required column and the one that may stand in for it: where a table
+            has the second and not the first, the second is required instead.
         yields: whether all signs are needed to tell the task, and any other that the columns fit
             goes first: texts may stand beside labels and lists.
     """
@@ -96,6 +104,7 @@ class Table(msgspec.Struct, frozen=True):
     instead: tuple[tuple[str, str], ...] = ()
     long: bool = False
     unread: tuple[tuple[Column, str], ...] = ()
+    stand_ins: tuple[tuple[str, str], ...] = ()
     yields: bool = False
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from .embedder import as_embedder
 from .errors import OptionError
 from .options import FIELDS, Options, checked_names
 from .wording import option
@@ -25,8 +26,8 @@ _TUPLES = {
     "rouge_types": str,
     "bleu_weights": float,
 }
-_AS_GIVEN = ("label_map", "score_columns", "gains")
-"""Fields kept as they are, since their keys may be labels or numbers of any type."""
+_AS_GIVEN = ("label_map", "score_columns", "gains", "embedder")
+"""Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
 
 
 def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) -> Options:
@@ -54,6 +55,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         merged["area_ranges"] = _as_ranges(merged["area_ranges"])
     if merged.get("score_columns") is not None:
         merged["score_columns"] = _as_score_columns(merged["score_columns"])
+    if merged.get("embedder") is not None:
+        merged["embedder"] = as_embedder(merged["embedder"])
     if hasattr(merged.get("positive_label"), "item"):
         merged["positive_label"] = merged["positive_label"].item()
     try:

@@ -267,6 +267,27 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         bool | None,
         _meta("Whether BLEU, chrF, WER, CER and edit similarity ignore case; false."),
     ] = None
+    ter_normalized: Annotated[
+        bool | None, _meta("Whether TER parts punctuation from words; false.")
+    ] = None
+    ter_no_punct: Annotated[bool | None, _meta("Whether TER leaves punctuation out; false.")] = None
+    ter_asian_support: Annotated[
+        bool | None,
+        _meta("Whether these two treat Chinese and Japanese characters as well; false."),
+    ] = None
+    ter_case_sensitive: Annotated[bool | None, _meta("Whether TER minds case; false.")] = None
+    embedder: Annotated[
+        Any,
+        _meta(
+            "What turns texts into vectors for SemanticSimilarity: a model at an OpenAI-compatible"
+            " endpoint (model, base_url and more by name), or in Python an object with encode.",
+            "model=my-model,base_url=http://localhost:8000/v1",
+        ),
+    ] = None
+    similarity_threshold: Annotated[
+        float | None,
+        _meta("Cosine from which SemanticSimilarity is 1, and else 0; none.", "0.8"),
+    ] = None
     nulls: Annotated[
         str | None, _meta("Null texts: refuse them, or skip their datums; refuse.", "skip")
     ] = None
@@ -328,6 +349,12 @@ _TEXTS = (
     "smoothing",
     "tokenizer",
     "lowercase",
+    "ter_normalized",
+    "ter_no_punct",
+    "ter_asian_support",
+    "ter_case_sensitive",
+    "embedder",
+    "similarity_threshold",
     "nulls",
 )
 TASKS_OF: dict[str, tuple[str, ...]] = {

@@ -11,6 +11,7 @@ QUERY_ID = Column(
     "Which query this belongs to.",
     ("qid", "query-id", "q_id", "topic_id", "topic", "queryid", "question_id"),
     kin=("query", "question", "id", "user_input"),
+    weak=("topic",),
 )
 DOC_ID = Column(
     "doc_id",

@@ -25,14 +25,44 @@ TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_E
 REFERENCE = Column(
     "reference", "texts", "What should have been written: a text or a list of texts.", _EXPECTED
 )
+_SIMILAR = ("SemanticSimilarity",)
+EMBEDDING = Column(
+    "embedding",
+    "vector",
+    "The vector of what was written: a list or array of numbers.",
+    ("embeddings", "vector", "text_embedding", "prediction_embedding", "response_embedding",
+     "answer_embedding", "output_embedding", "generated_embedding", "candidate_embedding"),
+    serves=_SIMILAR,
+)  # fmt: skip
+_TRUE_VECTORS = (
+    "reference_embeddings", "reference_vector", "ground_truth_embedding", "expected_embedding",
+    "target_embedding", "gold_embedding",
+)  # fmt: skip
+TRUE_EMBEDDING = Column(
+    "embedding",
+    "vector",
+    "The vector of a reference; a row each.",
+    ("reference_embedding", *_TRUE_VECTORS, *EMBEDDING.aliases[:3]),
+    serves=_SIMILAR,
+)
+REFERENCE_EMBEDDING = Column(
+    "reference_embedding",
+    "vectors",
+    "The vector of what should have been written, or a list of several.",
+    _TRUE_VECTORS,
+    serves=_SIMILAR,
+)
+_BY_VECTOR = (("text", "embedding"),)
 _UNREAD = ((WEIGHT, "text has no weights; every datum counts once"),)
 
 TEXT_PREDICTIONS = Table(
     "text",
     PREDICTIONS,
     (TEXT_DATUM, TEXT),
-    (DATASET,),
+    (EMBEDDING, DATASET),
     signs=("text",),
+    shape="vectors",
+    stand_ins=_BY_VECTOR,
     unread=_UNREAD,
     yields=True,
 )
@@ -40,8 +70,10 @@ TEXT_GROUND_TRUTHS = Table(
     "text",
     GROUND_TRUTHS,
     (TEXT_DATUM, TRUE_TEXT),
-    (DATASET,),
+    (TRUE_EMBEDDING, DATASET),
     signs=("text",),
+    shape="vectors",
+    stand_ins=_BY_VECTOR,
     unread=_UNREAD,
     yields=True,
 )
@@ -49,10 +81,11 @@ TEXT_TABLE = Table(
     "text",
     TABLE,
     (TEXT, REFERENCE),
-    (TEXT_DATUM, DATASET),
+    (EMBEDDING, REFERENCE_EMBEDDING, TEXT_DATUM, DATASET),
     key=("datum_id",),
     signs=("reference", "text"),
     shape="references",
+    stand_ins=(("text", "embedding"), ("reference", "reference_embedding")),
     unread=_UNREAD,
     yields=True,
 )

@@ -178,11 +178,28 @@ def _gains(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
         ) from None
 
 
+def _embedder(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """The name of a model, or ``model=name`` and other fields."""
+    pieces = [piece for given in value for piece in separate(given)]
+    if len(pieces) == 1 and "=" not in pieces[0]:
+        return pieces[0]
+    pairs = [piece.partition("=") for piece in pieces]
+    if any(not equals or not name.strip() for name, equals, _ in pairs):
+        raise click.BadParameter(
+            "give the name of a model, or fields such as model=my-model,"
+            "base_url=http://localhost:8000/v1.",
+            ctx=ctx,
+            param=param,
+        )
+    return {name.strip(): field.strip() for name, _, field in pairs} or None
+
+
 _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "where": (str, "CONDITION", _conditions),
     "label_map": (str, "OLD=NEW|PATH", _label_map),
     "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
     "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
+    "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""
 

@@ -23,6 +23,7 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
         normalise: how ExactMatch compares: ``squad`` (no case, articles, punctuation) or ``strip``
             (no case, no white space around).
         decimals: digits that means are rounded to, or None.
+        wordless: reading ease and grade of a text without words; None for undefined.
     """
 
     several: bool = False
@@ -32,6 +33,7 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
     characters: bool = False
     normalise: str = "squad"
     decimals: int | None = None
+    wordless: tuple[float, float] | None = None
 
 
 class TextDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +103,7 @@ DIALECTS: dict[str, Dialect] = {
         task="text",
         about="continuous-eval 0.3.14: BLEU of characters, best reference; matches but for case and"
         " white space around",
-        rules=TextRules(floor=0.0, characters=True, normalise="strip"),
+        rules=TextRules(floor=0.0, characters=True, normalise="strip", wordless=(121.22, 0.0)),
         defaults=TextDefaults(metrics=("BLEU", "ExactMatch")),
         undefined=None,
         export="valor",

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
+from evalengine import metrics
 from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 
 
-def contract(task: str, role: str, options: Options) -> Table:
+def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) -> Table:
     """The contract of one table.
 
     Args:
         task: whose.
         role: of the table.
         options: ``multilabel`` widens a key; ``nulls`` may allow null texts; ``score_columns``
-            stand in for labels and scores.
+            stand in for labels and scores; ``metrics`` may leave columns unread.
+        schema: the table's own columns.
 
     Raises:
         OptionError: no such task.
@@ -29,10 +34,15 @@ def contract(task: str, role: str, options: Options) -> Table:
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
+    table = _with_stand_ins(_served(table, options), options, schema)
     if options.multilabel and table.multilabel_key:
         table = msgspec.structs.replace(table, key=table.multilabel_key)
     if options.nulls == "skip":
-        table = msgspec.structs.replace(table, required=tuple(map(_may_lack, table.required)))
+        table = msgspec.structs.replace(
+            table,
+            required=tuple(map(_may_lack, table.required)),
+            optional=tuple(map(_may_lack, table.optional)),
+        )
     if options.score_columns is not None and table.wide:
         table = msgspec.structs.replace(
             table,
@@ -44,9 +54,47 @@ def contract(task: str, role: str, options: Options) -> Table:
     return table
 
 
+def _served(table: Table, options: Options) -> Table:
+    """The contract without columns that no metric asked for reads."""
+    if options.metrics is None or not any(column.serves for column in table.optional):
+        return table
+    asked = {name for given in options.metrics for name in (given, given.partition("@")[0])}
+    asked |= {
+        one.name for one in metrics.all_metrics(table.task).values() if asked & {*one.aliases}
+    }
+    optional = tuple(one for one in table.optional if not one.serves or asked & {*one.serves})
+    return msgspec.structs.replace(table, optional=optional)
+
+
+def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+    """The contract with the columns required that stand in for others."""
+    columns = {column.name: column for column in table.columns}
+    for first, second in table.stand_ins:
+        if second not in columns or not stands_in(table, (first, second), options, schema):
+            continue
+        required = [columns[second if one.name == first else one.name] for one in table.required]
+        optional = [one for one in table.optional if one.name != second]
+        table = msgspec.structs.replace(table, required=tuple(required), optional=tuple(optional))
+    return table
+
+
+def stands_in(
+    table: Table, pair: tuple[str, str], options: Options, schema: Mapping[str, Any]
+) -> bool:
+    """Whether a table has the second column of a pair and not the first."""
+    columns = {column.name: column for column in table.columns}
+    said = {name for mine, name in (options.columns or {}).items() if mine in schema}
+    here = {name.casefold() for name in schema if name not in (options.columns or {})}
+    first, second = (
+        name in said or any(one.casefold() in here for one in (name, *columns[name].aliases))
+        for name in pair
+    )
+    return second and not first
+
+
 def _may_lack(column: Column) -> Column:
     """The column, null allowed where it holds texts."""
-    if column.kind not in ("text", "texts"):
+    if column.kind not in ("text", "texts", "vector", "vectors"):
         return column
     return msgspec.structs.replace(column, nullable=True)
 

@@ -20,6 +20,8 @@ DEFAULTS: dict[str, pl.DataType] = {
     "text_list": pl.List(pl.String()),
     "verdict": pl.String(),
     "texts": pl.String(),
+    "vector": pl.List(pl.Float64()),
+    "vectors": pl.List(pl.Float64()),
     "number": pl.Float64(),
     "whole": pl.Int64(),
     "flag": pl.Boolean(),
@@ -35,6 +37,8 @@ _WORDS = {
     "text_list": "strings or lists of strings",
     "verdict": "strings, numbers or booleans",
     "texts": "strings, or lists of strings",
+    "vector": "lists or arrays of numbers",
+    "vectors": "lists or arrays of numbers, or lists of those",
     "number": "numbers",
     "whole": "whole numbers",
     "flag": "booleans, or 0 and 1",
@@ -52,6 +56,8 @@ _WAY_OUT = {
     "verdict": "Give one word a row.",
     "whole": "Cast it to Int64 before scoring.",
     "texts": "Cast it to String or List(String) before scoring.",
+    "vector": "Give each row its vector as a list or array of floats.",
+    "vectors": "Give each row its vector, or a list of vectors, of floats.",
     "number": "Cast it to Float64 before scoring.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
@@ -142,7 +148,35 @@ def _whole(dtype: pl.DataType) -> pl.DataType | None:
     return pl.Int64() if dtype.is_integer() else pl.Float64() if dtype.is_float() else None
 
 
-_PLAIN = {"verdict": _verdict, "text_list": _text_list, "whole": _whole}
+def _vector(dtype: pl.DataType) -> pl.DataType | None:
+    """Lists or arrays of floats; single precision stays as it is."""
+    if not isinstance(dtype, (pl.List, pl.Array)):
+        return None
+    inner = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    if inner.is_nested() or not (inner.is_numeric() or inner == pl.Null):
+        return None
+    kept = inner if inner in (pl.Float32, pl.Float64) else pl.Float64()
+    return pl.Array(kept, dtype.shape[0]) if isinstance(dtype, pl.Array) else pl.List(kept)
+
+
+def _vectors(dtype: pl.DataType) -> pl.DataType | None:
+    """A vector, or a list of them."""
+    if isinstance(dtype, pl.Array) and len(dtype.shape) > 1:
+        dtype = pl.List(pl.Array(_within(dtype)[1], dtype.shape[1:]))
+    inner = dtype.inner if isinstance(dtype, pl.List) else None
+    if isinstance(inner, (pl.List, pl.Array)):
+        found = _vector(inner)
+        return None if found is None else pl.List(found)
+    return _vector(dtype)
+
+
+_PLAIN = {
+    "verdict": _verdict,
+    "text_list": _text_list,
+    "whole": _whole,
+    "vector": _vector,
+    "vectors": _vectors,
+}
 """Kind of column -> the dtype it is brought to, or None."""
 
 

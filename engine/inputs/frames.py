@@ -252,7 +252,9 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
 
 def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]:
     """The columns of every table, held against its contract."""
-    contracts = {role: contract(task, role, options) for role in inputs.sources}
+    contracts = {
+        role: contract(task, role, options, inputs.schemas[role]) for role in inputs.sources
+    }
     schemas = inputs.schemas
     check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):

@@ -5,16 +5,20 @@ from __future__ import annotations
 import msgspec
 
 from evalengine.schemas import tables
-from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.columns import DATUM_ID
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from .contracts import needs_two
+from .contracts import needs_two, stands_in
 from .finding import Finder
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
+
+_IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_id", "text_id")
+"""Names of columns that name the rows of a table, whatever its task."""
 
 
 class _Fit(msgspec.Struct):
@@ -153,7 +157,13 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         sign
         for sign in table.signs
         if sign not in shape.together
-        and (find.exact(sign) or find.candidates((sign, *columns[sign].aliases)))
+        and (find.exact(sign) or find.candidates(_telling(columns[sign], table, find)))
+    }
+    schema = inputs.schemas[role]
+    found |= {
+        pair[0]
+        for pair in table.stand_ins
+        if pair[0] in table.signs and stands_in(table, pair, options, schema)
     }
     if table.yields and found != set(table.signs):
         found = set()
@@ -162,6 +172,16 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
     if options.score_columns is not None and table.wide:
         found |= set(table.signs)
     return found
+
+
+def _telling(column: Column, table: Table, find: Finder) -> tuple[str, ...]:
+    """The names under which a column is a sign in one table."""
+    names = (column.name, *column.aliases)
+    first = {one.name: one for one in table.columns if one.name in table.either[:1]}
+    beside = any(find.candidates((one.name, *one.aliases)) for one in first.values())
+    if not column.weak or beside or not find.candidates(_IDS):
+        return names
+    return tuple(name for name in names if name not in column.weak)
 
 
 def _gives_way(fit: _Fit, other: _Fit) -> bool:

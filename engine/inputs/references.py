@@ -10,6 +10,7 @@ import polars as pl
 from evalengine.schemas.wording import option
 
 from .problems import count_of
+from .vectors import check_vectors
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 def check_references(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse nulls within lists, unless nulls may be skipped; empty lists are lists."""
+    check_vectors(check, seen)
     values = check.frame.get_column("reference", default=None)
     if values is None or not isinstance(values.dtype, pl.List):
         return

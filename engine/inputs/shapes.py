@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, label_maps, pairs, ranked, references, verdicts
+from . import box_checks, label_maps, pairs, ranked, references, vectors, verdicts
 from .boxes import BOX_NAMES, LENGTH, Boxes
 from .finding import Finder
 from .geometry_columns import (
@@ -73,5 +73,6 @@ SHAPES: dict[str, Shape] = {
     "lists": Shape(first=ranked.check_items),
     "verdicts": Shape(last=verdicts.check_verdicts),
     "references": Shape(first=references.check_references),
+    "vectors": Shape(first=vectors.check_vectors),
 }
 """Shape by the name a contract gives it."""

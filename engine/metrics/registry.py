@@ -41,7 +41,7 @@ _MODULES = {
         "segmentation_frames",
     ),
     "judged": ("judged_answers", "judged_contexts"),
-    "text": ("text_rouge", "text_bleu", "text_edits"),
+    "text": ("text_rouge", "text_bleu", "text_edits", "text_similarity", "text_readability"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 

@@ -68,6 +68,7 @@ METRICS = (
         definition="insertions, deletions, replacements and shifts of words, fewest to any"
         " reference / mean words of the references, without case; sums of all datums",
         source="sacrebleu 2.6; Snover et al. 2006",
+        params=("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive"),
         aliases=("ter",),
         range=(0.0, math.inf),
         better="lower",

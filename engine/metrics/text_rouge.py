@@ -48,10 +48,16 @@ METRICS = (
 )
 
 
+TYPES = {metric.aliases[0]: metric.name for metric in METRICS}
+"""Type of ROUGE as rouge-score names it -> the metric."""
+USUAL = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+"""What the option ``rouge_types`` is where it was not given."""
+
+
 def _chosen(options: Any) -> tuple[str, ...]:
     """The types that the option ``rouge_types`` names."""
-    types = options.rouge_types or ("rouge1", "rouge2", "rougeL", "rougeLsum")
-    return tuple(f"ROUGE{name.removeprefix('rouge')}" for name in types)
+    # Types that do not exist are refused where options become settings.
+    return tuple(TYPES.get(name, name) for name in options.rouge_types or USUAL)
 
 
 GROUPS = {"ROUGE": _chosen}

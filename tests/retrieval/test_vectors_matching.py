@@ -16,7 +16,7 @@ from classification.known_answers import load
 from retrieval.matching import laid_out, match, one, tables
 
 from evalengine.tasks.retrieval.texts import token_counts
-from evalengine.tasks.retrieval.texts.components import sentences_of
+from evalengine.tasks.sentences import sentences_of
 
 FIXED = {"", "Date: 2024-01-01", "user: note: buy milk"}
 """Chunks that the reference finds in texts which they are no part of."""

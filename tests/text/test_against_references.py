@@ -35,7 +35,8 @@ logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 WORDS = (
     "the The cat cats running relational on a mat. $5.50 don't ponies stop-now naïve 中文 é 3-4 .5"
 )
-_ODD = "abAB .,\n$19-é中かK\u0130\u0301\u1c42²٣\x1f\u3000!'&<>%#@[]{}~`|/()。“”€\U0001f600"
+_ODD = "、。！（⺀㌀㈀"
+_ODD += "abAB .,\n$19-é中かK\u0130\u0301\u1c42²٣\x1f\u3000!'&<>%#@[]{}~`|/()。“”€\U0001f600"
 _MARKUP = ("&quot;", "&amp;lt;", "<skipped>", "-\n", "x", " ")
 TEXT = st.one_of(
     st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".join),
@@ -170,6 +171,27 @@ def test_sacrebleu_beyond_bleu(case: tuple[list[str], list[list[str]]]) -> None:
         same(values(card, metric), wanted, metric, case)
         corpus = scorer.corpus_score(ours, streams(theirs)).score
         same([card.value(metric)], [corpus], metric, case)
+
+
+TER_OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
+
+
+@settings(max_examples=100)
+@given(case=cases(), chosen=st.sets(st.sampled_from(TER_OPTIONS), min_size=1))
+def test_options_of_ter(case: tuple[list[str], list[list[str]]], chosen: set[str]) -> None:
+    ours, theirs = case
+    card = score(
+        ours,
+        theirs,
+        dialect="sacrebleu",
+        metrics=["TER"],
+        **{f"ter_{name}": True for name in chosen},
+    )
+    scorer = sacrebleu.TER(**dict.fromkeys(chosen, True))
+    wanted = [scorer.sentence_score(p, r).score for p, r in zip(ours, theirs, strict=True)]
+    same(values(card, "TER"), wanted, chosen, case)
+    corpus = scorer.corpus_score(ours, streams(theirs)).score
+    same([card.value("TER")], [corpus], chosen, case)
 
 
 def normalised(text: str) -> str:

@@ -193,3 +193,20 @@ def test_plain_calls() -> None:
         ee.rouge(ours, ["a", []])
     with pytest.raises(ee.InputError, match="prediction 0 is no string"):
         ee.bleu([3], ["a"])  # type: ignore[list-item]
+
+
+def test_a_topic_beside_texts_is_no_query() -> None:
+    ours = pl.DataFrame({"datum_id": [1, 2], "text": ["a b", "c"], "topic": ["x", "y"]})
+    theirs = pl.DataFrame({"datum_id": [1, 2], "text": ["a b", "d"]})
+    card = ee.score(ours, theirs, by="topic")
+    assert card.task == "text"
+    assert card.value("ROUGE1", slice="topic", slice_value="x") == 1.0
+    named = ours.rename({"datum_id": "id"})
+    assert ee.score(named, theirs.rename({"datum_id": "id"})).task == "text"
+    assert ee.score(ours, theirs.with_columns(topic=pl.lit("x"))).task == "text"
+    # A topic that names the rows is a query, and so is one beside documents.
+    queries = pl.DataFrame({"topic": ["x", "y"], "text": ["a b", "c"]})
+    assert ee.score(queries, queries).task == "retrieval"
+    run = pl.DataFrame({"id": [1], "topic": ["x"], "docno": ["d"], "score": [0.5]})
+    judged = pl.DataFrame({"topic": ["x"], "docno": ["d"], "relevance": [1]})
+    assert ee.score(run, judged).task == "retrieval"

@@ -18,11 +18,16 @@ from ..encoding import dataset_of, encode_datums, table_datums, taken
 from ..packing import offsets_of, ragged
 from .pairs import Pairs
 from .settings import Settings
+from .vectors import of_columns
 
 Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "no_reference", "no_prediction", "null_text")
 """Standing of a datum; only the first enters means."""
+_ONE_SIDED = (
+    "one side has texts, the other vectors: give both sides texts (text, reference), or both sides"
+    " vectors (embedding, reference_embedding)."
+)
 _SCORED, _NO_REFERENCE, _NO_PREDICTION, _NULL = range(4)
 
 
@@ -44,6 +49,26 @@ class Batch(msgspec.Struct):
     order: Array | None = None
 
 
+def has_texts(frames: Frames) -> bool:
+    """Whether both sides have texts; where not, they have vectors."""
+    names = {TABLE: ("text", "reference")}
+    return all(
+        name in table.columns
+        for role, table in frames.sides.items()
+        for name in names.get(role, ("text",))
+    )
+
+
+def has_vectors(frames: Frames) -> bool:
+    """Whether both sides have vectors."""
+    names = {TABLE: ("embedding", "reference_embedding")}
+    return all(
+        name in table.columns
+        for role, table in frames.sides.items()
+        for name in names.get(role, ("embedding",))
+    )
+
+
 def encode_batch(frames: Frames, settings: Settings) -> Batch:
     """Candidates next to their references.
 
@@ -55,8 +80,10 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
         InputError: several predictions of one datum, where that is not allowed.
     """
     table = frames.sides.get(TABLE)
+    texts = has_texts(frames)
     batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
-    _tell_empty(frames, batch)
+    if texts:
+        _tell_empty(frames, batch)
     return batch
 
 
@@ -65,16 +92,17 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     height = table.height
     datums, codes = table_datums(frames, table, height)
     datum = np.arange(height) if codes is None else codes.astype(np.int64)
-    texts, references = taken(table, "text"), taken(table, "reference")
-    null = (texts.is_null() | references.is_null()).to_numpy()
-    if isinstance(references.dtype, pl.List):
-        flat = references.explode(empty_as_null=False, keep_nulls=False)
-        many = references.list.len().fill_null(0).to_numpy().astype(np.int64)
-        if flat.null_count():
-            row = np.repeat(np.arange(height), many)[flat.is_not_null().to_numpy()]
-            flat, many = flat.drop_nulls(), np.bincount(row, minlength=height)
+    ours, theirs = _columns_of(table, "embedding"), _columns_of(table, "reference_embedding")
+    vectors = None if ours is None or theirs is None else (ours, *_flat(theirs))
+    texts, references = _columns_of(table, "text"), _columns_of(table, "reference")
+    if texts is None or references is None:
+        if vectors is None:
+            raise InputError(_ONE_SIDED)
+        null = (ours.is_null() | theirs.is_null()).to_numpy()  # type: ignore[union-attr]
+        texts, (flat, many) = _no_texts(height), (_no_texts(len(vectors[1])), vectors[2])
     else:
-        flat, many = references.drop_nulls(), references.is_not_null().to_numpy().astype(np.int64)
+        null = (texts.is_null() | references.is_null()).to_numpy()
+        flat, many = _flat(references)
     scored = ~null & (many > 0)
     status = np.full(len(datums), _NO_PREDICTION, np.int8)
     status[datum] = np.where(null, _NULL, np.where(many > 0, _SCORED, _NO_REFERENCE))
@@ -85,12 +113,40 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
         texts = texts.gather(kept)
         flat = flat.gather(ragged(start[kept], many[kept]))
         datum, many = datum[kept], many[kept]
+        if vectors is not None:
+            places = ragged(offsets_of(vectors[2])[:-1][kept], vectors[2][kept])
+            vectors = vectors[0].gather(kept), vectors[1].gather(places), vectors[2][kept]
     pairs = Pairs(texts, flat, offsets_of(many), {})
+    if vectors is not None:
+        pairs.made["vectors"] = of_columns(vectors[0], vectors[1], offsets_of(vectors[2]))
     known = np.zeros(len(datums), bool)
     known[datum if codes is None else codes] = True
     # Datums that only a table of datums knows come behind those of the rows.
     order = None if codes is None else np.concatenate([codes, np.flatnonzero(~known)])
     return Batch(datums, pairs, datum, status, order)
+
+
+def _columns_of(table: pl.DataFrame, name: str) -> pl.Series | None:
+    """A column taken out of the table, where it is there."""
+    return taken(table, name) if name in table.columns else None
+
+
+def _no_texts(n: int) -> pl.Series:
+    """What stands for texts where vectors are all there is: nothing reads them."""
+    return pl.repeat("", n, dtype=pl.String, eager=True)
+
+
+def _flat(references: pl.Series) -> tuple[pl.Series, Array]:
+    """References one after the other, and how many each row has; nulls are none."""
+    inner = references.dtype.inner if isinstance(references.dtype, pl.List) else pl.Null
+    if not isinstance(references.dtype, pl.List) or inner.is_numeric():
+        return references.drop_nulls(), references.is_not_null().to_numpy().astype(np.int64)
+    flat = references.explode(empty_as_null=False, keep_nulls=False)
+    many = references.list.len().fill_null(0).to_numpy().astype(np.int64)
+    if flat.null_count():
+        row = np.repeat(np.arange(many.size), many)[flat.is_not_null().to_numpy()]
+        flat, many = flat.drop_nulls(), np.bincount(row, minlength=many.size)
+    return flat, many
 
 
 def _two_tables(frames: Frames, settings: Settings) -> Batch:
@@ -99,11 +155,20 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     dataset = dataset_of(frames)
     ids = [taken(ours, "datum_id"), taken(theirs, "datum_id")]
     datums, (datum, of) = encode_datums(ids, frames, dataset, [PREDICTIONS, GROUND_TRUTHS])
-    texts, references = taken(ours, "text"), taken(theirs, "text")
+    sides = _columns_of(ours, "embedding"), _columns_of(theirs, "embedding")
+    texts, references = _columns_of(ours, "text"), _columns_of(theirs, "text")
+    if texts is None or references is None:
+        if sides[0] is None or sides[1] is None:
+            raise InputError(_ONE_SIDED)
+        texts, references = (  # null where the vector is
+            pl.select(pl.when(side.is_not_null()).then(pl.lit(""))).to_series()
+            for side in (sides[0], sides[1])
+        )
+    mine = np.arange(len(texts))
     status = np.full(len(datums), _NO_PREDICTION, np.int8)
     nulls = texts.is_null().to_numpy(), references.is_null().to_numpy()
     status[datum[nulls[0]]] = _NULL
-    datum = datum[~nulls[0]].astype(np.int64)
+    datum, mine = datum[~nulls[0]].astype(np.int64), mine[~nulls[0]]
     texts = texts.drop_nulls()
     rows = np.flatnonzero(~nulls[1])
     of = of[rows]
@@ -116,13 +181,18 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     _tell(frames, datums, status)
     kept = np.flatnonzero(many[datum] > 0)
     if kept.size < datum.size:
-        datum, texts = datum[kept], texts.gather(kept)
+        datum, texts, mine = datum[kept], texts.gather(kept), mine[kept]
     if not settings.rules.several:
         _refuse_several(datums, datum)
     chosen = rows[ragged(start[datum], many[datum])]
     if chosen.size != len(references) or not (np.diff(chosen) == 1).all():
         references = references.gather(chosen)
-    return Batch(datums, Pairs(texts, references, offsets_of(many[datum]), {}), datum, status)
+    pairs = Pairs(texts, references, offsets_of(many[datum]), {})
+    if sides[0] is not None and sides[1] is not None:
+        pairs.made["vectors"] = of_columns(
+            sides[0].gather(mine), sides[1].gather(chosen), pairs.start
+        )
+    return Batch(datums, pairs, datum, status)
 
 
 def _refuse_several(datums: Datums, datum: Array) -> None:

@@ -1,4 +1,4 @@
-"""The metrics of a run, and options that none of them reads."""
+"""The metrics that tables and options can carry, and options that none of them reads."""
 
 from __future__ import annotations
 
@@ -6,25 +6,50 @@ from typing import Any
 
 from ...inputs.frames import Frames
 from ...inputs.problems import Note
-from ...metrics.registry import Metric
+from ...metrics.registry import Metric, all_metrics
+from ...schemas.errors import InputError
 from ...schemas.wording import option
-from .settings import Settings
+from .encode import has_texts, has_vectors
+from .measures import by_vectors
+from .settings import TER_OPTIONS, Settings
 
-_USUAL: dict[str, Any] = {"use_stemmer": False, "rouge_tokenizer": "ascii", "lowercase": False}
+_USUAL: dict[str, Any] = {
+    "use_stemmer": False,
+    "rouge_tokenizer": "ascii",
+    "lowercase": False,
+    **dict.fromkeys(TER_OPTIONS, False),
+    "embedder": None,
+    "similarity_threshold": None,
+}
 """Option -> what it is where nobody gave it."""
 
 
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """All metrics: texts carry every one of them.
+    """The metrics that the tables carry: those of texts need texts, those of vectors vectors.
 
     Args:
         metrics: as planned.
         frames: checked tables.
         settings: the run's settings.
-        asked_for: whether the user named them.
+        asked_for: whether the user named them; if not, metrics of vectors are added where there
+            are vectors or an embedder.
+
+    Raises:
+        InputError: a metric that the user named, without what it is computed from.
     """
+    texts, vectors = has_texts(frames), has_vectors(frames)
+    vectors = vectors or (texts and settings.embedder is not None)
+    if asked_for:
+        _refuse([one for one in metrics if by_vectors(one.needs) and not vectors], _NO_VECTORS)
+        _refuse([one for one in metrics if not by_vectors(one.needs) and not texts], _NO_TEXTS)
+    else:
+        metrics = metrics if texts else ()
+        if vectors:
+            found = all_metrics("text").values()
+            more = [one for one in found if by_vectors(one.needs) and one not in metrics]
+            metrics = (*metrics, *more)
     read = {name for metric in metrics for name in metric.params}
     names = ", ".join(metric.name for metric in metrics[:5])
     idle = [
@@ -32,4 +57,20 @@ def fit(
         for name, usual in _USUAL.items()
         if getattr(settings, name) != usual and name not in read
     ]
+    if "embedder" in read and settings.embedder is not None and has_vectors(frames):
+        idle.append(f"{option('embedder')} is not read: the tables have vectors.")
     return metrics, [Note("option_not_read", said) for said in idle]
+
+
+_NO_VECTORS = (
+    "needs vectors. Give both sides a column of them (embedding and reference_embedding, or"
+    " embedding in either table), or say what makes them of texts:"
+    f" {option('embedder', {'model': 'my-model', 'base_url': 'http://localhost:8000/v1'})}, or in"
+    " Python an object with encode"
+)
+_NO_TEXTS = "needs texts on both sides, and the tables have vectors alone"
+
+
+def _refuse(metrics: list[Metric], why: str) -> None:
+    if metrics:
+        raise InputError(f"{', '.join(one.name for one in metrics)} {why}.")

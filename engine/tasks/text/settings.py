@@ -10,21 +10,17 @@ import msgspec
 from ...dialects import Dialect
 from ...dialects.text import TextDefaults, TextRules
 from ...metrics.bleu_formula import misfit
+from ...metrics.text_rouge import TYPES as ROUGE_TYPES
+from ...metrics.text_rouge import USUAL
+from ...schemas.embedder import Embedding, Encoder
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .tokenizers import TOKENIZERS
 
-ROUGE_TYPES = {
-    "rouge1": "ROUGE1",
-    "rouge2": "ROUGE2",
-    "rouge3": "ROUGE3",
-    "rougeL": "ROUGEL",
-    "rougeLsum": "ROUGELsum",
-}
-"""Type of ROUGE as rouge-score names it -> the metric."""
 ROUGE_TOKENIZERS = ("ascii", "unicode")
 SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add-k")
+TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
 NULLS = ("refuse", "skip")
 MOST_ORDERS = 16
 _SUM_TOLERANCE = 1e-9
@@ -42,7 +38,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bleu_weights: weight of each order of BLEU.
         smoothing: of BLEU, one of ``SMOOTHINGS``.
         tokenizer: of BLEU, a name of ``TOKENIZERS``.
+        embedder: what makes vectors of texts, or None.
+        similarity_threshold: cosine from which SemanticSimilarity is 1, and else 0; None for the
+            cosine itself.
         lowercase: whether case is ignored where texts keep it otherwise.
+        ter_normalized: whether TER parts punctuation from words.
+        ter_no_punct: whether TER leaves punctuation out.
+        ter_asian_support: whether either is done for Chinese and Japanese too.
+        ter_case_sensitive: whether TER minds case.
         nulls: ``refuse`` or ``skip``.
     """
 
@@ -55,6 +58,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: str
     tokenizer: str
     lowercase: bool
+    embedder: Embedding | Encoder | None
+    similarity_threshold: float | None
+    ter_normalized: bool
+    ter_no_punct: bool
+    ter_asian_support: bool
+    ter_case_sensitive: bool
     nulls: str
 
 
@@ -83,6 +92,14 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
     return tuple(float(weight) for weight in weights)
 
 
+def _threshold(given: float | None) -> float | None:
+    if given is not None and not -1 <= given <= 1:
+        raise OptionError(
+            f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1."
+        )
+    return given
+
+
 def resolve(options: Options, dialect: Dialect) -> Settings:
     """Fill in the defaults and check what was given.
 
@@ -90,7 +107,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         OptionError: a value out of range.
     """
     defaults: TextDefaults = dialect.defaults
-    types = _either(options.rouge_types, ("rouge1", "rouge2", "rougeL", "rougeLsum"))
+    types = _either(options.rouge_types, USUAL)
     if not types:
         raise OptionError(
             f"{option('rouge_types', [])}: write one or several of {', '.join(ROUGE_TYPES)}."
@@ -112,6 +129,9 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     wrong = misfit(weights, smoothing, dialect.rules.bleu)
     if wrong is not None:
         raise OptionError(f"{option('smoothing', smoothing)} {wrong}.")
+    of_ter: dict[str, Any] = {
+        name: bool(_either(getattr(options, name), False)) for name in TER_OPTIONS
+    }
     return Settings(
         rules=dialect.rules,
         rouge_types=tuple(ROUGE_TYPES[name] for name in types),
@@ -125,7 +145,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             tuple(TOKENIZERS),
             "tokenizer of BLEU",
         ),
+        embedder=options.embedder,
+        similarity_threshold=_threshold(options.similarity_threshold),
         lowercase=bool(_either(options.lowercase, False)),
+        **of_ter,
         nulls=_one_of("nulls", _either(options.nulls, "refuse"), NULLS, "way with null texts"),
     )
 

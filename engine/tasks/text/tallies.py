@@ -15,8 +15,9 @@ from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
 from .encode import STATUS, Batch, encode_batch
-from .measures import all_measures, summed
+from .measures import all_measures, by_vectors, summed
 from .settings import Settings
+from .vectors import made
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +39,12 @@ def tally(
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings)
+    if "vectors" not in batch.pairs.made and by_vectors(tuple(needs)):
+        vectors, note = made(
+            batch.pairs.candidates, batch.pairs.references, batch.pairs.start, settings
+        )
+        batch.pairs.made["vectors"] = vectors
+        frames.notes.append(note)
     encoded = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}
@@ -97,11 +104,24 @@ def _best(value: Array, batch: Batch) -> Array | None:
     return chosen
 
 
+def _with_standing(column: Column, chosen: Array | None, datum: Array, batch: Batch) -> Column:
+    """The standing that candidates have in one metric, where it is not that of the datum."""
+    if column.status is None:
+        return column
+    names, codes = column.status
+    codes = codes if chosen is None else codes[chosen]
+    status = batch.status.copy()
+    wrong = codes > 0
+    status[datum[wrong]] = len(STATUS) - 1 + codes[wrong]
+    return msgspec.structs.replace(column, status=((*STATUS, *names[1:]), status))
+
+
 def _by_datum(column: Column, chosen: Array | None, batch: Batch) -> Column:
     """A column of candidates as one of datums; NaN for those without a candidate."""
     datum, values = batch.datum, column.values
     if chosen is not None:
         datum, values = datum[chosen], values[chosen]
+    column = _with_standing(column, chosen, datum, batch)
     n = batch.status.size
     if datum.size == n and bool((datum == np.arange(n)).all()):
         return msgspec.structs.replace(column, values=values)

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 
 from ....inputs.codes import by_hash
-from ....kernels.sentences import split_sentences
-from ...packing import offsets_of, packed, ragged, unpacked
-from .abbreviations import ABBREVIATIONS, STARTERS, TITLES
+from ...packing import offsets_of, ragged
+from ...sentences import sentences_of
 
 Array = np.ndarray[Any, Any]
 
@@ -47,16 +46,6 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
         rows = self.retrieved[self.retrieved_start[first] : self.retrieved_start[last]]
         row_start = np.repeat(self.gold_start[first:last], n_retrieved)
         return np.repeat(rows, of_row), self.gold[ragged(row_start, of_row)]
-
-
-def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
-    """Sentences of texts in English, and offsets of those of each text, int64 [n + 1].
-
-    See :func:`evalengine.kernels.sentences.split_sentences` for the rules. NLTK's Punkt, which
-    the reference uses, learned its abbreviations from newspapers; ours are a list.
-    """
-    data, start, text_start = split_sentences(*packed(texts), ABBREVIATIONS, TITLES, STARTERS)
-    return unpacked(data, start), text_start
 
 
 def _expanded(start: Array, codes: Array, inner_start: Array, inner: Array) -> tuple[Array, Array]:

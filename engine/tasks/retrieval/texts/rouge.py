@@ -12,8 +12,9 @@ from ....kernels.union_lcs import match_by_union_lcs
 from ....kernels.walk_depth import walks_too_far
 from ....kernels.words import words_between_stops, words_of_sentences
 from ...packing import packed
+from ...sentences import sentences_of
 from ...workers import Workers
-from .components import Components, sentences_of
+from .components import Components
 from .wanted import Wanted
 
 Array = np.ndarray[Any, Any]

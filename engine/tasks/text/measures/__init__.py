@@ -14,9 +14,18 @@ Measure = Callable[[Pairs, Settings, Workers], tuple[Column, ...]]
 """From candidates to columns of float64 [n, 1, n_k]. The first column tells which of several
 candidates of a datum is the best; whole columns of its other ones go with it."""
 
-_MODULES: tuple[str, ...] = ("rouge", "bleu", "chrf", "edits", "overlap")
+_MODULES: tuple[str, ...] = (
+    "rouge",
+    "bleu",
+    "chrf",
+    "edits",
+    "overlap",
+    "similarity",
+    "readability",
+)
 """Modules of this package that hold ``MEASURES``: need -> measure; and ``SUMS``, the needs whose
-columns are summed over datums before a formula, where there are any."""
+columns are summed over datums before a formula, and ``VECTORS``, those that vectors answer, where
+there are any."""
 
 
 def all_measures() -> dict[str, Measure]:
@@ -35,3 +44,13 @@ def summed(need: str) -> bool:
     """
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
     return any(need in getattr(module, "SUMS", ()) for module in modules)
+
+
+def by_vectors(needs: tuple[str, ...]) -> bool:
+    """Whether vectors answer needs, instead of texts.
+
+    Args:
+        needs: of one metric.
+    """
+    modules = [import_module(f".{name}", __name__) for name in _MODULES]
+    return any(need in getattr(module, "VECTORS", ()) for module in modules for need in needs)

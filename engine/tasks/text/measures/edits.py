@@ -13,11 +13,13 @@ from ....kernels.edit_distance import edit_distances
 from ....kernels.text_words import words_at_spaces
 from ....kernels.translation_edits import translation_edits
 from ....metrics.rate_formulas import translation_rate
+from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..pairs import Pairs, Tokens, best_reference, localised
-from ..settings import Settings
+from ..settings import TER_OPTIONS, Settings
+from ..tercom import prepared
 from ..tokenizers import SPACES
 from .chrf import cased, named
 
@@ -92,7 +94,7 @@ def _rate(
 def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Fewest edits and shifts to any reference over the mean length of the references, and both."""
     ours, theirs = (
-        words_at_spaces(*packed(texts.str.to_lowercase()))
+        words_at_spaces(*packed(prepared(texts, settings)))
         for texts in (pairs.candidates, pairs.references)
     )
     tokens = localised(pairs, ours, theirs, workers)
@@ -106,9 +108,11 @@ def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Co
     length = np.add.reduceat(np.diff(tokens.references[0]), pairs.start[:-1])
     counts = np.column_stack((edits[best], length / np.diff(pairs.start)))
     value = translation_rate(counts, percent=settings.rules.percent)
+    unusual = {name: True for name in TER_OPTIONS if getattr(settings, name)}
+    told = (parameters(**unusual) if unusual else None,)
     return (
-        Column(metric="TER", values=value[:, None, None]),
-        Column(metric="TER", k=(0, 1), values=counts[:, None, :]),
+        Column(metric="TER", parameters=told, values=value[:, None, None]),
+        Column(metric="TER", parameters=told, k=(0, 1), values=counts[:, None, :]),
     )
 
 

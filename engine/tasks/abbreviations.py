@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....kernels.sentences import hashed_words
+from ..kernels.sentences import hashed_words
 
 _TITLES = (
     "mr mrs ms mx dr prof rev hon st gen col maj capt lt cmdr sgt cpl pvt gov sen rep pres supt adm"

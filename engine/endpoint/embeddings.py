@@ -1,0 +1,270 @@
+"""Embeddings of texts from an endpoint: in batches, each text once, kept as they arrive."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..schemas.embedder import Embedding
+from ..schemas.errors import EndpointError, OptionError
+from ..schemas.wording import option
+from .answer_file import AnswerFile
+from .budget import Budget, Limits, Usage, price_of
+from .client import Client, Rejected, Transient
+from .patience import GivenUp, Patience, Unsent
+from .redaction import checked_url, key_from
+
+Array = np.ndarray[Any, Any]
+
+PATH = "/embeddings"
+URL_VARIABLE = "OPENAI_BASE_URL"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS embeddings (key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+"""
+_LOOKED_UP = 500
+_WHO = "the embeddings endpoint"
+
+
+class Embedded(msgspec.Struct, frozen=True):
+    """Vectors of texts.
+
+    Attributes:
+        vectors: float32 [n, d]; NaN for texts that the endpoint does not take.
+        rejected: why, by the number of the text.
+        usage: what was asked for.
+    """
+
+    vectors: Array
+    rejected: dict[int, str]
+    usage: Usage
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """Vectors of one batch, float32 [n, d], and tokens read."""
+
+    vectors: Array
+    tokens: int
+
+
+class _Kept(AnswerFile):
+    """Vectors by a hash of endpoint, model, length and text; neither texts nor keys are stored."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path, _TABLES)
+
+    def get(self, keys: Sequence[str]) -> dict[str, Array]:
+        """Those that are there."""
+        found: dict[str, Array] = {}
+        for first in range(0, len(keys), _LOOKED_UP):
+            some = keys[first : first + _LOOKED_UP]
+            marks = ",".join("?" * len(some))
+            with self._lock:
+                rows = self._base.execute(
+                    f"SELECT key, vector FROM embeddings WHERE key IN ({marks})", some
+                ).fetchall()
+            found.update((key, np.frombuffer(vector, "<f4")) for key, vector in rows)
+        return found
+
+    def put(self, keys: Sequence[str], vectors: Array) -> None:
+        """Keep vectors; they are on disk, as far as this process goes, once this returns."""
+        rows = [(key, one.astype("<f4").tobytes()) for key, one in zip(keys, vectors, strict=True)]
+        with self._lock:
+            self._base.execute("BEGIN")
+            self._base.executemany("INSERT OR REPLACE INTO embeddings VALUES (?,?)", rows)
+            self._base.execute("COMMIT")
+
+
+def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
+    """Vectors of texts, from the cache or the endpoint.
+
+    Args:
+        texts: distinct; none empty, which endpoints refuse.
+        embedding: the endpoint.
+
+    Raises:
+        EndpointError: the endpoint cannot be used, a limit was reached, or a batch failed every
+            time; what was embedded until then is kept, and the same call goes on from there.
+        OptionError: no address, or the extra ``embeddings`` is not installed.
+        InputError: the cache cannot be used.
+    """
+    given = embedding.base_url or os.environ.get(URL_VARIABLE, "")
+    if not given.strip():
+        raise OptionError(
+            f"{option('embedder')}: say where the endpoint is: base_url=http://localhost:8000/v1,"
+            f" or the environment variable {URL_VARIABLE}."
+        )
+    url = checked_url(given)
+    limits = Limits(
+        requests=embedding.max_requests,
+        tokens=embedding.max_tokens,
+        cost=embedding.max_cost,
+        per_minute=embedding.requests_per_minute,
+    )
+    stop = threading.Event()
+    budget = Budget(limits, price_of(embedding.model, embedding.prices), sleep=stop.wait)
+    cache = _Kept(embedding.cache)
+    client = None
+    try:
+        keys = [_key(url, embedding, text) for text in texts]
+        known = cache.get(keys)
+        budget.usage.cached = len(known)
+        missing = [i for i, key in enumerate(keys) if key not in known]
+        made: dict[int, Array] = {}
+        rejected: dict[int, str] = {}
+        if missing:
+            client = Client(
+                url,
+                PATH,
+                key_from(embedding.api_key_env),
+                embedding.timeout,
+                embedding.concurrency,
+                who=_WHO,
+                extra="embeddings",
+                failure=EndpointError,
+            )
+            source = _Source(
+                client, embedding, Patience(budget, embedding.retries, stop), texts, keys, cache
+            )
+            made, rejected = source.all(missing)
+        return Embedded(_stacked(keys, known, made, rejected), rejected, budget.usage)
+    finally:
+        stop.set()
+        if client is not None:
+            client.close()
+        cache.close()
+
+
+class _Source:
+    """Texts of one run that the cache does not have."""
+
+    def __init__(
+        self,
+        client: Client,
+        embedding: Embedding,
+        patience: Patience,
+        texts: Sequence[str],
+        keys: Sequence[str],
+        cache: _Kept,
+    ) -> None:
+        self._client, self._embedding, self._patience = client, embedding, patience
+        self._texts, self._keys, self._cache = texts, keys, cache
+        self._made: dict[int, Array] = {}
+        self._rejected: dict[int, str] = {}
+        self._accepted = False
+
+    def all(self, missing: list[int]) -> tuple[dict[int, Array], dict[int, str]]:
+        """Vectors and refusals by the number of the text."""
+        size = self._embedding.batch_size
+        batches = [missing[i : i + size] for i in range(0, len(missing), size)]
+        with ThreadPoolExecutor(min(self._embedding.concurrency, len(batches))) as pool:
+            try:
+                futures: list[Future[None]] = [pool.submit(self._batch, one) for one in batches]
+                wait(futures, return_when=FIRST_EXCEPTION)
+                failed = [one.exception() for one in futures if one.done()]
+                for error in failed:
+                    if error is not None:
+                        raise error
+            except BaseException:
+                self._patience.stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        return self._made, self._rejected
+
+    def _batch(self, batch: list[int]) -> None:
+        """One batch; one that is not taken is halved until the texts are known that are not."""
+        body: dict[str, Any] = {
+            "model": self._embedding.model,
+            "input": [self._texts[i] for i in batch],
+        }
+        if self._embedding.dimensions is not None:
+            body["dimensions"] = self._embedding.dimensions
+        try:
+            answer = self._patience.send(
+                lambda: self._client.post(body, lambda found: _read(found, len(batch))),
+                lambda found: (found.tokens, 0),
+            )
+        except Rejected as error:
+            if len(batch) > 1:
+                half = len(batch) // 2
+                self._batch(batch[:half])
+                self._batch(batch[half:])
+                return
+            if not self._accepted and not self._made:
+                raise self._stopped(f"it takes none of the texts: {error}") from None
+            self._rejected[batch[0]] = str(error)
+            return
+        except (Unsent, GivenUp) as error:
+            raise self._stopped(str(error)) from None
+        self._accepted = True
+        self._cache.put([self._keys[i] for i in batch], answer.vectors)
+        self._made.update(zip(batch, answer.vectors, strict=True))
+
+    def _stopped(self, why: str) -> EndpointError:
+        done = self._patience.budget.usage.cached + len(self._made)
+        return EndpointError(
+            f"{_WHO} stopped: {why}. {done:,} of {len(self._texts):,} distinct texts are embedded"
+            f" and kept in {self._embedding.cache}; the same call goes on from there."
+        )
+
+
+def _key(url: str, embedding: Embedding, text: str) -> str:
+    """64 hexadecimal digits that name one vector."""
+    parts = [url, embedding.model, embedding.dimensions, text]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _read(body: Any, n: int) -> _Answer:
+    """The vectors of a response's JSON, in the order of the texts.
+
+    Raises:
+        Transient: JSON of another form, or numbers that are not finite.
+    """
+    try:
+        data = body["data"]
+        places = [int(one.get("index", i)) for i, one in enumerate(data)]
+        vectors: list[Any] = [None] * n
+        for place, one in zip(places, data, strict=True):
+            vectors[place] = _vector(one["embedding"])
+        stacked = np.stack(vectors)
+        usage = body.get("usage") or {}
+        tokens = int(usage.get("prompt_tokens") or usage.get("total_tokens") or 0)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise Transient("bad_answer", f"the answer holds no {n} vectors of one length") from None
+    if stacked.ndim != 2 or stacked.shape[1] == 0 or len(places) != n:
+        raise Transient("bad_answer", f"the answer holds no {n} vectors of one length")
+    if not np.isfinite(stacked).all():
+        raise Transient("bad_answer", "the answer holds vectors with NaN or infinity")
+    return _Answer(stacked, tokens)
+
+
+def _vector(given: Any) -> Array:
+    """Numbers, or the base64 of their bytes."""
+    if isinstance(given, str):
+        return np.frombuffer(base64.b64decode(given, validate=True), "<f4")
+    return np.array(given, np.float32)
+
+
+def _stacked(
+    keys: Sequence[str], known: dict[str, Array], made: dict[int, Array], rejected: dict[int, str]
+) -> Array:
+    lengths = {one.size for one in (*known.values(), *made.values())}
+    if len(lengths) > 1:
+        raise EndpointError(
+            f"{_WHO} gave vectors of different lengths ({', '.join(map(str, sorted(lengths)))}):"
+            " was the model replaced under the same name? Use another cache."
+        )
+    out = np.full((len(keys), *lengths), np.nan, np.float32)
+    for i, key in enumerate(keys):
+        if i not in rejected:
+            out[i] = known[key] if key in known else made[i]
+    return out

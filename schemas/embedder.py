@@ -1,0 +1,137 @@
+"""What turns texts into vectors: an endpoint, or an object of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .errors import OptionError, unknown
+from .wording import option
+
+CACHE = "embeddings.sqlite"
+
+
+class Embedding(msgspec.Struct, frozen=True, kw_only=True):
+    """An OpenAI-compatible endpoint of embeddings.
+
+    Attributes:
+        model: its name at the endpoint.
+        base_url: the endpoint, up to and without ``/embeddings``; None for the environment
+            variable ``OPENAI_BASE_URL``.
+        api_key_env: environment variable that holds the key; sent in one header, kept nowhere.
+        cache: file of all vectors.
+        dimensions: length that is asked for; None leaves it out of the request.
+        batch_size: texts in one request.
+        concurrency: requests under way at once.
+        timeout: seconds for a connection, and between two pieces of an answer.
+        retries: how often a request is sent again that failed.
+        requests_per_minute: how many are sent at most.
+        max_requests: where to stop.
+        max_tokens: the same.
+        max_cost: the same, by the price table.
+        prices: model -> ``input`` and ``output`` per million tokens, or a TOML file of that.
+    """
+
+    model: str
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    cache: str = CACHE
+    dimensions: int | None = None
+    batch_size: int = 128
+    concurrency: int = 8
+    timeout: float = 120.0
+    retries: int = 3
+    requests_per_minute: float | None = None
+    max_requests: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    prices: str | dict[str, dict[str, float]] | None = None
+
+
+class Encoder:
+    """An object whose ``encode`` makes vectors of texts, by the name of its class.
+
+    Copies that were pickled or read from a file know the name alone.
+
+    Args:
+        name: of its class.
+        model: the object, or None in a copy.
+    """
+
+    def __init__(self, name: str, model: Any = None) -> None:
+        self.name = name
+        self._model = model
+
+    def encode(self, texts: list[str]) -> Any:
+        """What the object makes of texts.
+
+        Raises:
+            OptionError: this is a copy.
+        """
+        if self._model is None:
+            raise OptionError(
+                f"{option('embedder')}: the object {self.name} did not come along with the"
+                " options; give it again."
+            )
+        return self._model.encode(texts)
+
+    def __repr__(self) -> str:
+        return f"Encoder({self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Encoder) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoder, (self.name,)
+
+
+def as_embedder(given: Any) -> Embedding | Encoder:
+    """The option ``embedder`` as it is kept.
+
+    Args:
+        given: the name of a model, a mapping of the fields of :class:`Embedding`, or an object
+            with ``encode(list[str])``.
+
+    Raises:
+        OptionError: none of these, or a field that does not exist.
+    """
+    if isinstance(given, Embedding | Encoder):
+        return given
+    if isinstance(given, str):
+        given = {"model": given}
+    if not isinstance(given, Mapping):
+        if callable(getattr(given, "encode", None)):
+            return Encoder(f"{type(given).__module__}.{type(given).__qualname__}", given)
+        raise OptionError(
+            f"{option('embedder')}: {type(given).__name__} has no encode. Give an object with"
+            " encode(list of texts), the name of a model, or a mapping such as"
+            " {'model': 'my-model', 'base_url': 'http://localhost:8000/v1'}."
+        )
+    if set(given) == {"object"}:
+        return Encoder(str(given["object"]))
+    fields = Embedding.__struct_fields__
+    for name in given:
+        if name not in fields:
+            raise OptionError(f"{option('embedder')}: {unknown('field', str(name), fields)}")
+    if not str(given.get("model", "")).strip():
+        raise OptionError(f"{option('embedder')}: write the model's name: model=...")
+    try:
+        found = msgspec.convert(
+            {name: value for name, value in given.items() if value is not None},
+            Embedding,
+            strict=False,
+        )
+    except msgspec.ValidationError as error:
+        raise OptionError(f"{option('embedder')}: {error}") from None
+    counts = (found.batch_size, found.concurrency, found.dimensions or 1)
+    if min(counts) < 1 or found.retries < 0 or not found.timeout > 0:
+        raise OptionError(
+            f"{option('embedder')}: batch_size, concurrency and dimensions are 1 or more, retries 0"
+            " or more, timeout more than 0 seconds."
+        )
+    return found

