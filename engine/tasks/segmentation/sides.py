@@ -52,7 +52,11 @@ class Side(msgspec.Struct):
 
     def row(self, row: int) -> str:
         """How messages call a row."""
-        return f"{self.called}, row {row} (datum_id={self.ids[int(self.datum[row])]!r})"
+        return f"{self.called}, {self.numbered(row)}"
+
+    def numbered(self, row: int) -> str:
+        """How messages call a row of a side that they have named."""
+        return f"row {row} (datum_id={self.ids[int(self.datum[row])]!r})"
 
     def form(self) -> Array:
         """Which of the columns of ``FORMS`` each row's pixels are read from, int8 [n]."""
