@@ -17,8 +17,8 @@ from evalengine.schemas.errors import InputError
 
 from .places import Origin, Place
 from .ranges import Array
+from .value_runs import STRIP
 
-_STRIP = 1 << 23  # pixels read at once, unless one row of blocks has more
 _OFF = 1e-3  # pixels that corners of one grid may lie apart
 _OPENING = Lock()  # filters of warnings are the process's
 
@@ -153,7 +153,7 @@ def grid_of(dataset: Any) -> Grid:
     return Grid(dataset.height, dataset.width, transform, crs, dataset.count)
 
 
-def strips(dataset: Any, band: int, most: int = _STRIP) -> Iterator[tuple[int, Array]]:
+def strips(dataset: Any, band: int, most: int = STRIP) -> Iterator[tuple[int, Array]]:
     """Whole rows of one band, strip by strip from the top.
 
     Args:

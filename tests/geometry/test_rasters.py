@@ -69,6 +69,36 @@ def test_values_and_bands(tmp_path: Path, labels: Any, rows: int | None, monkeyp
             assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
 
 
+def test_many_values_of_a_file_are_one_reading(
+    tmp_path: Path, labels: Any, monkeypatch: Any
+) -> None:
+    path = write(tmp_path / "a.tif", [labels], driver="GTiff", nodata=2)
+    looked_at: list[int] = []
+    by_value, scan = rasters.ValueRuns.add, rasters.scan
+
+    def add(self: Any, first: int, strip: Any) -> None:
+        looked_at.append(strip.size)
+        by_value(self, first, strip)
+
+    def scanned(strip: Any, offset: Any) -> Any:
+        looked_at.append(strip.size)
+        return scan(strip, offset)
+
+    monkeypatch.setattr(rasters.ValueRuns, "add", add)
+    monkeypatch.setattr(rasters, "scan", scanned)
+    value = np.array([*range(20), *range(20)], np.float64)[::-1]
+    found = read([path] * 40, None, value)
+    assert looked_at == [labels.size]
+    assert all((a == (labels == v)).all() for a, v in zip(pixels(found), value, strict=True))
+    looked_at.clear()
+    value[::2] = np.nan
+    found = read([path] * 40, None, value)
+    assert looked_at == [labels.size] * 2
+    shown = (labels != 0) & (labels != 2)
+    want = [shown if np.isnan(v) else labels == v for v in value]
+    assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
+
+
 def test_strips_cover_every_row_once(tmp_path: Path, labels: Any) -> None:
     tiled = {"driver": "GTiff", "tiled": True, "blockxsize": 16, "blockysize": 16}
     path = write(tmp_path / "a.tif", [labels], **tiled)

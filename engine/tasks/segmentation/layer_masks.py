@@ -10,12 +10,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.masks import Masks, concat, from_pixels, read_masks
+from ...geometry.masks import Masks, concat, from_rows, read_masks
 from ...geometry.polygons import REFUSE, rasterise, read_polygons
 from ...geometry.rasters import read_raster_masks
+from ...geometry.value_runs import STRIP, ValueRuns
 from ...inputs.frames import Frames
 from ...inputs.label_maps import FORMS
 from ...inputs.problems import count_of
+from ...kernels.run_layout import Runs, joined
+from ...kernels.run_pixels import scan
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
 from ..image_sizes import declared_sizes, sizes_in
@@ -186,27 +189,42 @@ def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
             rows=rows,
         )
         return Layers(masks, rows, None)
-    chosen = [
-        place.pixels != 0 if np.isnan(value) else place.pixels == value
-        for place, value in zip(places, values, strict=True)
-        if place.pixels is not None
-    ]
-    return Layers(from_pixels(chosen), rows, None)
+    runs: list[Runs] = []
+    shapes: list[tuple[int, ...]] = []
+    for place, value in zip(places, values, strict=True):
+        pixels: Array = place.pixels  # type: ignore[assignment]  # those without were read above
+        chosen = pixels != 0 if np.isnan(value) else pixels == value
+        runs.append(scan(chosen.view(np.uint8).ravel(), np.array([0, chosen.size])))
+        shapes.append(chosen.shape)
+    return Layers(_masks(runs, shapes), rows, None)
+
+
+def _masks(runs: list[Runs], shapes: list[tuple[int, ...]]) -> Masks:
+    """Masks of runs along the rows; each part of ``runs`` is of images of one shape."""
+    each = [start.size - 1 for start, _, _ in runs]
+    height, width = np.array(shapes, np.int64).reshape(-1, 2).repeat(each, axis=0).T.copy()
+    return from_rows(joined(runs), height, width)
 
 
 def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
-    """Label maps taken apart: a mask for each index that occurs in each."""
+    """Label maps taken apart: a mask for each index that occurs in each.
+
+    A map is read once, by strips, so that one in a file need not fit into memory.
+    """
     files = any(place.pixels is None for place in places)
 
     def some(first: int, last: int) -> list[tuple[Masks, Array]]:
         found = []
         with in_thread() if files else nullcontext():
             for place in places[first:last]:
+                by_value = ValueRuns()
                 with ExitStack() as stack:
                     opened = Map(place, stack)
-                    pixels = opened.read(opened.whole)
-                index = np.unique(pixels)
-                found.append((from_pixels([pixels == one for one in index]), index))
+                    _refuse_size(opened)
+                    for window in opened.strips(STRIP):
+                        by_value.add(window.top, opened.read(window))
+                index, runs = by_value.taken()
+                found.append((_masks([runs], [opened.shape]), index))
         return found
 
     with quiet() if files else nullcontext():
@@ -217,3 +235,13 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
         np.repeat(rows, [one.size for one in index]),
         np.concatenate([np.empty(0, np.int64), *index]),
     )
+
+
+def _refuse_size(opened: Map) -> None:
+    height, width = opened.shape
+    if height * width >= 1 << 32:
+        raise InputError(
+            f"{opened.place.named}: a label map of {height} x {width} pixels meets masks, which are"
+            " of fewer than 2^32. Cut both into tiles, each a datum of its own, or write the masks"
+            " as a label map."
+        )

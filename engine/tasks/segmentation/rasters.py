@@ -159,6 +159,16 @@ class Map:
         """All of it."""
         return Window(0, self.shape[0], 0, self.shape[1])
 
+    def strips(self, most: int) -> Iterator[Window]:
+        """Windows of whole rows and blocks, of at most so many pixels unless one row has more."""
+        height, width = self.shape
+        block = self.block[0]
+        rows = max(1, most // width // block) * block
+        if height * width <= most:
+            rows = height
+        for top in range(0, height, rows):
+            yield Window(top, min(top + rows, height), 0, width)
+
     def read(self, window: Window) -> Array:
         """The pixels of a window, integers [rows, columns]."""
         if self.place.pixels is not None:
