@@ -81,13 +81,13 @@ def _count_words(a: Any, b: Any, table: Any, seen: Any, change: Any, border: Any
         for k in range(n):
             border[found] = k
             found += change[k] != zero
-        for at in range(found):
-            k = np.int64(border[at])
-            word_a, word_b = side_a[k + 1], side_b[k + 1]
+        for k in range(found):
+            at = np.int64(border[k])
+            word_a, word_b = side_a[at + 1], side_b[at + 1]
             seen_a |= word_a
             seen_b |= word_b
-            table[held] += 8 * (start + k - last) - 7
-            held, last = _add_seven(word_a, word_b, table), start + k
+            table[held] += 8 * (start + at - last) - 7
+            held, last = _add_seven(word_a, word_b, table), start + at
     table[held] += 8 * (a.size - last) - 7
     seen[0], seen[1] = seen_a, seen_b
 

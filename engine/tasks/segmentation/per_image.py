@@ -24,7 +24,7 @@ def stats_of(batch: Batch, settings: Settings) -> Stats:
     parameters: tuple[str | None, ...] = (None,) * len(keys)
     if len(keys) > 1:
         parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
-    columns = {
+    columns: dict[str, tuple[Column, ...]] = {
         one.name: (
             Column(
                 metric=one.name,
