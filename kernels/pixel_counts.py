@@ -67,7 +67,7 @@ def _count_words(a: Any, b: Any, table: Any, seen: Any, change: Any, border: Any
     """
     eight, top, zero = np.uint64(8), np.uint64(56), np.uint64(0)
     seen_a, seen_b = seen[0] | a[0], seen[1] | b[0]
-    held, last = _add_seven(a[0], b[0], table), 0  # the pair that goes on, from the end of a word
+    held, last = _add_seven(a[0], b[0], table), np.int64(0)  # the pair that goes on from a word
     for start in range(1, a.size, border.size - 1):
         n = min(border.size - 1, a.size - start)
         side_a, side_b = a[start - 1 : start + n], b[start - 1 : start + n]

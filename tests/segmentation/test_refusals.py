@@ -245,3 +245,15 @@ def test_a_column_that_may_hold_scores_is_told() -> None:
         ((_OBJECT.with_columns(p=1), _OBJECT), {}),
     ):
         assert ee.score(*sides, **options).notes == ()
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_rasters_too_large_for_masks(labelled: bool) -> None:
+    vast = np.broadcast_to(np.uint8(1), (1 << 16, 1 << 16))
+    table = pl.DataFrame({"datum_id": [0], "raster": pl.Series([vast], dtype=pl.Object)})
+    if labelled:
+        table = table.with_columns(label_value=pl.lit("a"))
+    mask = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "mask": [[[1]]]})
+    said = refused(mask, table, labels=["b", "a"], task="segmentation")
+    assert "ground truths, row 0 (datum_id=0): a raster of 65536 x 65536 pixels" in said
+    assert "fewer than 2^32" in said

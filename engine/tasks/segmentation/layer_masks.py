@@ -193,6 +193,7 @@ def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
     shapes: list[tuple[int, ...]] = []
     for place, value in zip(places, values, strict=True):
         pixels: Any = place.pixels  # there: rows of files were read above
+        _refuse_size(place.named, pixels.shape)
         chosen = pixels != 0 if np.isnan(value) else pixels == value
         runs.append(scan(chosen.view(np.uint8).ravel(), np.array([0, chosen.size])))
         shapes.append(chosen.shape)
@@ -220,7 +221,7 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
                 by_value = ValueRuns()
                 with ExitStack() as stack:
                     opened = Map(place, stack)
-                    _refuse_size(opened)
+                    _refuse_size(place.named, opened.shape)
                     for window in opened.strips(STRIP):
                         by_value.add(window.top, opened.read(window))
                 index, runs = by_value.taken()
@@ -237,11 +238,10 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
     )
 
 
-def _refuse_size(opened: Map) -> None:
-    height, width = opened.shape
+def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
+    height, width = shape
     if height * width >= 1 << 32:
         raise InputError(
-            f"{opened.place.named}: a label map of {height} x {width} pixels meets masks, which are"
-            " of fewer than 2^32. Cut both into tiles, each a datum of its own, or write the masks"
-            " as a label map."
+            f"{named}: a raster of {height} x {width} pixels meets masks, which are of fewer than"
+            " 2^32. Cut both into tiles, each a datum of its own, or write both as label maps."
         )
