@@ -1,8 +1,10 @@
 """Joint histogram of two label maps: how many pixels have each pair of indices.
 
 Maps are made of regions, so that most runs of eight pixels hold one index. Both maps are read as
-64-bit words: words of the pair of indices that went before cost a comparison and lengthen a run. A
-word at a border is counted pixel by pixel, and its last pixel begins the next run.
+64-bit words, a block of them at a time. What changes within each word is found for a whole block
+by shifts, which the compiler does in vectors; a list of the words in which something does comes
+next, without a branch; and only those are counted pixel by pixel, their last pixel for all words
+that go on with it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ BYTES = 256
 
 _TABLES = 4  # neighbouring pixels often add to one pair; each has a table of its own to add to
 _PLACE = BYTES * BYTES + 24  # from one table to the next: not the same lines of the cache again
-_ONES = 0x0101010101010101
+_BLOCK = 128  # words whose changes are found at a time; they stay in the nearest cache
 _EVEN = 0x00FF00FF00FF00FF
 
 
@@ -34,66 +36,59 @@ def _packed(byte_a: Any, byte_b: Any) -> Any:
 
 
 @inner
-def _add_four(pairs: Any, table: Any) -> None:
-    """Count four pairs of indices, 16 bits each, in a table each."""
-    lane, place = np.uint64(0xFFFF), np.uint64(_PLACE)
+def _add_seven(word_a: Any, word_b: Any, table: Any) -> Any:
+    """Count seven pairs of indices, neighbours in a table each; the place of the last is given."""
+    even, eight, lane = np.uint64(_EVEN), np.uint64(8), np.uint64(0xFFFF)
+    two, three, four = np.uint64(16), np.uint64(32), np.uint64(48)
+    second, third, fourth = np.uint64(_PLACE), np.uint64(2 * _PLACE), np.uint64(3 * _PLACE)
+    pairs = _packed(word_a & even, word_b & even)
     table[pairs & lane] += 1
-    table[place + ((pairs >> np.uint64(16)) & lane)] += 1
-    table[place + place + ((pairs >> np.uint64(32)) & lane)] += 1
-    table[place + place + place + (pairs >> np.uint64(48))] += 1
-
-
-@inner
-def _add_run(word_a: Any, word_b: Any, words: Any, table: Any) -> None:
-    """Count a run of words that hold one pair of indices."""
-    byte = np.uint64(0xFF)
-    table[_packed(word_a & byte, word_b & byte)] += 8 * np.int64(words)
+    table[second + ((pairs >> two) & lane)] += 1
+    table[third + ((pairs >> three) & lane)] += 1
+    table[fourth + (pairs >> four)] += 1
+    pairs = _packed((word_a >> eight) & even, (word_b >> eight) & even)
+    table[pairs & lane] += 1
+    table[second + ((pairs >> two) & lane)] += 1
+    table[third + ((pairs >> three) & lane)] += 1
+    return fourth + (pairs >> four)
 
 
 @kernel
-def _count_words(a: Any, b: Any, table: Any, seen: Any) -> None:
+def _count_words(a: Any, b: Any, table: Any, seen: Any, change: Any, border: Any) -> None:
     """Add the pixels of two arrays of words to tables of pairs.
 
     Args:
-        a: uint64 [w], eight pixels of a byte each to a word.
+        a: uint64 [w], eight pixels of a byte each to a word, the first in the lowest bits; w > 0.
         b: uint64 [w], the same pixels of the other map.
         table: int64 [4 * 65560], counts of pairs, in four parts; added to.
         seen: uint64 [2], bits that occur in the words of either side; added to.
+        change: uint64 [128], used here.
+        border: uint16 [129], used here.
     """
-    ones, even = np.uint64(_ONES), np.uint64(_EVEN)
-    zero, one, eight, top = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(56)
-    last_a, last_b, run = zero, zero, zero
-    seen_a, seen_b = seen[0], seen[1]
-    n = np.uint64(a.size)
-    i = zero
-    while i < n:
-        # In a long run eight words a side at a time, without a branch within.
-        while run >= eight and i + eight <= n:
-            differ = zero
-            for j in range(8):
-                at = i + np.uint64(j)
-                differ |= (a[at] ^ last_a) | (b[at] ^ last_b)
-            if differ != zero:
-                break
-            run += eight
-            i += eight
-        stop = min(i + eight, n)
-        while i < stop:
-            word_a, word_b = a[i], b[i]
-            i += one
-            if word_a == last_a and word_b == last_b:
-                run += one
-                continue
-            # A border: the run ends, these eight pixels count one by one, and the last of them is
-            # what the next word is held against. No question whether the word is of one index, to
-            # which no processor could guess the answer.
+    eight, top, zero = np.uint64(8), np.uint64(56), np.uint64(0)
+    seen_a, seen_b = seen[0] | a[0], seen[1] | b[0]
+    held, last = _add_seven(a[0], b[0], table), np.int64(0)  # the pair that goes on from a word
+    for start in range(1, a.size, border.size - 1):
+        n = min(border.size - 1, a.size - start)
+        side_a, side_b = a[start - 1 : start + n], b[start - 1 : start + n]
+        # Bits in which a pixel differs from the one before, whose byte is moved on top of it.
+        for k in range(n):
+            word_a, word_b = side_a[k + 1], side_b[k + 1]
+            before_a = (word_a << eight) | (side_a[k] >> top)
+            before_b = (word_b << eight) | (side_b[k] >> top)
+            change[k] = (word_a ^ before_a) | (word_b ^ before_b)
+        found = 0
+        for k in range(n):
+            border[found] = k
+            found += change[k] != zero
+        for k in range(found):
+            at = np.int64(border[k])
+            word_a, word_b = side_a[at + 1], side_b[at + 1]
             seen_a |= word_a
             seen_b |= word_b
-            _add_run(last_a, last_b, run, table)
-            last_a, last_b, run = (word_a >> top) * ones, (word_b >> top) * ones, zero
-            _add_four(_packed(word_a & even, word_b & even), table)
-            _add_four(_packed((word_a >> eight) & even, (word_b >> eight) & even), table)
-    _add_run(last_a, last_b, run, table)
+            table[held] += 8 * (start + at - last) - 7
+            held, last = _add_seven(word_a, word_b, table), start + at
+    table[held] += 8 * (a.size - last) - 7
     seen[0], seen[1] = seen_a, seen_b
 
 
@@ -142,12 +137,27 @@ def _count_coded(a: Any, b: Any, low: Any, codes_a: Any, codes_b: Any, out: Any)
         out[codes_a[a[i] - low[0]], codes_b[b[i] - low[1]]] += 1
 
 
+def _words(side: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Bytes as read-only words.
+
+    Words must begin where words can; a view that does not is copied, which costs no more than
+    reading it.
+    """
+    words = side.view(np.uint64)
+    if not words.flags.aligned:
+        words = side.copy().view(np.uint64)
+    words.flags.writeable = False
+    return words
+
+
 class ByteCounter:
     """Joint histograms of pairs of byte maps, one after the other, in the same tables."""
 
     def __init__(self) -> None:
         self._table = np.zeros(_TABLES * _PLACE, np.int64)
         self._seen = np.zeros(2, np.uint64)
+        self._change = np.empty(_BLOCK, np.uint64)
+        self._border = np.empty(_BLOCK + 1, np.uint16)
         self._pair = np.empty(BYTES * BYTES, np.int32)
         self._count = np.empty(BYTES * BYTES, np.int64)
 
@@ -159,14 +169,10 @@ class ByteCounter:
             b: uint8, of the same shape.
         """
         a, b = (np.ascontiguousarray(side).reshape(-1) for side in (a, b))
-        # Words must begin where words can; a view that does not is copied, which costs no more
-        # than reading it.
         whole = a.size // 8 * 8
-        words = [
-            frozen(side[:whole] if side.ctypes.data % 8 == 0 else side[:whole].copy(), np.uint8)
-            for side in (a, b)
-        ]
-        _count_words(*(side.view(np.uint64) for side in words), self._table, self._seen)
+        if whole:
+            words = (_words(side[:whole]) for side in (a, b))
+            _count_words(*words, self._table, self._seen, self._change, self._border)
         if whole < a.size:
             rest = [side[whole:].astype(np.int64) for side in (a, b)]
             np.add.at(self._table, (rest[0] << 8) | ((rest[1] ^ (rest[0] << 3)) & 0xFF), 1)

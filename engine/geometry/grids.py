@@ -17,9 +17,11 @@ from evalengine.schemas.errors import InputError
 
 from .places import Origin, Place
 from .ranges import Array
+from .value_runs import STRIP
 
-_STRIP = 1 << 23  # pixels read at once, unless one row of blocks has more
-_OFF = 1e-3  # pixels that corners of one grid may lie apart
+ANYWHERE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+"""Transform of an image without a place on Earth."""
+_OFF = 1e-3  # of a pixel: how far two grids may lie apart and be one
 _OPENING = Lock()  # filters of warnings are the process's
 
 
@@ -44,8 +46,8 @@ class Grid(msgspec.Struct, frozen=True):
 
     @property
     def placed(self) -> bool:
-        """Whether it has a place on Earth; a picture that has none lies anywhere."""
-        return bool(self.crs) or self.transform != (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+        """Whether it has a place on Earth; a picture has none, and lies anywhere."""
+        return bool(self.crs) or self.transform != ANYWHERE
 
     def differs(self, other: Grid) -> str:
         """Why pixel (row, column) of two rasters is not the same place; empty if it is.
@@ -74,7 +76,9 @@ class Grid(msgspec.Struct, frozen=True):
         return ""
 
     def told(self) -> str:
-        """Size, projection, resolution and place in words."""
+        """Size, and of what has a place projection, resolution and place, in words."""
+        if not self.placed:
+            return f"{self.height} x {self.width}"
         from rasterio.crs import CRS
 
         crs = CRS.from_wkt(self.crs).to_string() if self.crs else "no projection"
@@ -153,7 +157,7 @@ def grid_of(dataset: Any) -> Grid:
     return Grid(dataset.height, dataset.width, transform, crs, dataset.count)
 
 
-def strips(dataset: Any, band: int, most: int = _STRIP) -> Iterator[tuple[int, Array]]:
+def strips(dataset: Any, band: int, most: int = STRIP) -> Iterator[tuple[int, Array]]:
     """Whole rows of one band, strip by strip from the top.
 
     Args:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..kernels.run_layout import Runs, joined
+from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_pixels import scan
 from .convert import hulls, outlines
 from .grids import Grid, distinct, grid_of, grids, opened, reading, size_of, strips
 from .mask_runs import Masks, from_rows
 from .places import Origin, Place
 from .ranges import Array, Over, in_ranges
+from .value_runs import ValueRuns
 
 __all__ = [
     "Grid",
@@ -66,7 +67,7 @@ def read_raster_masks(
     members = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[members], np.arange(first.size + 1))
 
-    def run(low: int, high: int) -> list[tuple[Array, Grid, list[Runs]]]:
+    def run(low: int, high: int) -> list[tuple[Array, Grid, Runs]]:
         found = []
         for file in range(low, high):
             own = members[ends[file] : ends[file + 1]]
@@ -82,7 +83,7 @@ def read_raster_masks(
     order = np.concatenate([np.zeros(0, np.int64), *(own for own, _, _ in parts)])
     sizes = [(grid.height, grid.width) for own, grid, _ in parts for _ in own]
     height, width = np.array(sizes, np.int64).reshape(-1, 2).T.copy()
-    runs = joined([one for _, _, found in parts for one in found])
+    runs = joined([found for _, _, found in parts])
     return from_rows(runs, height, width).take(np.argsort(order))
 
 
@@ -123,27 +124,39 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
     )
 
 
-def _read_file(dataset: Any, bands: Array, values: Array) -> list[Runs]:
-    """Runs along the rows, one mask for each band and value asked of a file."""
-    pieces: list[list[tuple[Array, Array]]] = [[] for _ in bands]
+def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
+    """Runs along the rows, one mask for each band and value asked of a file.
+
+    A band is read once, and its values cost no more than their runs.
+    """
+    parts: list[Runs] = []
+    place = np.zeros(bands.size, np.int64)  # of each row among the masks of all parts
+    masks = 0
     for band in np.unique(bands).tolist():
-        wanted = np.flatnonzero(bands == band).tolist()
         nodata = dataset.nodatavals[band - 1]
+        of_any = (bands == band) & np.isnan(values)
+        of_one = (bands == band) & ~np.isnan(values)
+        asked, code = np.unique(values[of_one], return_inverse=True)
+        by_value = ValueRuns(asked)
+        pieces: list[tuple[Array, Array]] = []
         for first, pixels in strips(dataset, band):
-            base = first * dataset.width
-            for i in wanted:
-                chosen = _chosen(pixels, values[i], nodata)
+            if asked.size:
+                by_value.add(first, pixels)
+            if of_any.any():
+                chosen = _chosen(pixels, nodata)
                 whole = np.array([0, chosen.size])
                 _, begin, end = scan(chosen.view(np.uint8).ravel(), whole)
-                if begin.size:
-                    pieces[i].append((begin + np.uint32(base), end + np.uint32(base)))
-    return [_stitched(one) for one in pieces]
+                base = np.uint32(first * dataset.width)
+                pieces.append((begin + base, end + base))
+        parts += [by_value.taken()[1], _stitched(pieces)]
+        place[of_one] = masks + code
+        place[of_any] = masks + asked.size
+        masks += asked.size + 1
+    return take_runs(joined(parts), place)
 
 
-def _chosen(pixels: Array, value: float, nodata: float | None) -> Array:
-    """Which pixels are the object, bool [rows, width]."""
-    if not np.isnan(value):
-        return np.asarray(pixels == value)
+def _chosen(pixels: Array, nodata: float | None) -> Array:
+    """Which pixels are neither 0 nor the file's no-data, bool [rows, width]."""
     chosen = pixels != 0
     if nodata is not None:
         chosen &= ~np.isnan(pixels) if np.isnan(nodata) else pixels != nodata
@@ -152,10 +165,10 @@ def _chosen(pixels: Array, value: float, nodata: float | None) -> Array:
 
 def _stitched(pieces: list[tuple[Array, Array]]) -> Runs:
     """One mask's runs, where those that go on from strip to strip are one."""
-    if not pieces:
-        return np.zeros(2, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
-    begin = np.concatenate([piece[0] for piece in pieces])
-    end = np.concatenate([piece[1] for piece in pieces])
+    none = np.empty(0, np.uint32)
+    begin = np.concatenate([none, *(piece[0] for piece in pieces)])
+    end = np.concatenate([none, *(piece[1] for piece in pieces)])
     goes_on = end[:-1] == begin[1:]
-    begin, end = begin[np.r_[True, ~goes_on]], end[np.r_[~goes_on, True]]
+    if begin.size:
+        begin, end = begin[np.r_[True, ~goes_on]], end[np.r_[~goes_on, True]]
     return np.array([0, begin.size]), begin, end

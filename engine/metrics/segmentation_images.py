@@ -2,17 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
+from ..dialects.segmentation import DECLARED, TRUE
 from ..tally.cells import Cells
-from ..tally.pixels import PixelView
-from .segmentation_parts import iou, key_cells, metric, ratio
+from ..tally.datums import Labels
+from ..tally.pixels import Pixels, PixelView
+from .segmentation_parts import NO_LABEL, Ratio, dice, iou, key_cells, metric, ratio
 
 if TYPE_CHECKING:
     from ..tasks.segmentation.settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+class OfImage(msgspec.Struct, frozen=True):
+    """A metric of single images: what the tally stage computes of each of them.
+
+    Attributes:
+        name: in ``per_datum``; its mean over images has it too, and ``PerImage``.
+        compute: from the counts, the labels, the number of datums and the settings to values,
+            float64 [datum, key]; NaN where undefined.
+        reason: why a value is undefined.
+    """
+
+    name: str
+    compute: Callable[[Pixels, Labels, int, Settings], Array]
+    reason: str
+
+
+def _label_ratios(of: Ratio, pixels: Pixels, settings: Settings, fill: float | None) -> Array:
+    """A ratio of every label of every image; NaN where it enters no mean."""
+    areas = pixels.areas
+    value = ratio(*of(areas.right, areas.found, areas.truth), fill)
+    if of is iou and not settings.rules.ignored_in_iou:
+        value[pixels.ignored[areas.label]] = np.nan
+    return value
+
+
+def _mean_of_labels(
+    of: Ratio, pixels: Pixels, labels: Labels, n_datums: int, settings: Settings
+) -> Array:
+    """Means over the labels of each image and key that enter means."""
+    areas, images, width = pixels.areas, pixels.images, len(labels.key_names)
+    value = _label_ratios(of, pixels, settings, settings.rules.undefined)
+    key = labels.key[areas.label]
+    chosen = areas.truth > 0 if settings.rules.means == TRUE else np.ones(value.size, bool)
+    chosen &= ~np.isnan(value)
+    total, many = np.zeros((2, n_datums, width))
+    np.add.at(total, (areas.datum[chosen], key[chosen]), value[chosen])
+    np.add.at(many, (areas.datum[chosen], key[chosen]), 1)
+    declared = pixels.declared
+    if settings.rules.means == DECLARED and declared is not None:
+        # Every declared label counts in every datum, those it lacks with the value of 0 / 0.
+        beyond = chosen & ~declared[areas.label]
+        many[:] = 0
+        np.add.at(many, (areas.datum[beyond], key[beyond]), 1)
+        of_key = np.bincount(labels.key[declared], minlength=width)
+        many[images.datum, images.key] += of_key[images.key]
+    return ratio(total, many)
+
+
+def _agreement(pixels: Pixels, labels: Labels, n_datums: int, settings: Settings) -> Array:
+    """Shares of pixels on which both sides agree, where each has one label at most."""
+    images = pixels.images
+    out = np.full((n_datums, len(labels.key_names)), np.nan)
+    agreeing = ratio(images.right, images.pixels)
+    out[images.datum, images.key] = np.where(images.overlapping, np.nan, agreeing)
+    return out
+
+
+OF_IMAGE = (
+    OfImage("mIOU", partial(_mean_of_labels, iou), NO_LABEL),
+    OfImage("Dice", partial(_mean_of_labels, dice), NO_LABEL),
+    OfImage("PixelAccuracy", _agreement, "no pixel that counts"),
+)
+"""What ``per_datum`` has of every image."""
 
 
 def _mean(need: str, view: PixelView, settings: Settings) -> list[Cells]:
@@ -33,10 +103,8 @@ def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
     if settings.rules.images_alike:
         return _mean("mIOU", view, settings)
     areas = view.pixels.areas
-    value = ratio(*iou(areas.right, areas.found, areas.truth))
+    value = _label_ratios(iou, view.pixels, settings, None)
     chosen = ~np.isnan(value)
-    if not settings.rules.ignored_in_iou:
-        chosen &= ~view.pixels.ignored[areas.label]
     key = view.labels.key[areas.label]
     total, many = (
         view.sum_over(areas.datum[chosen], key[chosen], values[chosen], len(view.labels.key_names))

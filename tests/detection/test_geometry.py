@@ -384,3 +384,36 @@ def test_rows_of_boolean_pixels(dtype: pl.DataType) -> None:
     truth = _table(False, mask=mask.to_list()).with_columns(mask)
     numbers = _table(True, mask=[[[1, 0], [1, 0]]])
     assert _iou(numbers, truth) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("form", ["mask", "polygon"])
+def test_overlaps_with_other_labels_are_no_matches(form: str) -> None:
+    """Crossings of labels, found for the confusion matrix, do not enter matching."""
+    shape = {"mask": _mask(_block(2, 2, 8, 10)), "polygon": [DIAMOND]}[form]
+    truth = _table(False, **{form: [shape]}).with_columns(label_value=pl.lit("b"))
+    found = _table(True, **{form: [shape, shape]}).with_columns(label_value=pl.Series(["a", "b"]))
+    asked = ["Outcomes", "ConfusionMatrix", "AP", "Counts"]
+    card = ee.score(found, truth, task="detection", metrics=asked, iou_thresholds=[0.5])
+    assert card.value("AP", label_value="b", iou_threshold=0.5) == pytest.approx(1.0)
+    outcomes = dict(card.outcomes.select("label_value", "outcome").iter_rows())
+    assert outcomes["b"] == "tp"
+    assert outcomes["a"].startswith("fp")
+    alone = ee.score(found.head(1), truth, task="detection", metrics=asked, iou_thresholds=[0.5])
+    assert alone.value("AP", label_value="b", iou_threshold=0.5) == 0.0
+    cells = alone.confusion.filter(score_threshold=0.5).select("actual", "predicted", "count")
+    assert cells.rows() == [("b", "a", 1)]
+    assert sorted(alone.outcomes["outcome"]) == ["fn_misclassified", "fp_misclassified"]
+
+
+def test_a_raster_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import rasterio
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    pixels = _block(2, 2, 8, 10)
+    profile = {"height": 20, "width": 20, "count": 1, "dtype": "uint8", "driver": "GTiff"}
+    with rasterio.open(
+        tmp_path / "m.tif", "w", transform=rasterio.Affine(1, 0, 5, 0, -1, 9), **profile
+    ) as file:
+        file.write(pixels, 1)
+    found, truth = _table(True, raster=["~/m.tif"]), _table(False, **MASK)
+    assert _iou(found, truth) == 1.0

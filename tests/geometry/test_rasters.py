@@ -69,6 +69,36 @@ def test_values_and_bands(tmp_path: Path, labels: Any, rows: int | None, monkeyp
             assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
 
 
+def test_many_values_of_a_file_are_one_reading(
+    tmp_path: Path, labels: Any, monkeypatch: Any
+) -> None:
+    path = write(tmp_path / "a.tif", [labels], driver="GTiff", nodata=2)
+    looked_at: list[int] = []
+    by_value, scan = rasters.ValueRuns.add, rasters.scan
+
+    def add(self: Any, first: int, strip: Any) -> None:
+        looked_at.append(strip.size)
+        by_value(self, first, strip)
+
+    def scanned(strip: Any, offset: Any) -> Any:
+        looked_at.append(strip.size)
+        return scan(strip, offset)
+
+    monkeypatch.setattr(rasters.ValueRuns, "add", add)
+    monkeypatch.setattr(rasters, "scan", scanned)
+    value = np.array([*range(20), *range(20)], np.float64)[::-1]
+    found = read([path] * 40, None, value)
+    assert looked_at == [labels.size]
+    assert all((a == (labels == v)).all() for a, v in zip(pixels(found), value, strict=True))
+    looked_at.clear()
+    value[::2] = np.nan
+    found = read([path] * 40, None, value)
+    assert looked_at == [labels.size] * 2
+    shown = (labels != 0) & (labels != 2)
+    want = [shown if np.isnan(v) else labels == v for v in value]
+    assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
+
+
 def test_strips_cover_every_row_once(tmp_path: Path, labels: Any) -> None:
     tiled = {"driver": "GTiff", "tiled": True, "blockxsize": 16, "blockysize": 16}
     path = write(tmp_path / "a.tif", [labels], **tiled)
@@ -99,6 +129,34 @@ def test_grids(tmp_path: Path, labels: Any) -> None:
     assert one.differs(small) == "50 x 70 pixels against 49 x 70 (height x width)"
     plain = grid("plain.tif")
     assert (plain.transform, plain.crs) == ((1, 0, 0, 0, 1, 0), "")
+    assert not plain.placed
+    assert one.differs(plain) == plain.differs(one) == ""  # a picture lies anywhere
+    assert plain.told() == "50 x 70"
+    # A thousandth is one of each pixel's own width and height, here of very different ones.
+    tall = grid("tall.tif", transform=from_origin(500_000, 5_000_000, 0.5, 1000), crs="EPSG:32633")
+    aside = from_origin(500_000.4, 5_000_000, 0.5, 1000)
+    assert "transforms" in tall.differs(grid("aside.tif", transform=aside, crs="EPSG:32633"))
+    below = from_origin(500_000, 5_000_000.4, 0.5, 1000)
+    assert tall.differs(grid("below.tif", transform=below, crs="EPSG:32633")) == ""
+
+
+def test_where_paths_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, here, beside = (tmp_path / name for name in ("home", "here", "beside"))
+    for folder in (home, here, beside):
+        folder.mkdir()
+        (folder / "all").touch()
+    (home / "a").touch()
+    (beside / "b").touch()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    table = str(beside)
+    assert grids.found_path("~/a", table) == str(home / "a")
+    assert grids.found_path("all", table) == "all"
+    assert grids.found_path("b", table) == str(beside / "b")
+    assert grids.found_path("b", "") is None
+    assert grids.found_path("~/b", table) is None
+    for remote in ("s3://bucket/b", "/vsizip/x.zip/b"):
+        assert grids.found_path(remote, table) == remote
 
 
 def test_sizes(tmp_path: Path, labels: Any) -> None:

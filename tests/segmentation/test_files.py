@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from rasterio import Affine
 from segmentation.making import EVERY, NAMES, rows_of, same, some_maps, write
 
 import evalengine as ee
-from evalengine.tasks.segmentation import maps, rasters
+from evalengine.tasks.segmentation import layer_masks, maps, rasters
 
 FOUND, TRUTH = some_maps()
 ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
@@ -278,3 +279,57 @@ def test_rasters_of_one_label_on_other_grids(
     picture = write(tmp_path / "p.png", pixels)
     ee.score(found.with_columns(raster=pl.lit(picture)), truth)
     assert ee.score(truth, truth).value("mIOU") == 1.0
+
+
+def test_maps_beside_masks_are_read_by_strips(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "g.tif", TRUTH[0], tiled=True, blockxsize=16, blockysize=16)
+    by_lines = write(tmp_path / "l.tif", TRUTH[0], blockysize=3)
+    whole = ee.score(FOUND[:1], TRUTH[:1], labels=NAMES, metrics=EVERY)
+    read: list[int] = []
+    usual = rasters.Map.read
+
+    def counted(self: rasters.Map, window: rasters.Window) -> Any:
+        read.append(window.size)
+        return usual(self, window)
+
+    monkeypatch.setattr(rasters.Map, "read", counted)
+    for size, blocks in ((16 * 13, 1), (60, 6), (1, 6)):
+        monkeypatch.setattr(layer_masks, "STRIP", size)
+        for file, pieces in ((by_lines, blocks), (path, 1)):
+            read.clear()
+            truth = pl.DataFrame({"datum_id": [0], "raster": [file]})
+            same(ee.score(rows_of(FOUND[:1]), truth, labels=NAMES, metrics=EVERY), whole)
+            assert len(read) == pieces
+            assert sum(read) == TRUTH[0].size
+    truth = TRUTH[:1]
+    same(ee.score(rows_of(FOUND[:1]), truth, labels=NAMES, metrics=EVERY), whole)
+
+
+@pytest.mark.parametrize("form", ["array", "file", "values"])
+def test_memory_does_not_grow_with_the_labels_of_a_map(tmp_path: Path, form: str) -> None:
+    side, many = 1500, 60
+    pixels = (np.arange(side * side, dtype=np.int64) // (side * 25)).reshape(side, side)
+    pixels = pixels.astype(np.uint8)
+    names = [f"label {i}" for i in range(many)]
+    square = [[[0, 0], [side, 0], [side, side], [0, side]]]
+    found = pl.DataFrame({"datum_id": [0], "label_value": [names[3]], "polygon": [square]})
+    size = pl.DataFrame({"datum_id": [0], "height": [side], "width": [side]})
+    truth: Any = pixels[None]
+    if form != "array":
+        truth = pl.DataFrame({"datum_id": [0], "raster": [write(tmp_path / "g.tif", pixels)]})
+    if form == "values":
+        rows = pl.DataFrame({"label_value": names, "raster_value": range(many)})
+        truth = rows.join(truth, how="cross")
+
+    def score() -> ee.Scorecard:
+        return ee.score(found, truth, labels=names, datums=size, metrics=["IOU", "mIOU"])
+
+    score()  # kernels are compiled
+    tracemalloc.start()
+    card = score()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert card.value("IOU", label_value=names[3]) == 1 / many
+    assert peak < 12 * pixels.size

@@ -97,6 +97,20 @@ def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
     row = card.metrics.filter(metric="PixelAccuracy")
     assert row["value"].to_list() == [None]
     assert "overlap" in row["reason"][0]
+    (of_image,) = card.metrics.filter(metric="PixelAccuracyPerImage").iter_rows(named=True)
+    assert (of_image["value"], of_image["scored"]) == (None, 0)
+    assert of_image["reason"] == "no image on which it is defined"
+    of_datum = card.per_datum.filter(metric="PixelAccuracy")
+    assert of_datum["value"].to_list() == [None]
+    others = [pl.DataFrame({"datum_id": [2], "label_value": ["a"], "mask": [[[1, 0, n, 0]]]})
+              for n in (0, 1)]  # fmt: skip
+    more = ee.score(
+        pl.concat([found, others[0]]), pl.concat([truth, others[1]]),
+        metrics=["PixelAccuracy", "PixelAccuracyPerImage"],
+    )  # fmt: skip
+    assert more.value("PixelAccuracy") is None
+    assert more.value("PixelAccuracyPerImage") == 3 / 4  # of the image in which nothing overlaps
+    assert more.per_datum.filter(metric="PixelAccuracy")["value"].to_list() == [None, 3 / 4]
     cells = card.confusion.select("actual", "predicted", "count", "iou").rows()
     assert cells == [("a", "a", 2, 2 / 3), ("b", "a", 2, 2 / 3)]
 

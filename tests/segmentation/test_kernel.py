@@ -71,3 +71,20 @@ def test_many_wide_indices() -> None:
     a = np.arange(5000).reshape(50, 100) * 3
     b = a[::-1] * 100_000
     assert counted(count_wide(a, b % 2**31)) == expected(a, b % 2**31)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 3000), max_size=6), st.integers(1000, 3100), st.integers(0, 99))
+def test_long_runs_over_blocks_of_words(cuts: list[int], n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Indices change where blocks of 128 words begin and end, in either map, and where drawn.
+    at = np.array(sorted({*cuts, *rng.choice([1015, 1016, 1023, 1024, 1031, 1032, 2056], 2)}))
+    a, b = (
+        rng.integers(0, 256, at.size + 1, np.uint8)[np.searchsorted(at, np.arange(n), "right")]
+        for _ in range(2)
+    )
+    b = np.roll(b, int(rng.integers(0, 2)))
+    counter = ByteCounter()
+    for first, last in ((0, n // 2), (n // 2, n)):  # the second half where no word begins
+        counter.add(a[first:last], b[first:last])
+    assert counted(counter.take()) == expected(a, b)

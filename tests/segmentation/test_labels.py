@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from segmentation.making import NAMES, rows_of, some_maps
+from segmentation.making import EVERY, NAMES, rows_of, some_maps
 
 import evalengine as ee
 
@@ -134,3 +134,41 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
     assert first == pytest.approx(alone.value("mIOU"), abs=1e-15)
     standard = ee.score(found, TRUTH, **{**options, "dialect": "standard"})
     assert standard.value("mIOU") == pytest.approx((right / union).mean(), abs=1e-15)
+
+
+@pytest.mark.parametrize("form", ["maps", "masks"])
+def test_a_key_whose_pixels_are_all_ignored_has_rows_with_reasons(form: str) -> None:
+    maps = {"datum_id": [0, 0], "label_key": ["a", "b"], "raster": [[[7, 7]], [[1, 2]]]}
+    truth = pl.DataFrame(maps)
+    found = pl.DataFrame({**maps, "raster": [[[1, 2]], [[1, 1]]]})
+    if form == "masks":  # nothing but ignored pixels in key 'a', and nothing found there
+        found = pl.DataFrame(
+            {"datum_id": [0], "label_key": ["b"], "label_value": [1], "mask": [[[1, 1]]]}
+        )
+    metrics = [name for name in EVERY if name not in ("Counts", "ConfusionMatrix")]
+    card = ee.score(found, truth, ignore_index=7, metrics=metrics)
+    rows = card.metrics.filter(pl.col("label_value").is_null(), label_key="a")
+    assert set(rows["metric"]) == {*metrics}
+    assert rows["value"].to_list() == [None] * rows.height
+    assert rows["support"].to_list() == [0] * rows.height
+    reasons = dict(rows.select("metric", "reason").iter_rows())
+    assert reasons["PixelAccuracy"] == "no pixel that counts"
+    assert reasons["mIOU"] == "no label to average over"
+    assert reasons["mIOUPerImage"] == "no image on which it is defined"
+    assert card.value("mIOU", label_key="b") == 0.25
+    assert card.value("PixelAccuracy", label_key="b") == 0.5
+    of_datum = card.per_datum.filter(metric="mIOU")
+    assert dict(of_datum.select("parameters", "value").iter_rows()) == {
+        '{"label_key": "a"}': None,
+        '{"label_key": "b"}': 0.25,
+    }
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-lite", "torchmetrics"])
+def test_a_run_without_a_label_has_rows_with_reasons(dialect: str) -> None:
+    blank = np.full((2, 3, 4), 7)
+    card = ee.score(blank, blank, ignore_index=7, dialect=dialect)
+    (row,) = card.metrics.filter(metric="mIOU").iter_rows(named=True)
+    assert (row["value"], row["reason"]) == (None, "no label to average over")
+    (of_valor,) = [one for one in card.to_valor() if one["type"] == "mIOU"]
+    assert of_valor == {"type": "mIOU", "value": 0.0, "parameters": {"label_key": "label"}}

@@ -10,6 +10,9 @@ import pytest
 from segmentation.making import NAMES, rows_of, some_maps
 
 import evalengine as ee
+from evalengine.inputs.frames import Frames
+from evalengine.tally.datums import Datums
+from evalengine.tasks.segmentation.layer_masks import Sizes
 
 FOUND, TRUTH = some_maps(n=2)
 ROWS = rows_of(FOUND)
@@ -32,6 +35,53 @@ def test_maps_of_different_shape() -> None:
 def test_masks_of_different_size() -> None:
     assert "masks of one datum (0) must be of one size" in refused(ROWS, rows_of(TRUTH[:, :9]))
     assert "16 x 13" in refused(ROWS, TRUTH[:, :9], labels=NAMES)
+
+
+def test_sizes_that_are_no_pixels() -> None:
+    polygons = pl.DataFrame(
+        {"datum_id": [0, 1], "label_value": ["a", "a"], "polygon": [[[[0, 0], [4, 0], [4, 4]]]] * 2}
+    )
+    sized = {"height": [10.0, 10.7], "width": [10.0, 10.0]}
+    table = pl.DataFrame({"datum_id": [0, 1], **sized})
+    said = refused(polygons, polygons, datums=table)
+    assert "datums: 1 row with a height or width that is no number of pixels" in said
+    assert "datum_id=1 with height 10.7 and width 10." in said
+    own = polygons.with_columns(**{name: pl.Series(column) for name, column in sized.items()})
+    said = refused(polygons, own)
+    assert "ground truths: 1 row with a height or width that is no number of pixels" in said
+    assert "row 1 (datum_id=1) with height 10.7 and width 10." in said
+    for wrong in (0.0, -3.0):
+        assert "no number of pixels" in refused(
+            polygons, polygons, datums=table.with_columns(height=wrong)
+        )
+    whole = table.with_columns(height=10.0)
+    assert ee.score(polygons, polygons, datums=whole).value("mIOU") == 1.0
+
+
+def test_sizes_are_held_against_those_before_and_named_only_then() -> None:
+    n = 200_000
+    datums = Datums(None, pl.DataFrame(), rows=n // 2)
+    sizes = Sizes(datums, Frames(sides={}))
+    called: list[int] = []
+
+    def who(row: int) -> str:
+        called.append(row)
+        return f"row {row}"
+
+    datum = np.arange(n) // 2
+    size = np.stack([datum % 7 + 1, datum % 5 + 1], axis=1)
+    size[::9] = 0  # nothing said by one of two rows
+    sizes.hold(datum, size, who)
+    assert not called
+    assert (sizes.size[:, 0] == np.arange(n // 2) % 7 + 1).all()
+    size[[3, 5]] += 1
+    with pytest.raises(ee.InputError) as raised:
+        sizes.hold(datum, size, who)
+    assert sorted(called) == [2, 3]
+    assert "row 3: its pixels are 3 x 3 (height x width), and those of row 2 2 x 2" in str(
+        raised.value
+    )
+    assert "So are 1 more." in str(raised.value)
 
 
 def test_pixels_that_are_no_whole_numbers() -> None:
@@ -195,3 +245,15 @@ def test_a_column_that_may_hold_scores_is_told() -> None:
         ((_OBJECT.with_columns(p=1), _OBJECT), {}),
     ):
         assert ee.score(*sides, **options).notes == ()
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_rasters_too_large_for_masks(labelled: bool) -> None:
+    vast = np.broadcast_to(np.uint8(1), (1 << 16, 1 << 16))
+    table = pl.DataFrame({"datum_id": [0], "raster": pl.Series([vast], dtype=pl.Object)})
+    if labelled:
+        table = table.with_columns(label_value=pl.lit("a"))
+    mask = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "mask": [[[1]]]})
+    said = refused(mask, table, labels=["b", "a"], task="segmentation")
+    assert "ground truths, row 0 (datum_id=0): a raster of 65536 x 65536 pixels" in said
+    assert "fewer than 2^32" in said

@@ -14,6 +14,9 @@ import evalengine as ee
 from evalengine import planner
 from evalengine.executors import Threads
 from evalengine.inputs.frames import load_frames
+from evalengine.metrics import registry
+from evalengine.metrics.segmentation_images import OF_IMAGE, OfImage
+from evalengine.tasks.segmentation import per_image
 
 FOUND, TRUTH = some_maps(n=7)
 CITY = ["x", "y", "x", "x", "y", "y", None]
@@ -107,3 +110,18 @@ def test_torchmetrics_pools_the_labels_of_all_images() -> None:
         card = ee.score(found, truth, dialect=dialect, metrics=["mIOUPerImage"])
         assert card.value("mIOUPerImage") == pytest.approx(wanted, abs=1e-15)
         assert card.metrics["support"].to_list() == [3]
+
+
+def test_metrics_of_images_are_what_the_registry_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {one.name for one in OF_IMAGE}
+    assert {f"{name}PerImage" for name in names} <= {*registry.names("segmentation")}
+    card = ee.score(FOUND, TRUTH)
+    assert {*card.per_datum["metric"]} == names
+
+    def least(pixels: Any, labels: Any, n_datums: int, settings: Any) -> Any:
+        return np.full((n_datums, len(labels.key_names)), 0.25)
+
+    more = OfImage("LeastIoU", least, "never")
+    monkeypatch.setattr(per_image, "OF_IMAGE", (*OF_IMAGE, more))
+    rows = ee.score(FOUND, TRUTH).per_datum.filter(metric="LeastIoU")
+    assert rows["value"].to_list() == [0.25] * 7

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from ...inputs.frames import Frames
 from ...inputs.problems import count_of
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums
+from ..image_sizes import declared_sizes
 from .geometry import BOX, POLYGON
 from .shapes import Drawn
 
@@ -34,7 +34,7 @@ def image_sizes(
         InputError: masks of one datum differ in size, or from the declared size, or a datum of
             which something is to be rasterised has no size.
     """
-    height, width = _declared(frames, datums)
+    height, width = declared_sizes(frames, datums).T.copy()
     told = height > 0
     for side, of_rows in zip(drawn, codes, strict=True):
         masks, datum = side.masks, of_rows[side.rows]
@@ -52,37 +52,6 @@ def image_sizes(
         if unknown.size:
             raise InputError(_unknown(side, unknown))
     return height, width
-
-
-def _declared(frames: Frames, datums: Datums) -> tuple[Array, Array]:
-    """Sizes of the table of datums, 0 where it has none."""
-    n = len(datums)
-    table = frames.datums
-    if table is None or not {"height", "width"} <= set(table.columns):
-        return np.zeros(n, np.int64), np.zeros(n, np.int64)
-    sized = table.select(
-        pl.col("datum_id").cast(datums.id.dtype), pl.col("height"), pl.col("width")
-    ).drop_nulls()
-    odd = sized.filter(
-        (pl.col("height") < 1) | (pl.col("height") % 1 != 0)
-        | (pl.col("width") < 1) | (pl.col("width") % 1 != 0)
-    )  # fmt: skip
-    if odd.height:
-        first = odd.row(0)
-        raise InputError(
-            f"datums: {count_of(odd.height, 'row')} with a height or width that is no number of"
-            f" pixels, first: datum_id={first[0]!r} with height {first[1]:g} and width"
-            f" {first[2]:g}. Write whole numbers from 1."
-        )
-    joined = (
-        datums.id.alias("datum_id")
-        .to_frame()
-        .join(
-            sized.unique("datum_id", keep="first"), on="datum_id", how="left", maintain_order="left"
-        )
-    )
-    height, width = (joined[name].fill_null(0).cast(pl.Int64) for name in ("height", "width"))
-    return np.array(height), np.array(width)
 
 
 def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> str:

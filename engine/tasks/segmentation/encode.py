@@ -19,7 +19,7 @@ from .maps import count_maps
 from .naming import apply_map, ignored_codes, index_names, labels_of
 from .settings import Settings
 from .sides import Side, side_of
-from .units import Units, declared_codes, images_of, seen_of, summed
+from .units import Units, declared_codes, images_of, seen_of, summed, with_keys
 
 Array = np.ndarray[Any, Any]
 
@@ -124,6 +124,7 @@ def _coded_indices(
         spread.append((here, inverse))
     apply_map(frames, pairs, settings)
     labels, coded = encode_labels(values, keys, frames)
+    labels = with_keys(labels, units)
     codes = []
     for (here, inverse), code in zip(spread, coded, strict=True):
         whole = np.full(counted.place.size, -1, np.int64)

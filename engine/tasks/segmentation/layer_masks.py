@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
@@ -9,14 +10,18 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.masks import Masks, concat, from_pixels, read_masks
+from ...geometry.masks import Masks, concat, from_rows, read_masks
 from ...geometry.polygons import REFUSE, rasterise, read_polygons
 from ...geometry.rasters import read_raster_masks
+from ...geometry.value_runs import STRIP, ValueRuns
 from ...inputs.frames import Frames
 from ...inputs.label_maps import FORMS
 from ...inputs.problems import count_of
+from ...kernels.run_layout import Runs, joined
+from ...kernels.run_pixels import scan
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
+from ..image_sizes import declared_sizes, sizes_in
 from ..workers import Workers
 from .rasters import Map, MapRow, in_thread, quiet
 from .settings import Settings
@@ -47,57 +52,55 @@ class Sizes:
     Args:
         datums: of the run.
         frames: for heights and widths in the table of datums.
+
+    Raises:
+        InputError: a height or width in that table that is no whole number from 1.
     """
 
     def __init__(self, datums: Datums, frames: Frames) -> None:
         self._ids = datums.id
         self.size = np.zeros((len(datums), 2), np.int64)
-        self._who: dict[int, str] = {}
-        table = frames.datums
-        if table is not None and {"height", "width"} <= set(table.columns):
-            codes = datums.id.to_frame("datum_id").join(
-                table.select(pl.col("datum_id").cast(datums.id.dtype), "height", "width"),
-                on="datum_id",
-                how="left",
-                maintain_order="left",
-            )
-            self._told(np.arange(len(datums)), codes, "the table of datums")
+        self._who: list[Callable[[int], str]] = []
+        self._teller = np.full(len(datums), -1, np.int64)  # which of them told a datum's size,
+        self._row = np.zeros(len(datums), np.int64)  # and at which of its rows
+        declared = declared_sizes(frames, datums)
+        self.hold(np.arange(len(datums)), declared, lambda _: "the table of datums")
 
     def told_by(self, side: Side) -> None:
         """Take over what the side's own columns ``height`` and ``width`` say."""
         if {"height", "width"} <= set(side.frame.columns):
-            self._told(side.datum, side.frame.select("height", "width"), side.called)
+            size = sizes_in(side.frame, side.called, side.numbered)
+            self.hold(side.datum, size, side.row)
 
-    def _told(self, datum: Array, table: pl.DataFrame, who: str) -> None:
-        both = table.select(
-            pl.col(name).fill_null(0).cast(pl.Int64) for name in ("height", "width")
-        )
-        self.hold(datum, both.to_numpy(), [who] * both.height)
-
-    def hold(self, datum: Array, size: Array, who: list[str]) -> None:
+    def hold(self, datum: Array, size: Array, who: Callable[[int], str]) -> None:
         """Hold sizes against what is known; the first to say one is believed.
 
         Args:
             datum: int [n], datum codes.
             size: int64 [n, 2], height and width, 0 for unknown.
-            who: what says so.
+            who: what messages call the one that says the size at a place.
 
         Raises:
-            InputError: another size than is known, the first row named.
+            InputError: other sizes than are known, counted, the first named.
         """
-        for i in np.flatnonzero((size > 0).all(axis=1)).tolist():
-            code = int(datum[i])
-            if code not in self._who:
-                self._who[code] = who[i]
-                self.size[code] = size[i]
-            elif (self.size[code] != size[i]).any():
-                (h, w), (height, width) = size[i], self.size[code]
-                raise InputError(
-                    f"{who[i]}: its pixels are {h} x {w} (height x width), and those of"
-                    f" {self._who[code]} {height} x {width}: masks of one datum"
-                    f" ({self._ids[code]!r}) must be of one size. Write both at the size of the"
-                    " image."
-                )
+        here = np.flatnonzero((size > 0).all(axis=1))
+        fresh = here[self._teller[datum[here]] < 0]
+        code, first = np.unique(datum[fresh], return_index=True)
+        self.size[code] = size[fresh[first]]
+        self._teller[code], self._row[code] = len(self._who), fresh[first]
+        self._who.append(who)
+        wrong = here[(self.size[datum[here]] != size[here]).any(axis=1)]
+        if wrong.size:
+            at = int(wrong[0])
+            one = int(datum[at])
+            (h, w), (height, width) = size[at], self.size[one]
+            before = self._who[int(self._teller[one])](int(self._row[one]))
+            more = f" So are {wrong.size - 1:,} more." if wrong.size > 1 else ""
+            raise InputError(
+                f"{who(at)}: its pixels are {h} x {w} (height x width), and those of {before}"
+                f" {height} x {width}: masks of one datum ({self._ids[one]!r}) must be of one"
+                f" size.{more} Write both at the size of the image."
+            )
 
 
 def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) -> Layers:
@@ -131,7 +134,7 @@ def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) ->
     row = np.concatenate([np.empty(0, np.int64), *rows])
     masks = concat(parts)
     size = np.stack([masks.height, masks.width], axis=1)
-    sizes.hold(side.datum[row], size, [side.row(int(one)) for one in row])
+    sizes.hold(side.datum[row], size, lambda i: side.row(int(row[i])))
     index = None if side.layered else np.concatenate([np.empty(0, np.int64), *indices])
     return Layers(masks, row, index)
 
@@ -186,27 +189,43 @@ def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
             rows=rows,
         )
         return Layers(masks, rows, None)
-    chosen = [
-        place.pixels != 0 if np.isnan(value) else place.pixels == value
-        for place, value in zip(places, values, strict=True)
-        if place.pixels is not None
-    ]
-    return Layers(from_pixels(chosen), rows, None)
+    runs: list[Runs] = []
+    shapes: list[tuple[int, ...]] = []
+    for place, value in zip(places, values, strict=True):
+        pixels: Any = place.pixels  # there: rows of files were read above
+        _refuse_size(place.named, pixels.shape)
+        chosen = pixels != 0 if np.isnan(value) else pixels == value
+        runs.append(scan(chosen.view(np.uint8).ravel(), np.array([0, chosen.size])))
+        shapes.append(chosen.shape)
+    return Layers(_masks(runs, shapes), rows, None)
+
+
+def _masks(runs: list[Runs], shapes: list[tuple[int, ...]]) -> Masks:
+    """Masks of runs along the rows; each part of ``runs`` is of images of one shape."""
+    each = [start.size - 1 for start, _, _ in runs]
+    height, width = np.array(shapes, np.int64).reshape(-1, 2).repeat(each, axis=0).T.copy()
+    return from_rows(joined(runs), height, width)
 
 
 def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
-    """Label maps taken apart: a mask for each index that occurs in each."""
+    """Label maps taken apart: a mask for each index that occurs in each.
+
+    A map is read once, by strips, so that one in a file need not fit into memory.
+    """
     files = any(place.pixels is None for place in places)
 
     def some(first: int, last: int) -> list[tuple[Masks, Array]]:
         found = []
         with in_thread() if files else nullcontext():
             for place in places[first:last]:
+                by_value = ValueRuns()
                 with ExitStack() as stack:
                     opened = Map(place, stack)
-                    pixels = opened.read(opened.whole)
-                index = np.unique(pixels)
-                found.append((from_pixels([pixels == one for one in index]), index))
+                    _refuse_size(place.named, opened.shape)
+                    for window in opened.strips(STRIP):
+                        by_value.add(window.top, opened.read(window))
+                index, runs = by_value.taken()
+                found.append((_masks([runs], [opened.shape]), index))
         return found
 
     with quiet() if files else nullcontext():
@@ -217,3 +236,12 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
         np.repeat(rows, [one.size for one in index]),
         np.concatenate([np.empty(0, np.int64), *index]),
     )
+
+
+def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
+    height, width = shape
+    if height * width >= 1 << 32:
+        raise InputError(
+            f"{named}: a raster of {height} x {width} pixels meets masks, which are of fewer than"
+            " 2^32. Cut both into tiles, each a datum of its own, or write both as label maps."
+        )

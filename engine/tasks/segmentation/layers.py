@@ -20,7 +20,7 @@ from .naming import Names, apply_map, ignored_codes, index_names, labels_of
 from .one_grid import refuse_other_grids
 from .settings import Settings
 from .sides import Side
-from .units import Units, declared_codes, images_of, seen_of, summed
+from .units import Units, declared_codes, images_of, seen_of, summed, with_keys
 
 Array = np.ndarray[Any, Any]
 
@@ -151,6 +151,7 @@ def _labelled(
     if pairs:
         apply_map(frames, pairs, settings)
     labels, coded = encode_labels(values, keys, frames)
+    labels = with_keys(labels, units)
     codes = [code[at] for code, at in zip(coded, spread, strict=True)]
     return labels, codes, ignored_codes(labels, names, settings, codes[0])
 

@@ -8,7 +8,6 @@ from ...schemas.errors import InputError
 from .sides import Side
 
 _SHOWN = 3
-_ANYWHERE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 def refuse_other_grids(sides: tuple[Side, Side]) -> None:
@@ -40,7 +39,7 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
                 with opened(path) as dataset:
                     grids[path] = grid_of(dataset)
             grid = grids[path]
-            if not (grid.crs or grid.transform != _ANYWHERE):
+            if not grid.placed:
                 continue
             if first is None:
                 first = path

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ...geometry.grids import breaks_off
+from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from .histograms import NOTHING
@@ -20,7 +20,6 @@ Array = np.ndarray[Any, Any]
 AT_ONCE = 1 << 22
 """Pixels of a side that are read at once; a larger map is read by windows."""
 _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
-_OFF = 0.001  # of a pixel: how far two grids may lie apart and be one
 
 
 class MapRow(msgspec.Struct, frozen=True):
@@ -92,6 +91,7 @@ class Map:
         if place.pixels is not None:
             height, width = place.pixels.shape
             self.shape: tuple[int, int] = (height, width)
+            self.grid = Grid(height, width, ANYWHERE, "", 1)
             return
         import rasterio
 
@@ -104,7 +104,8 @@ class Map:
                 f"{place.named}: {place.path!r} breaks off before the end of its image. Write the"
                 " file again."
             )
-        self.shape = (self.file.height, self.file.width)
+        self.grid = grid_of(self.file)
+        self.shape = (self.grid.height, self.grid.width)
         self.band = self._band()
         dtype = self.file.dtypes[self.band - 1]
         if np.dtype(dtype).kind not in "iub":
@@ -135,13 +136,6 @@ class Map:
         return shown[0] + 1
 
     @property
-    def georeferenced(self) -> bool:
-        """Whether it has a place on earth."""
-        return self.file is not None and (
-            self.file.crs is not None or not self.file.transform.is_identity
-        )
-
-    @property
     def block(self) -> tuple[int, int]:
         """Rows and columns that are decoded together."""
         if self.file is None:
@@ -158,6 +152,16 @@ class Map:
     def whole(self) -> Window:
         """All of it."""
         return Window(0, self.shape[0], 0, self.shape[1])
+
+    def strips(self, most: int) -> Iterator[Window]:
+        """Windows of whole rows and blocks, of at most so many pixels unless one row has more."""
+        height, width = self.shape
+        block = self.block[0]
+        rows = max(1, most // width // block) * block
+        if height * width <= most:
+            rows = height
+        for top in range(0, height, rows):
+            yield Window(top, min(top + rows, height), 0, width)
 
     def read(self, window: Window) -> Array:
         """The pixels of a window, integers [rows, columns]."""
@@ -178,16 +182,6 @@ class Map:
             ) from None
         return found
 
-    def told(self) -> str:
-        """Its grid in words."""
-        height, width = self.shape
-        said = f"{height} x {width}"
-        if self.georeferenced:
-            crs = self.file.crs.to_string() if self.file.crs else "no projection"
-            t = self.file.transform
-            said += f", {crs}, pixels of {t.a:.12g} x {t.e:.12g} from ({t.c:.12g}, {t.f:.12g})"
-        return said
-
 
 class Resampled(Map):
     """A predicted map on the grid of a ground truth, each pixel the nearest one.
@@ -200,8 +194,9 @@ class Resampled(Map):
 
     def __init__(self, found: Map, truth: Map, stack: ExitStack) -> None:
         self.place, self.shape, self._found = found.place, truth.shape, found
+        self.grid = truth.grid
         self.file = self._warped = None
-        if not (found.georeferenced and truth.georeferenced):
+        if not (found.grid.placed and truth.grid.placed):
             self._rows, self._columns = (
                 ((np.arange(ours) + 0.5) * theirs / ours).astype(np.int64)
                 for ours, theirs in zip(truth.shape, found.shape, strict=True)
@@ -272,35 +267,15 @@ def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
     Raises:
         InputError: the grids differ, and nothing was said of resampling.
     """
-    if truth.shape == found.shape and _one_grid(truth, found):
+    if not truth.grid.differs(found.grid):
         return found
     if not resample:
         raise InputError(
-            f"{found.place.named}: its raster is {found.told()}, the ground truth's"
-            f" {truth.told()}: their pixels do not meet. Write both on one grid, or"
+            f"{found.place.named}: its raster is {found.grid.told()}, the ground truth's"
+            f" {truth.grid.told()}: their pixels do not meet. Write both on one grid, or"
             f" {option('resample', True)} to take the nearest predicted pixel."
         )
     return Resampled(found, truth, stack)
-
-
-def _one_grid(truth: Map, found: Map) -> bool:
-    """Whether two maps of one shape cover the same ground; pictures lie anywhere."""
-    if not (truth.georeferenced and found.georeferenced):
-        return True
-    ours, theirs = truth.file.crs, found.file.crs
-    if ours is not None and theirs is not None and ours != theirs:
-        return False
-    height, width = truth.shape
-    corners = np.array([[0, width, 0], [0, 0, height], [1, 1, 1]])
-    there, here = (_matrix(side.file.transform) for side in (found, truth))
-    apart = np.linalg.solve(here, there @ corners) - corners
-    return bool((np.abs(apart) <= _OFF).all())
-
-
-def _matrix(transform: Any) -> Array:
-    """From column and row to coordinates, float64 [3, 3]."""
-    t = transform
-    return np.array([[t.a, t.b, t.c], [t.d, t.e, t.f], [0.0, 0.0, 1.0]])
 
 
 def windows_of(sides: list[Map]) -> list[Window]:

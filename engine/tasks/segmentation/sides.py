@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.grids import found_path
 from ...inputs.frames import Frames
 from ...inputs.label_maps import FORMS
 from ...inputs.problems import count_of
@@ -52,7 +52,11 @@ class Side(msgspec.Struct):
 
     def row(self, row: int) -> str:
         """How messages call a row."""
-        return f"{self.called}, row {row} (datum_id={self.ids[int(self.datum[row])]!r})"
+        return f"{self.called}, {self.numbered(row)}"
+
+    def numbered(self, row: int) -> str:
+        """How messages call a row of a side that they have named."""
+        return f"row {row} (datum_id={self.ids[int(self.datum[row])]!r})"
 
     def form(self) -> Array:
         """Which of the columns of ``FORMS`` each row's pixels are read from, int8 [n]."""
@@ -104,10 +108,10 @@ class Side(msgspec.Struct):
         found: list[str | None] = []
         missing: list[int] = []
         for row, path in enumerate(values.to_list()):
-            resolved = path if path is None else _resolved(path, self.folder)
-            if path is not None and resolved is None:
+            there = None if path is None else found_path(path, self.folder)
+            if path is not None and there is None:
                 missing.append(row)
-            found.append(resolved)
+            found.append(there)
         if missing:
             shown = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_SHOWN])
             tried = "looked for in the current folder"
@@ -119,16 +123,6 @@ class Side(msgspec.Struct):
                 " from the table's own; correct them, or leave these rows out."
             )
         return found
-
-
-def _resolved(path: str, folder: str) -> str | None:
-    """A path that exists, or one that only GDAL understands; None for neither."""
-    if "://" in path or path.startswith("/vsi"):
-        return path
-    for candidate in (os.path.expanduser(path), os.path.join(folder, path)):
-        if os.path.isfile(candidate):
-            return candidate
-    return None
 
 
 def _arrays(values: pl.Series) -> list[Array | None]:

@@ -96,15 +96,26 @@ def summed(place: Array, values: Array, size: int) -> Array:
     return out
 
 
+def with_keys(labels: Labels, units: Units) -> Labels:
+    """The labels, beside whose keys stand those of units in which nothing has a label.
+
+    Such a key has rows of its own, without values: all its pixels may be ignored, or background.
+    """
+    names = tuple(pl.Series([*labels.key_names, *units.keys], dtype=pl.String).unique().sort())
+    code = {name: i for i, name in enumerate(names)}
+    moved = np.array([code[name] for name in labels.key_names], np.int32)
+    key = moved[labels.key] if moved.size else labels.key
+    return Labels(labels.frame, key, names)
+
+
 def images_of(
     labels: Labels, units: Units, pixels: Array, right: Array, overlapping: Array
 ) -> Images:
-    """One row a unit, under the codes that labels give their keys; keys without labels go."""
+    """One row a unit, under the codes that labels give their keys, all of which they have."""
     code = {name: i for i, name in enumerate(labels.key_names)}
-    of_key = np.array([code.get(name, -1) for name in units.keys.to_list()], np.int32)
+    of_key = np.array([code[name] for name in units.keys.to_list()], np.int32)
     key = of_key[units.key] if of_key.size else np.empty(0, np.int32)
-    kept = np.flatnonzero(key >= 0)
-    return Images(units.datum[kept], key[kept], pixels[kept], right[kept], overlapping[kept])
+    return Images(units.datum, key, pixels, right, overlapping)
 
 
 def declared_codes(frames: Frames, labels: Labels) -> Array | None:

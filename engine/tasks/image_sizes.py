@@ -1,0 +1,75 @@
+"""Heights and widths of images, as tables declare them: whole numbers of pixels, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..inputs.frames import Frames
+from ..inputs.problems import count_of
+from ..schemas.errors import InputError
+from ..tally.datums import Datums
+
+Array = np.ndarray[Any, Any]
+
+_COLUMNS = ("height", "width")
+_SHOWN = 3
+
+
+def declared_sizes(frames: Frames, datums: Datums) -> Array:
+    """Height and width of every datum as the table of datums has them.
+
+    Args:
+        frames: the tables; ``datums`` may have columns height and width.
+        datums: of the run.
+
+    Returns:
+        int64 [n_datums, 2]; zeros where the table says nothing, or only one of the two.
+
+    Raises:
+        InputError: a height or width that is no whole number from 1, the first rows named.
+    """
+    table = frames.datums
+    if table is None or not {*_COLUMNS} <= set(table.columns):
+        return np.zeros((len(datums), 2), np.int64)
+    ids = table["datum_id"]
+    sizes = sizes_in(table, "datums", lambda i: f"datum_id={ids[i]!r}")
+    rows = pl.DataFrame({"datum_id": ids.cast(datums.id.dtype), "row": np.arange(ids.len())})
+    at = datums.id.alias("datum_id").to_frame().join(
+        rows.unique("datum_id", keep="first"), on="datum_id", how="left", maintain_order="left"
+    )["row"].fill_null(-1).to_numpy()  # fmt: skip
+    return np.where((at >= 0)[:, None], np.concatenate([sizes, [[0, 0]]])[at], 0)
+
+
+def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Array:
+    """Height and width of each row of a table that has these columns.
+
+    Args:
+        table: with finite numbers, or nulls, in ``height`` and ``width``.
+        called: the table, for messages.
+        row: what a message calls a row.
+
+    Returns:
+        int64 [n, 2]; zeros where either is null.
+
+    Raises:
+        InputError: a height or width that is no whole number from 1, the first rows named.
+    """
+    both = table.select(_COLUMNS)
+    sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
+    number = both.select(pl.all().cast(pl.Float64).fill_null(1.0)).to_numpy()
+    whole = (number >= 1) & (number % 1 == 0)
+    odd = np.flatnonzero(sized & ~whole.all(axis=1))
+    if odd.size:
+        shown = [
+            f"{row(int(i))} with height {number[i, 0]:.12g} and width {number[i, 1]:.12g}"
+            for i in odd[:_SHOWN]
+        ]
+        raise InputError(
+            f"{called}: {count_of(odd.size, 'row')} with a height or width that is no number of"
+            f" pixels, first: {'; '.join(shown)}. Write whole numbers from 1."
+        )
+    return np.where(sized[:, None], number, 0).astype(np.int64)

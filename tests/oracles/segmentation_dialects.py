@@ -1,0 +1,115 @@
+"""Segmentation's numbers under each dialect in plain Python, from counts of pairs of one image."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .segmentation import Pixel, labels_in, mean, of_key, of_label, over
+
+Counts = Counter[Pixel]
+Numbers = dict[tuple[str, Any], float | None]
+"""By metric and label, or ("macro" or "micro",), or () for what is of the whole key."""
+
+ZERO_FILLED = ("valor", "valor-lite")
+RATIOS = {"IOU": "IOU", "Precision": "found", "Recall": "truth", "F1": "IOU", "Dice": "IOU"}
+"""Metric -> of what it is a share, the union standing under IOU."""
+
+
+def filled(value: float | None, dialect: str) -> float | None:
+    return 0.0 if value is None and dialect in ZERO_FILLED else value
+
+
+def members(counts: Counts, dialect: str, declared: list[Any] | None) -> list[Any]:
+    """Labels that enter means."""
+    here = labels_in(counts)
+    if dialect == "valor":
+        return [label for label in here if of_label(counts, label)["truth"]]
+    if dialect == "valor-lite":
+        return sorted({*here, *(declared or [])})
+    return here
+
+
+def rows(counts: Counts, dialect: str, declared: list[Any] | None) -> list[Any]:
+    """Labels that have rows."""
+    if dialect == "valor":
+        return members(counts, dialect, declared)
+    return sorted({*labels_in(counts), *(declared or [])})
+
+
+def of_metric(metric: str, label: Any, ignored: Any, dialect: str) -> bool:
+    """Whether a label enters a metric's averages: IoU of torchmetrics lacks the ignored one."""
+    return not (metric == "IOU" and dialect == "torchmetrics" and label == ignored)
+
+
+def of_counts(counts: Counts, dialect: str, declared: list[Any] | None, ignored: Any) -> Numbers:
+    """Numbers of one key over images whose pixels are summed."""
+    made: Numbers = {}
+    inside = members(counts, dialect, declared)
+    for label in rows(counts, dialect, declared):
+        one = of_label(counts, label)
+        for metric in RATIOS:
+            value = filled(one[metric], dialect)
+            if metric == "IOU" and dialect == "torchmetrics" and not one["truth"] + one["found"]:
+                value = 0.0
+            made[metric, label] = value
+    for metric in RATIOS:
+        chosen = [label for label in inside if of_metric(metric, label, ignored, dialect)]
+        each = [of_label(counts, label) for label in chosen]
+        macro = mean(filled(one[metric], dialect) for one in each)
+        made["mIOU" if metric == "IOU" else metric, () if metric == "IOU" else ("macro",)] = macro
+        right, found, truth = (sum(o[n] for o in each) for n in ("right", "found", "truth"))
+        micro = {
+            "IOU": over(right, truth + found - right),
+            "Precision": over(right, found),
+            "Recall": over(right, truth),
+        }.get(metric, over(2 * right, truth + found))
+        if micro is None and (
+            dialect in ZERO_FILLED or (dialect, metric) == ("torchmetrics", "IOU")
+        ):
+            micro = 0.0
+        made[metric, ("micro",)] = micro
+    key = of_key(counts)
+    made["PixelAccuracy", ()] = filled(key["PixelAccuracy"], dialect)
+    for metric in ("MeanClassAccuracy", "FrequencyWeightedIoU"):
+        made[metric, ()] = key[metric]
+    return made
+
+
+def of_image(
+    counts: Counts, dialect: str, declared: list[Any] | None, ignored: Any
+) -> dict[str, float | None]:
+    """Numbers of one image."""
+    made = {
+        metric: mean(
+            filled(of_label(counts, label)[ratio], dialect)
+            for label in members(counts, dialect, declared)
+            if of_metric(ratio, label, ignored, dialect)
+        )
+        for metric, ratio in (("mIOU", "IOU"), ("Dice", "Dice"))
+    }
+    return {**made, "PixelAccuracy": of_key(counts)["PixelAccuracy"]}
+
+
+def over_images(
+    images: Mapping[Any, Counts], dialect: str, declared: list[Any] | None, ignored: Any
+) -> Numbers:
+    """All numbers of one key over some images."""
+    made = of_counts(sum(images.values(), Counter()), dialect, declared, ignored)
+    single = [of_image(counts, dialect, declared, ignored) for counts in images.values()]
+    for metric in ("mIOU", "Dice", "PixelAccuracy"):
+        made[f"{metric}PerImage", ()] = mean(one[metric] for one in single)
+    if dialect == "torchmetrics":
+        made["mIOUPerImage", ()] = mean(_ious(images.values(), ignored))
+    return made
+
+
+def _ious(images: Iterable[Counts], ignored: Any) -> list[float | None]:
+    """IoU of every label of every image, but for the ignored one."""
+    return [
+        of_label(counts, label)["IOU"]
+        for counts in images
+        for label in labels_in(counts)
+        if label != ignored
+    ]

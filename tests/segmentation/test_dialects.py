@@ -1,0 +1,151 @@
+"""Every number of every dialect held against plain Python: slices, keys, forms and threads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.segmentation import pairs
+from oracles.segmentation_dialects import of_image, over_images
+from segmentation.making import EVERY, same
+
+import evalengine as ee
+
+DIALECTS = ("standard", "valor", "valor-lite", "torchmetrics")
+KEYED = [name for name in EVERY if name not in ("Counts", "ConfusionMatrix")]
+BACKGROUND = {"valor": 0, "valor-lite": 0}
+CITIES = ("x", "y")
+
+Maps = dict[tuple[str, int], tuple[Any, Any]]
+"""By label key and datum: truth and prediction."""
+
+
+@st.composite
+def keyed_maps(draw: st.DrawFn, keys: tuple[str, ...] = ("a", "b")) -> Maps:
+    """Maps of up to four datums under up to two keys, many of them of few labels."""
+    made: Maps = {}
+    for datum in range(draw(st.integers(1, 4))):
+        shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 17)))
+        for key in draw(st.lists(st.sampled_from(keys), min_size=1, unique=True)):
+            rng = np.random.default_rng(draw(st.integers(0, 99)))
+            pools = [
+                draw(st.lists(st.sampled_from([0, 1, 2, 3, 4]), min_size=1, max_size=3))
+                for _ in range(2)
+            ]
+            made[key, datum] = tuple(rng.choice(pool, shape) for pool in pools)  # type: ignore
+    return made
+
+
+def table(maps: Maps, side: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "datum_id": [datum for _, datum in maps],
+            "label_key": [key for key, _ in maps],
+            "raster": [pair[side].tolist() for pair in maps.values()],
+        }
+    )
+
+
+def layers(maps: Maps, side: int, left_out: set[int | None]) -> pl.DataFrame:
+    """The same side as a mask for each label."""
+    return pl.DataFrame(
+        [
+            {"datum_id": datum, "label_key": key, "label_value": label,
+             "mask": (pair[side] == label).astype(int).tolist()}
+            for (key, datum), pair in maps.items()
+            for label in np.unique(pair[side]).tolist()
+            if label not in left_out
+        ],
+        schema={"datum_id": pl.Int64, "label_key": pl.String, "label_value": pl.Int64,
+                "mask": pl.List(pl.List(pl.Int64))},
+    )  # fmt: skip
+
+
+def counted(maps: Maps, ignore: int | None, background: int | None) -> Any:
+    """By key and datum: counts of pairs of labels."""
+    made: dict[str, dict[int, Counter[Any]]] = {}
+    for (key, datum), (truth, found) in maps.items():
+        made.setdefault(key, {})[datum] = pairs(truth, found, ignore, background)
+    return made
+
+
+def approx(value: float | None) -> Any:
+    return None if value is None else pytest.approx(value, rel=1e-12, abs=1e-15)
+
+
+def numbers(rows: pl.DataFrame) -> dict[Any, float | None]:
+    """What a run says, by metric and label, average, or nothing."""
+    made = {}
+    for row in rows.iter_rows(named=True):
+        average = () if row["average"] is None else (row["average"],)
+        at = average if row["label_value"] is None else row["label_value"]
+        assert (row["metric"], at) not in made
+        assert (row["value"] is None) == (row["reason"] is not None)
+        made[row["metric"], at] = row["value"]
+    return made
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    keyed_maps(),
+    st.sampled_from(DIALECTS),
+    st.sampled_from([None, 2, 4]),
+    st.sampled_from([None, (0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 7)]),
+    st.sampled_from([1, 2]),
+)
+def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, threads: int) -> None:
+    background = BACKGROUND.get(dialect)
+    if labels is not None:  # which are of one key
+        maps = {("label", datum): pair for (_, datum), pair in maps.items()}
+    declared = None if labels is None else [one for one in labels if one != background]
+    datums = pl.DataFrame({"datum_id": range(4), "city": [*CITIES, *CITIES]})
+    card = ee.score(
+        table(maps, 1), table(maps, 0), dialect=dialect, ignore_index=ignore, labels=declared,
+        metrics=KEYED, datums=datums, by="city", threads=threads,
+    )  # fmt: skip
+    for key, images in counted(maps, ignore, background).items():
+        own = card.metrics.filter(label_key=key)
+        for city in (None, *CITIES):
+            chosen = {
+                datum: counts
+                for datum, counts in images.items()
+                if city is None or CITIES[datum % 2] == city
+            }
+            rows = own.filter(
+                pl.col("slice_value").is_null() if city is None else pl.col("slice_value") == city
+            )
+            expected = over_images(chosen, dialect, declared, ignore) if chosen else {}
+            ours = numbers(rows)
+            if not chosen:  # labels that were declared have rows everywhere
+                ours = {at: value for at, value in ours.items() if at[1] not in (declared or [])}
+            assert ours == {at: approx(value) for at, value in expected.items()}, (key, city)
+        singles = card.per_datum
+        if "parameters" in singles.columns:  # there are several keys
+            singles = singles.filter(parameters=json.dumps({"label_key": key}))
+        for datum, counts in images.items():
+            of_datum = singles.filter(datum_id=datum).select("metric", "value")
+            expected = of_image(counts, dialect, declared, ignore)
+            assert dict(of_datum.iter_rows()) == {m: approx(v) for m, v in expected.items()}
+
+
+@settings(deadline=None, max_examples=20)
+@given(keyed_maps(), st.sampled_from(DIALECTS), st.sampled_from([None, 2]), st.booleans())
+def test_masks_are_maps(maps: Maps, dialect: str, ignore: int | None, both: bool) -> None:
+    background = BACKGROUND.get(dialect)
+    options: dict[str, Any] = {"dialect": dialect, "metrics": EVERY}
+    if ignore is not None and not both:
+        options["ignore_index"] = ignore
+    sides = [layers(maps, side, {background}) for side in (0, 1)]
+    for side in sides if both else sides[1:]:
+        held = set(side.select("label_key", "datum_id").iter_rows())
+        if held != {*maps}:  # a map all of background is no row of masks
+            return
+    whole = ee.score(table(maps, 1), table(maps, 0), **options)
+    truth = sides[0] if both else table(maps, 0)
+    same(ee.score(sides[1], truth, **options), whole)
