@@ -1,6 +1,6 @@
 """Two names exchanged in one step of the file system, where there is one.
 
-Linux has renameat2(2) with RENAME_EXCHANGE since 3.15, macOS renamex_np(2) with RENAME_SWAP. Neither
+Linux has renameat2(2) with RENAME_EXCHANGE, macOS renamex_np(2) with RENAME_SWAP; neither
 is in Python's library. Some file systems lack them: then the caller renames twice.
 """
 

@@ -21,6 +21,7 @@ from .base import (
     with_tables,
 )
 from .gates import gate_keeper, told_gates
+from .jobs import run
 from .judge import judge
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -138,6 +139,9 @@ def _tell_of_frames(card: Any, form: str) -> None:
     if asked and form in ("table", "markdown"):
         told = ", ".join(f"{name} ({card.frame(name).height} rows)" for name in asked)
         click.echo(f"also made: {told}; print one with --frame NAME, write all with --out DIR")
+
+
+cli.add_command(run)
 
 
 @cli.command(cls=WithOptions)
@@ -313,13 +317,21 @@ def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
 @click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
 @debug
 def schemas(names: tuple[str, ...], form: str) -> None:
-    """Print the columns of input tables and output frames.
+    """Print the columns of input tables and output frames, or the JSON Schema of a job file.
 
     \b
     Example:
       evalengine schemas predictions
       evalengine schemas metrics --format json
+      evalengine schemas job > job.schema.json
     """
+    if names == ("job",):
+        import json
+
+        from ..schemas.job import json_schema
+
+        click.echo(json.dumps(json_schema(), indent=2))
+        return
     from ..display import listings
 
     click.echo(listings.schemas(names, form), nl=False)
