@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from .records import Success
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-RUN_COLUMNS = {
+RUN_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "run_id": pl.String,
     "job": pl.String,
     "finished": pl.Datetime("us", "UTC"),
@@ -109,8 +110,10 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
     if path.exists() and not again:
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    # A name that no glob of *.parquet meets, should the process die here.
-    fresh = folder / f".{run_id}.{secrets.token_hex(4)}.new"
+    # Beside the folder: who reads all of it is not to meet what a run that died left half-written.
+    fresh = folder.with_name(f".{folder.name}.{run_id}.{secrets.token_hex(4)}.new")
+    for left in folder.parent.glob(f".{escape(folder.name)}.{run_id}.*.new"):
+        left.unlink(missing_ok=True)
     try:
         rows.write_parquet(fresh)
         sync(fresh)

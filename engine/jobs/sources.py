@@ -76,7 +76,7 @@ def find_inputs(loaded: LoadedJob) -> Found:
         OptionError: remote paths without a version, or a partition variable in no path.
     """
     inputs = loaded.job.inputs
-    found = {}
+    found: dict[str, list[File]] = {}
     for role in _ROLES:
         given = getattr(inputs, role)
         if given is not None:
@@ -88,7 +88,7 @@ def find_inputs(loaded: LoadedJob) -> Found:
     if isinstance(mapped, str) and "=" not in mapped:
         found["label_map"] = _files(loaded, mapped, None)
     if inputs.partition is None:
-        return Found({role: _digested(files) for role, files in found.items()})
+        return Found({role: _digested(own) for role, own in found.items()})
     return _in_partitions(loaded, found)
 
 
@@ -123,8 +123,8 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
                 f" missing: {_listed(sorted(every - own))}. Wait for them, or leave them out with"
                 " inputs.first and inputs.last."
             )
-    files = {role: _digested(own) for role, own in kept.items()}
-    return Found(files, tuple(sorted(every)))
+    digested = {role: _digested(own) for role, own in kept.items()}
+    return Found(digested, tuple(sorted(every)))
 
 
 def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
@@ -141,7 +141,7 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
             raise OptionError("inputs.partition is for local files: remote folders are not listed.")
         return [File(path, pattern, None, None, hashlib.sha256(version.encode()).hexdigest())]
     if variable not in path:
-        found = [(file, None) for file in expand(path)]
+        found: list[tuple[str, str | None]] = [(file, None) for file in expand(path)]
     else:
         shape = _shape(path, variable)
         found = [
@@ -171,7 +171,8 @@ def _shape(path: str, variable: str) -> re.Pattern[str]:
             parts.append("[^/]*" if path[place] == "*" else "[^/]")
             place += 1
         elif path[place] == "[" and (some := _CLASS.match(path, place)):
-            parts.append(some[0].replace("[!", "[^"))
+            body = re.sub(r"[\\\[&~|^]", r"\\\g<0>", some[0][1:-1])
+            parts.append(f"[^{body[1:]}]" if body.startswith("!") else f"[{body}]")
             place = some.end()
         else:
             parts.append(re.escape(path[place]))

@@ -93,9 +93,7 @@ def _judged(
     try:
         metric, filters, each = _question(gate, numbers)
         rows = chosen_rows(numbers.metrics, numbers.labels, metric, filters, each)
-        keys = [*each] or [pl.lit(0)]
-        groups = rows.group_by(keys, maintain_order=True)
-        for _, group in groups:
+        for group in rows.partition_by(each, maintain_order=True) if each else [rows]:
             if group.height > 1:
                 raise ResultError(ambiguous(group, metric) + _for_example(gate, group, each))
     except (ResultError, OptionError) as error:
