@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .base import debug
+from .base import STATE, debug
 
 if TYPE_CHECKING:
     from ..jobs.running import JobPlan, JobResult
 
-_GATE_FAILED, _FAILED = 1, 3
+_GATE_FAILED, _BAD_INPUT, _FAILED = 1, 2, 3
 _SIGNALLED = 128
 
 
@@ -64,10 +64,11 @@ def run(
       evalengine run nightly.toml
       evalengine run nightly.toml --set date=2026-11-20 --log-format json
     """
-    from ..jobs.logs import log_to
+    from ..jobs.logs import ERROR, log_to
     from ..jobs.running import LockedError, plan_job, run_job
     from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
+    from ..schemas.errors import EvalengineError
     from ..schemas.wording import in_shell
 
     strange = [pair for pair in changes if not pair.partition("=")[1]]
@@ -75,22 +76,31 @@ def run(
         raise click.BadParameter(f"--set {strange[0]!r} is not of the form name=value.")
     variables = dict(pair.split("=", 1) for pair in changes)
     name = os.path.basename(job).removesuffix(".toml")
+    tell = log_to(form=log_format, job=name, quiet=quiet)
+
+    def say(said: str) -> None:
+        if log_format == "json":  # every line of standard error is JSON then
+            tell(said, level=ERROR)
+        else:
+            click.echo(f"evalengine: {said}", err=True)
+
     try:
         with stoppable():
             if dry_run:
                 click.echo(_planned(plan_job(job, variables)), nl=False)
                 return 0
-            tell = log_to(form=log_format, job=name, quiet=quiet)
             done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
             click.echo(_said(done))
             if done.verdicts:
                 click.echo(gates_table(done.verdicts), nl=False)
             return _GATE_FAILED if done.gate_failed else 0
-    except LockedError as error:
-        click.echo(f"evalengine: {in_shell(error.said)}", err=True)
-        return _FAILED
+    except EvalengineError as error:
+        if STATE["debug"]:
+            raise
+        say(in_shell(error.said))
+        return _FAILED if isinstance(error, LockedError) else _BAD_INPUT
     except Stopped as stopped:
-        click.echo(f"evalengine: stopped by {stopped}", err=True)
+        say(f"stopped by {stopped}")
         sys.stdout.flush()
         sys.stderr.flush()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.

@@ -162,7 +162,7 @@ def run_job(
         except BaseException as error:
             stopped = isinstance(error, (Stopped, KeyboardInterrupt))
             said = str(error) or type(error).__name__
-            tell("stopped" if stopped else "failed", level=ERROR, reason=said)
+            tell("stopped" if stopped else "failed", level=ERROR)
             lineage.stop(ABORT if stopped else FAIL, said)
             raise
     if wrong is not None:

@@ -146,10 +146,11 @@ def _tables(rows: int, seed: int) -> dict[str, pl.DataFrame]:
         }
     )
     moved = [
-        pl.col(name) + pl.Series(drawn.normal(0, 5, rows)) for name in truths.columns if "m" in name
-        and name != "datum_id"
-    ]  # fmt: skip
-    predictions = truths.with_columns(moved, score=pl.Series(drawn.uniform(0, 1, rows)))
+        pl.col(low, high) + pl.Series(drawn.normal(0, 5, rows))
+        for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
+    ]
+    scores = pl.Series(drawn.uniform(0, 1, rows))
+    predictions = truths.with_columns(*moved, score=scores)
     return {"predictions": predictions, "truths": truths}
 
 
