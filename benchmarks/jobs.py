@@ -5,7 +5,7 @@
 Two versions of the inputs take turns. Each time the job is started and killed with SIGKILL, half
 the time anywhere between its start and its end, half the time within 60 ms of beginning to write.
 Then the folder has to hold one version's result, whole: files, sizes, numbers, digests and mark of
-one run; anything else ends the program with an error. The checks are the ones of `tests/jobs/kills.py`.
+one run; anything else ends the program with an error. The checks are those of tests/jobs/kills.py.
 At last one run goes through, and nothing may be left beside its result.
 """
 
