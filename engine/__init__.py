@@ -19,6 +19,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
     from .fusion.fuse import fuse
+    from .jobs.running import run_job
     from .judge.judging import judge
     from .labels_call import precision_recall_fscore
     from .readers.coco import convert_coco
@@ -46,6 +47,7 @@ _HOMES = {
     "precision_recall_fscore": "labels_call",
     "fuse": "fusion.fuse",
     "judge": "judge.judging",
+    "run_job": "jobs.running",
     "rouge": "texts_call",
     "bleu": "texts_call",
     "load": "store",
@@ -85,6 +87,7 @@ __all__ = [
     "metrics_table",
     "precision_recall_fscore",
     "rouge",
+    "run_job",
     "score",
     "warmup",
 ]

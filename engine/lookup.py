@@ -73,6 +73,36 @@ def one_value(
         ResultError: no row, or several, or two cut-offs.
         OptionError: what stands behind an ``@`` is no cut-off.
     """
+    rows = chosen_rows(metrics, labels, metric, filters)
+    if rows.height > 1:
+        raise ResultError(ambiguous(rows, metric))
+    value: float | None = rows["value"][0]
+    return value
+
+
+def chosen_rows(
+    metrics: pl.DataFrame,
+    labels: pl.DataFrame,
+    metric: str,
+    filters: Mapping[str, Any],
+    each: tuple[str, ...] = (),
+) -> pl.DataFrame:
+    """The rows that metric and filters choose; columns left open prefer the whole.
+
+    Args:
+        metrics: the metrics frame.
+        labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
+        metric: metric name; ``nDCG@10`` is nDCG with k 10.
+        filters: column -> value; None means null.
+        each: columns of which every value is wanted.
+
+    Returns:
+        at least one row; several where columns that prefer nothing, or those of ``each``, differ.
+
+    Raises:
+        ResultError: no row, or two cut-offs.
+        OptionError: what stands behind an ``@`` is no cut-off.
+    """
     asked = parse_metric(metric)
     if asked.k is not None:
         if filters.get("k", asked.k) != asked.k:
@@ -86,16 +116,18 @@ def one_value(
         raise ResultError(unknown("metric of this scorecard", metric, known))
     for name, wanted in _by_value(filters, labels).items():
         if name not in KEYS:
-            raise ResultError(_no_such_column(name))
+            raise ResultError(no_such_column(name))
         kept = rows.filter(_matches(rows, name, wanted))
         if not kept.height:
             raise ResultError(_nothing_left(rows, labels, metric, name, wanted))
         rows = kept
-    rows = whole(rows, tuple(name for name in _PREFERENCES if name not in filters))
-    if rows.height > 1:
-        raise ResultError(_ambiguous(rows, metric))
-    value: float | None = rows["value"][0]
-    return value
+    for name in each:
+        kept = rows.filter(pl.col(name).is_not_null())
+        if not kept.height:
+            raise ResultError(f"{metric} has no row with a {name}.")
+        rows = kept
+    settled = {*filters, *each}
+    return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
 
 
 def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
@@ -118,7 +150,8 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
     return {**chosen, "label_value": values[0]}
 
 
-def _no_such_column(name: str) -> str:
+def no_such_column(name: str) -> str:
+    """What to say of a column that rows cannot be chosen by."""
     columns = (*KEYS, "label_name")
     said = unknown("column to choose a number by", name, columns)
     parts = [column for column in columns if name.casefold() in column.split("_")]
@@ -155,7 +188,8 @@ def _nothing_left(
     return said
 
 
-def _ambiguous(rows: pl.DataFrame, metric: str) -> str:
+def ambiguous(rows: pl.DataFrame, metric: str) -> str:
+    """What to say of several rows where one is wanted: which columns tell them apart."""
     parts = [
         f"{name}= {_listed(_values(rows, name))}" for name in KEYS if rows[name].n_unique() > 1
     ]

@@ -1,8 +1,8 @@
 """Scorecards on disk: a folder of Parquet files and ``run.json``, written all or nothing.
 
-The folder is made beside its target under another name and renamed once every byte is on disk, so
-a reader sees the old result, the new one or none, never a half. ``run.json`` lists every file with
-its size, so that a folder that was copied in part is refused by name.
+The folder is made beside its target under another name and takes its place once every byte is on
+disk, so a reader sees the old result or the new one, never a half. ``run.json`` lists every file
+with its size, so that a folder that was copied in part is refused by name.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from .exchange import exchange
 from .exports import makers
 from .schemas.embedder import Encoder
 from .schemas.errors import OptionError, ResultError
@@ -32,6 +34,7 @@ from .scorecard import Scorecard
 RUN_FILE = "run.json"
 LABELS_FILE = "labels.parquet"
 KIND = "evalengine result"
+NEW, OLD = ".new", ".old"
 FORMAT = 1
 """Raised when a reader of the older layout could no longer read the newer."""
 
@@ -88,20 +91,34 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
         ResultError: see :func:`check_target`; or the disk refused.
     """
     target = check_target(directory, overwrite=overwrite)
-    fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
+    fresh = fresh_name(target)
     for name in card.frames:
         card.frame(name)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh.mkdir()
-        _fill(card, fresh)
-        _swap(fresh, target)
+        write_into(card, fresh)
+        swap(fresh, target)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ResultError(f"cannot write {directory}: {error}.") from error
     finally:
         # Gone after a rename; still there after any failure, an interruption included.
         shutil.rmtree(fresh, ignore_errors=True)
     return target
+
+
+def fresh_name(target: Path) -> Path:
+    """A new name beside a folder, under which its successor is made."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}{NEW}")
+
+
+def write_into(card: Scorecard, folder: Path) -> None:
+    """Make a folder and write a scorecard into it; every file is on disk on return.
+
+    Raises:
+        OSError: the folder exists, or the disk refuses.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    _fill(card, folder)
 
 
 def load(directory: str | Path) -> Scorecard:
@@ -190,7 +207,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
 
     def keep(name: str, write: Callable[[Path], Any]) -> None:
         write(folder / name)
-        _sync(folder / name)
+        sync(folder / name)
         files[name] = (folder / name).stat().st_size
 
     for name in card.frames:
@@ -210,10 +227,11 @@ def _fill(card: Scorecard, folder: Path) -> None:
     }
     text = msgspec.json.format(msgspec.json.encode(run, enc_hook=str), indent=2)
     keep(RUN_FILE, lambda path: path.write_bytes(text + b"\n"))
-    _sync(folder)
+    sync(folder)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """See a file or folder to the disk."""
     # Windows cannot open a folder, and wants write access to flush a file.
     if os.name == "nt":
         return
@@ -224,22 +242,53 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _swap(fresh: Path, target: Path) -> None:
-    """Put a finished folder in its place; the earlier one comes back if that fails."""
-    old = fresh.with_suffix(".old")
+def swap(fresh: Path, target: Path) -> None:
+    """Put a finished folder in the place of another, in one step where the system has one.
+
+    Without such a step there is a moment without a folder of that name; the earlier one comes back
+    if the second rename fails, and :func:`mend` brings it back if the process died there.
+
+    Raises:
+        OSError: the folder could not be renamed; the target is as it was.
+    """
+    old = fresh.with_suffix(OLD)
     replaced = target.exists()
-    if replaced:
-        target.rename(old)
-    try:
-        fresh.rename(target)
-    except OSError:
+    if replaced and exchange(fresh, target):
+        old = fresh
+    else:
         if replaced:
-            old.rename(target)
-        raise
+            target.rename(old)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if replaced:
+                old.rename(target)
+            raise
     with suppress(OSError):  # the result stands; its folder's entry reaches the disk in time
-        _sync(target.parent)
+        sync(target.parent)
     if replaced:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def mend(target: Path) -> int:
+    """Clear away what runs that died left beside a folder; nobody else may be writing to it.
+
+    Returns:
+        how many folders were left behind.
+    """
+    if not target.parent.is_dir():
+        return 0
+    left = [
+        path
+        for path in target.parent.glob(f".{escape(target.name)}.*")
+        if path.suffix in (NEW, OLD) and path.is_dir()
+    ]
+    for path in left:
+        if path.suffix == OLD and not target.exists():
+            path.rename(target)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+    return len(left)
 
 
 def _plain_options(options: Options) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine import store
+from evalengine.exchange import exchange
 from evalengine.schemas.errors import ResultError
 
 CURVES = [
@@ -181,7 +183,7 @@ class TestAllOrNothing:
     ) -> None:
         fabricated.card(fabricated.aggregates(shift=0.1)).save(tmp_path / "run")
         before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-        self.failing(monkeypatch, "_sync", after)
+        self.failing(monkeypatch, "sync", after)
         with pytest.raises(ResultError, match="No space left"):
             card.save(tmp_path / "run", overwrite=True)
         assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
@@ -190,6 +192,7 @@ class TestAllOrNothing:
     def test_the_rename_fails(
         self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(store, "exchange", lambda one, other: False)
         card.save(tmp_path / "run")
         rename = Path.rename
 
@@ -210,7 +213,7 @@ class TestAllOrNothing:
         def interrupted(path: Path) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(store, "_sync", interrupted)
+        monkeypatch.setattr(store, "sync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             card.save(tmp_path / "run")
         assert names(tmp_path) == set()
@@ -224,6 +227,43 @@ class TestAllOrNothing:
         with pytest.raises(RuntimeError, match="a bug"):
             card.save(tmp_path / "run")
         assert names(tmp_path) == set()
+
+
+class TestReplacing:
+    """The step that puts a folder in another's place, with and without the system's help."""
+
+    @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="no such system call")
+    def test_there_is_no_moment_without_the_folder(
+        self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fresh = card.save(store.fresh_name(tmp_path / "run"))
+        (tmp_path / "run").mkdir()
+        monkeypatch.setattr(Path, "rename", None)  # two renames would need it
+        store.swap(fresh, tmp_path / "run")
+        assert names(tmp_path) == {"run"}
+        assert ee.load(tmp_path / "run").value("mAR") == 0.6
+
+    def test_names_that_cannot_be_exchanged_stay(self, tmp_path: Path) -> None:
+        (tmp_path / "here").mkdir()
+        assert not exchange(tmp_path / "here", tmp_path / "nowhere")
+        assert names(tmp_path) == {"here"}
+
+    @pytest.mark.parametrize("dies", ["after_the_first", "before", "after_both"])
+    def test_what_a_dead_run_left_is_mended(
+        self, card: ee.Scorecard, tmp_path: Path, dies: str
+    ) -> None:
+        run = card.save(tmp_path / "run")
+        newer = fabricated.card(fabricated.aggregates(shift=0.1))
+        fresh = newer.save(store.fresh_name(run))
+        if dies != "before":
+            run.rename(fresh.with_suffix(".old"))
+        if dies == "after_both":
+            fresh.rename(run)
+        other = newer.save(tmp_path / ".runner.0badcafe.new")
+        assert store.mend(run) == (2 if dies == "after_the_first" else 1)
+        assert names(tmp_path) == {"run", other.name}
+        assert ee.load(run).value("mAR") == (0.7 if dies == "after_both" else 0.6)
+        assert store.mend(run) == 0
 
 
 class TestBadFolders:

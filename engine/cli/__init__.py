@@ -20,6 +20,8 @@ from .base import (
     progress_line,
     with_tables,
 )
+from .gates import gate_keeper, told_gates
+from .jobs import run
 from .judge import judge
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -61,6 +63,17 @@ def cli() -> None:
     type=click.Choice(_FRAMES),
     help="Print this frame instead, in any of the formats; csv unless --format is given.",
 )
+@click.option(
+    "gates",
+    "--fail-under",
+    multiple=True,
+    metavar="GATE",
+    help="Exit with 1 unless it holds; repeatable. E.g. 'mAP[iou=0.5] >= 0.42',"
+    " 'recall[label=cat] >= baseline - 0.01', 'F1[weather=*] > 0.8'.",
+)
+@click.option(
+    "--baseline", metavar="DIR", help="Earlier result (--out) that gates call the baseline."
+)
 @with_tables
 def score(
     predictions: str,
@@ -69,11 +82,13 @@ def score(
     overwrite: bool,
     form: str | None,
     frame: str | None,
+    gates: tuple[str, ...],
+    baseline: str | None,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
     **fields: Any,
-) -> None:
+) -> int:
     """Score PREDICTIONS against GROUND_TRUTHS and print the metrics.
 
     One table may hold both sides, where the task allows it; the task follows from the columns.
@@ -83,6 +98,7 @@ def score(
     Example:
       evalengine score preds.parquet gts.parquet --by weather --out runs/monday
       evalengine score preds.csv gts.csv --metric mAP,AP --iou 0.5,0.75 --format json
+      evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
     """
     given = arguments(storage, datums, labels, fields)
     form = form or ("table" if frame is None else "csv")
@@ -92,6 +108,7 @@ def score(
         from ..store import check_target
 
         check_target(out, overwrite=overwrite)
+    judge_gates = gate_keeper(gates, baseline)
     with progress_line() as progress:
         from ..api import score as run
 
@@ -111,6 +128,7 @@ def score(
             show_frame(card.frame(frame), form)
     if out is not None:
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
+    return GATE_FAILED if told_gates(judge_gates(card)) else DONE
 
 
 def _tell_of_frames(card: Any, form: str) -> None:
@@ -121,6 +139,9 @@ def _tell_of_frames(card: Any, form: str) -> None:
     if asked and form in ("table", "markdown"):
         told = ", ".join(f"{name} ({card.frame(name).height} rows)" for name in asked)
         click.echo(f"also made: {told}; print one with --frame NAME, write all with --out DIR")
+
+
+cli.add_command(run)
 
 
 @cli.command(cls=WithOptions)
@@ -297,13 +318,21 @@ def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
 @click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
 @debug
 def schemas(names: tuple[str, ...], form: str) -> None:
-    """Print the columns of input tables and output frames.
+    """Print the columns of input tables and output frames, or the JSON Schema of a job file.
 
     \b
     Example:
       evalengine schemas predictions
       evalengine schemas metrics --format json
+      evalengine schemas job > job.schema.json
     """
+    if names == ("job",):
+        import json
+
+        from ..schemas.job import json_schema
+
+        click.echo(json.dumps(json_schema(), indent=2))
+        return
     from ..display import listings
 
     click.echo(listings.schemas(names, form), nl=False)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+T = TypeVar("T")
 
 STATE = {"debug": False}
 """Whether the command at work was called with --debug."""
@@ -84,7 +86,7 @@ _tables = (
 )
 
 
-def with_tables(command: Callable[..., None]) -> Callable[..., None]:
+def with_tables(command: Callable[..., T]) -> Callable[..., T]:
     for option in reversed(_tables):
         command = option(command)
     return command

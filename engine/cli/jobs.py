@@ -1,0 +1,125 @@
+"""The command ``run``: scheduled jobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from .base import STATE, debug
+
+if TYPE_CHECKING:
+    from ..jobs.running import JobPlan, JobResult
+
+_GATE_FAILED, _BAD_INPUT, _FAILED = 1, 2, 3
+_SIGNALLED = 128
+
+
+@click.command()
+@click.argument("job")
+@click.option(
+    "changes",
+    "--set",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of one of the job's variables; repeatable.",
+)
+@click.option("--force", is_flag=True, help="Score again what is finished.")
+@click.option(
+    "--wait",
+    type=float,
+    default=0.0,
+    metavar="SECONDS",
+    help="Wait for another run that writes the same folder; 0.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be read and written, and do nothing.")
+@click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Log lines, on standard error: for people, or a JSON object each.",
+)
+@click.option("--quiet", is_flag=True, help="Log warnings and errors alone.")
+@debug
+def run(
+    job: str,
+    changes: tuple[str, ...],
+    force: bool,
+    wait: float,
+    dry_run: bool,
+    log_format: str,
+    quiet: bool,
+) -> int:
+    """Run a scheduled JOB, a TOML file: inputs, options, gates and where results go.
+
+    A finished run is not repeated; results appear all at once; runs of one job at once are told
+    apart. Exit status: 0 done, 1 a gate failed, 2 wrong job or input, 3 anything else, such as
+    another run at work; 143 after SIGTERM, 130 after SIGINT.
+
+    \b
+    Example:
+      evalengine run nightly.toml
+      evalengine run nightly.toml --set date=2026-11-20 --log-format json
+    """
+    from ..jobs.logs import ERROR, log_to
+    from ..jobs.running import LockedError, plan_job, run_job
+    from ..jobs.showing import gates_table
+    from ..jobs.stopping import Stopped, stoppable
+    from ..schemas.errors import EvalengineError
+    from ..schemas.wording import in_shell
+
+    strange = [pair for pair in changes if not pair.partition("=")[1]]
+    if strange:
+        raise click.BadParameter(f"--set {strange[0]!r} is not of the form name=value.")
+    variables = dict(pair.split("=", 1) for pair in changes)
+    name = os.path.basename(job).removesuffix(".toml")
+    tell = log_to(form=log_format, job=name, quiet=quiet)
+
+    def say(said: str) -> None:
+        if log_format == "json":  # every line of standard error is JSON then
+            tell(said, level=ERROR)
+        else:
+            click.echo(f"evalengine: {said}", err=True)
+
+    try:
+        with stoppable():
+            if dry_run:
+                click.echo(_planned(plan_job(job, variables)), nl=False)
+                return 0
+            done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
+            click.echo(_said(done))
+            if done.verdicts:
+                click.echo(gates_table(done.verdicts), nl=False)
+            return _GATE_FAILED if done.gate_failed else 0
+    except EvalengineError as error:
+        if STATE["debug"]:
+            raise
+        say(in_shell(error.said))
+        return _FAILED if isinstance(error, LockedError) else _BAD_INPUT
+    except Stopped as stopped:
+        say(f"stopped by {stopped}")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Not sys.exit: the thread that was at work would be waited for, or die with noise.
+        os._exit(_SIGNALLED + stopped.signal)
+
+
+def _said(done: JobResult) -> str:
+    plan = done.plan
+    how = "done" if done.ran else "finished before (--force repeats it)"
+    return f"{plan.loaded.job.name}: {how}, in {plan.shown}"
+
+
+def _planned(plan: JobPlan) -> str:
+    lines = [f"job       {plan.loaded.job.name}", f"run       {plan.run_id}"]
+    if plan.found.partitions:
+        lines.append(f"parts     {', '.join(plan.found.partitions)}")
+    for role, files in plan.found.files.items():
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        lines.append(f"input     {role.replace('_', ' ')}: {files[0].name}{more}")
+    lines += [f"gate      {gate.text}" for gate in plan.loaded.gates]
+    lines.append(f"output    {plan.shown}")
+    return "\n".join(lines) + "\n"

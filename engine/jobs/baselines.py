@@ -1,0 +1,79 @@
+"""The earlier run that gates speak of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from ..schemas.errors import ResultError
+from ..scorecard import Scorecard
+from ..store import load
+from .loading import LAST, LoadedJob
+from .records import BASELINE_FILE, Success, last_passed
+from .verdicts import Numbers
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """An earlier run's numbers.
+
+    Attributes:
+        metrics: its metrics frame; None where there is none.
+        labels: its labels; None where only its metrics were kept.
+        folder: where it stands, or stood.
+        first: whether there is none because no earlier run passed its gates.
+    """
+
+    metrics: pl.DataFrame | None = None
+    labels: pl.DataFrame | None = None
+    folder: str | None = None
+    first: bool = False
+
+    def numbers(self, card: Scorecard) -> Numbers | None:
+        """What gates look at; label names are the run's own where the baseline's were not kept."""
+        if self.metrics is None:
+            return None
+        labels = card.labels if self.labels is None else self.labels
+        return Numbers(card.task, self.metrics, labels)
+
+
+def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | None) -> Baseline:
+    """The baseline of a run.
+
+    A run that is repeated keeps the baseline it had: what was the last run then may since have
+    been replaced, and runs that came later are no earlier ones.
+
+    Args:
+        loaded: the job.
+        folder: the run's.
+        run_id: the run's.
+        before: the mark in its folder, of this run or another.
+
+    Raises:
+        ResultError: the named folder holds no result.
+    """
+    wanted = loaded.job.baseline
+    if wanted is None:
+        return Baseline()
+    if before is not None and (before.run_id, before.baseline) == (run_id, wanted):
+        if before.baseline_folder is None:
+            return Baseline(first=True)
+        kept = folder / BASELINE_FILE
+        if kept.is_file():
+            return Baseline(_read(kept), None, before.baseline_folder)
+    if wanted == LAST:
+        found = last_passed(loaded.beside(loaded.earlier), loaded.job.name, run_id)
+        if found is None:
+            return Baseline(first=True)
+    else:
+        found = Path(loaded.beside(wanted))
+    card = load(found)
+    return Baseline(card.metrics, card.labels, str(found))
+
+
+def _read(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{path} cannot be read: {error}.") from error

@@ -1,0 +1,149 @@
+"""Gates as they are written: ``mAP[weather=rain] >= baseline - 0.01``, and what that means.
+
+::
+
+    gate       = metric [ "[" condition { "," condition } "]" ] operator bound
+    condition  = name "=" ( value | "*" )
+    operator   = ">=" | "<=" | ">" | "<" | "=="
+    bound      = number | "baseline" [ ( "+" | "-" | "*" ) number ]
+
+A condition's name is a column of the metrics frame, a slice column, ``label`` or ``iou``; ``*``
+stands for every value there is, each of which has to hold.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..schemas.errors import OptionError
+
+EACH = "*"
+_TOLERANCE = 1e-12
+"""Numbers this close, as a share of the larger of bound and 1, are equal: 0.81 - 0.01 is 0.8."""
+
+_HEAD = re.compile(r"\s*(?P<metric>[^\s\[\]<>=]+)\s*(?P<open>\[)?")
+_CONDITION = re.compile(
+    r"""\s*(?P<name>"[^"]*"|'[^']*'|[^\s=,\[\]"'][^=,\[\]]*?)\s*=\s*"""
+    r"""(?P<value>"[^"]*"|'[^']*'|[^\s,\]"'][^,\]]*?)\s*(?P<end>[,\]])"""
+)
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_BOUND = re.compile(
+    rf"\s*(?P<operator>>=|<=|==|>|<)\s*(?:(?P<number>{_NUMBER})|(?P<baseline>baseline)"
+    rf"(?:\s*(?P<sign>[-+*])\s*(?P<by>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?))?)\s*",
+    re.IGNORECASE,
+)
+_SIGNS: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+_HOLDS: dict[str, Callable[[float, float, float], bool]] = {
+    ">=": lambda value, bound, slack: value >= bound - slack,
+    "<=": lambda value, bound, slack: value <= bound + slack,
+    ">": lambda value, bound, slack: value > bound + slack,
+    "<": lambda value, bound, slack: value < bound - slack,
+    "==": lambda value, bound, slack: abs(value - bound) <= slack,
+}
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """One gate, taken apart.
+
+    Attributes:
+        text: as it was written.
+        metric: name as written, in any capitals; ``nDCG@10`` has its cut-off in it.
+        conditions: (name, value) as written, quotes removed.
+        operator: one of ``>= <= > < ==``.
+        number: the bound, or what the baseline is changed by.
+        sign: how ``number`` changes the baseline, ``+ - *``; empty where there is no baseline.
+    """
+
+    text: str
+    metric: str
+    conditions: tuple[tuple[str, str], ...]
+    operator: str
+    number: float
+    sign: str = ""
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether the bound is told by an earlier run."""
+        return bool(self.sign)
+
+    @property
+    def written_bound(self) -> str:
+        """Operator and bound as text."""
+        if not self.sign:
+            return f"{self.operator} {self.number:g}"
+        return f"{self.operator} baseline {self.sign} {self.number:g}"
+
+    def bound(self, baseline: float | None) -> float:
+        """The number that a value is held against."""
+        if not self.sign or baseline is None:
+            return self.number
+        return _SIGNS[self.sign](baseline, self.number)
+
+    def holds(self, value: float, bound: float) -> bool:
+        """Whether a value passes; numbers that differ by rounding alone are equal."""
+        slack = _TOLERANCE * max(1.0, abs(bound))
+        return _HOLDS[self.operator](value, bound, slack)
+
+
+def parse_gate(text: str) -> Gate:
+    """A gate from its text.
+
+    Raises:
+        OptionError: it is not written as a gate is; the message shows where it stops.
+    """
+    head = _HEAD.match(text)
+    if head is None:
+        raise _unreadable(text, 0, "a gate begins with a metric")
+    place, conditions = head.end(), []
+    open_ = head["open"] is not None
+    while open_:
+        found = _CONDITION.match(text, place)
+        if found is None:
+            raise _unreadable(text, place, "expected name=value and then , or ]")
+        conditions.append((_bare(found["name"]), _bare(found["value"])))
+        place, open_ = found.end(), found["end"] == ","
+    bound = _BOUND.fullmatch(text, place)
+    if bound is None:
+        raise _unreadable(
+            text,
+            place,
+            "expected >=, <=, >, < or ==, then a number or baseline, such as"
+            " >= 0.42 or >= baseline - 0.01",
+        )
+    twice = [name for name, _ in conditions if sum(name == other for other, _ in conditions) > 1]
+    if twice:
+        raise OptionError(f"gate {text!r}: {twice[0]!r} is named twice; write it once.")
+    sign, number = "", bound["number"]
+    if number is None:
+        sign, number = bound["sign"] or "+", bound["by"] or "0"
+    value = float(number)
+    if not math.isfinite(value):
+        raise OptionError(f"gate {text!r}: {number} is too large a number.")
+    return Gate(text.strip(), head["metric"], tuple(conditions), bound["operator"], value, sign)
+
+
+def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:
+    """Gates from their texts, all of them looked at before any work."""
+    return tuple(parse_gate(text) for text in texts)
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if text[:1] in ("'", '"') else text
+
+
+def _unreadable(text: str, place: int, said: str) -> OptionError:
+    rest = text[place:].strip()
+    where = f"at {rest!r}" if rest else "at its end"
+    return OptionError(
+        f"gate {text!r} cannot be read {where}: {said}. A gate is"
+        " 'metric[column=value, ...] >= number', as in 'mAP[iou=0.5, weather=rain] >= 0.42'."
+    )

@@ -1,0 +1,156 @@
+"""Each run's metrics as rows of one table over time: a folder of Parquet files, or a Delta table.
+
+A run is one file under its id, or one set of rows under it: what is added twice stands once.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ..schemas.errors import OptionError, ResultError
+from ..schemas.results import METRICS
+from ..store import sync
+from .records import Success
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+RUN_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "run_id": pl.String,
+    "job": pl.String,
+    "finished": pl.Datetime("us", "UTC"),
+    "evalengine": pl.String,
+    "folder": pl.String,
+    "task": pl.String,
+    "dialect": pl.String,
+    "variables": pl.String,
+    "gates": pl.String,
+}
+"""What each row says of its run, before the columns of the metrics frame."""
+
+
+def history_rows(
+    metrics: pl.DataFrame,
+    success: Success,
+    *,
+    folder: str,
+    task: str,
+    dialect: str,
+    variables: Mapping[str, str],
+) -> pl.DataFrame:
+    """A run's metrics with what tells runs apart; label values as text, since tasks differ."""
+    run: dict[str, Any] = {
+        "run_id": success.run_id,
+        "job": success.job,
+        "finished": datetime.fromisoformat(success.finished),
+        "evalengine": success.evalengine,
+        "folder": folder,
+        "task": task,
+        "dialect": dialect,
+        "variables": json.dumps(dict(variables), sort_keys=True, ensure_ascii=False),
+        "gates": success.gates,
+    }
+    columns = [pl.lit(run[name]).cast(dtype).alias(name) for name, dtype in RUN_COLUMNS.items()]
+    own = [
+        pl.col(name).cast(pl.Float64 if name == "support" else dtype or pl.String)
+        for name, dtype in METRICS.items()
+    ]
+    return metrics.select(*columns, *own)
+
+
+def check_history(target: str, form: str) -> None:
+    """Whether a history could be written, before any work.
+
+    Raises:
+        OptionError: a remote folder of Parquet files, or the library for Delta tables is missing.
+    """
+    if form == "delta":
+        _deltalake()
+    elif "://" in target:
+        raise OptionError(
+            f"outputs.history: {target} is remote, where files cannot be renamed: take"
+            ' history_format = "delta", or a local folder.'
+        )
+
+
+def append(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bool) -> bool:
+    """Add a run to a history, in one step.
+
+    Args:
+        rows: what :func:`history_rows` made.
+        run_id: under which they stand.
+        target: folder, or address of a Delta table.
+        form: ``parquet`` or ``delta``.
+        again: whether rows that stand there under this id are replaced; else they are kept.
+
+    Returns:
+        whether anything was written.
+
+    Raises:
+        ResultError: it could not be written.
+    """
+    try:
+        if form == "delta":
+            return _into_delta(rows, run_id, target, again)
+        return _into_parquet(rows, run_id, Path(target), again)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"cannot write history {target}: {error}.") from error
+
+
+def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) -> bool:
+    path = folder / f"{run_id}.parquet"
+    if path.exists() and not again:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    # Beside the folder: who reads all of it is not to meet what a run that died left half-written.
+    fresh = folder.with_name(f".{folder.name}.{run_id}.{secrets.token_hex(4)}.new")
+    for left in folder.parent.glob(f".{escape(folder.name)}.{run_id}.*.new"):
+        left.unlink(missing_ok=True)
+    try:
+        rows.write_parquet(fresh)
+        sync(fresh)
+        fresh.replace(path)
+        sync(folder)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return True
+
+
+def _into_delta(rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:
+    delta = _deltalake()
+    try:
+        own = f"run_id = '{run_id}'"
+        if delta.DeltaTable.is_deltatable(target):
+            if not again and _stands(delta.DeltaTable(target), run_id):
+                return False
+            delta.write_deltalake(target, rows.to_arrow(), mode="overwrite", predicate=own)
+        else:
+            delta.write_deltalake(target, rows.to_arrow(), mode="append")
+    except delta.exceptions.DeltaError as error:
+        raise ResultError(f"cannot write history {target}: {error}.") from error
+    return True
+
+
+def _stands(table: DeltaTable, run_id: str) -> bool:
+    ids = pl.scan_delta(table).filter(pl.col("run_id") == run_id).select(pl.len())
+    return bool(ids.collect().item())
+
+
+def _deltalake() -> Any:
+    try:
+        import deltalake
+        import deltalake.exceptions
+    except ImportError:
+        raise OptionError(
+            'outputs.history_format = "delta" needs deltalake, which is not installed: pip install'
+            " 'evalengine[delta]'."
+        ) from None
+    return deltalake

@@ -1,0 +1,158 @@
+"""OpenLineage events of a run, as lines of a file or to a URL: plain JSON, by its spec 2-0-2.
+
+https://openlineage.io/spec/2-0-2/OpenLineage.json. A run that works is more than its lineage: what
+cannot be sent is told in the log and stops nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .._version import __version__
+from ..schemas.errors import OptionError
+from ..schemas.job import JobOutputs
+from .sources import Found
+from .verdicts import FAILED, SKIPPED, Verdict
+
+START, COMPLETE, FAIL, ABORT = "START", "COMPLETE", "FAIL", "ABORT"
+_SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_FACETS = "https://openlineage.io/spec/facets"
+_PRODUCER = f"urn:evalengine:{__version__}"
+_SECONDS = 3.0
+
+Send = Callable[[bytes], None]
+
+
+class Lineage:
+    """Events of one run; without a target none are sent.
+
+    Args:
+        outputs: where to, and under which namespace.
+        target: the file as seen from the working folder, or the URL; None for nowhere.
+        job: the job's name.
+        warn: called with what could not be sent.
+
+    Raises:
+        OptionError: a URL, and httpx is not installed.
+    """
+
+    def __init__(
+        self, outputs: JobOutputs, target: str | None, job: str, warn: Callable[[str], None]
+    ) -> None:
+        self._job = {"namespace": outputs.lineage_namespace, "name": job}
+        self._warn = warn
+        self._run_id = str(uuid.uuid4())
+        self._inputs: list[dict[str, Any]] = []
+        self._outputs: list[dict[str, Any]] = []
+        self._target = target
+        self._send: Send | None = None
+        if target is not None:
+            self._send = _sender(target, os.environ.get(outputs.lineage_key_env))
+
+    def start(self, found: Found, folder: Path) -> None:
+        """The run begins to work on its inputs."""
+        self._inputs = [
+            {"namespace": "file" if file.stamp else "remote",
+             "name": os.path.abspath(file.path) if file.stamp else file.path}
+            for own in found.files.values() for file in own
+        ]  # fmt: skip
+        self._outputs = [{"namespace": "file", "name": str(folder.absolute())}]
+        self._event(START, {})
+
+    def complete(self, verdicts: Sequence[Verdict]) -> None:
+        """The result stands; gates are told as assertions on the first input."""
+        inputs = [dict(one) for one in self._inputs]
+        if verdicts and inputs:
+            inputs[0]["inputFacets"] = {
+                "dataQualityAssertions": {
+                    **_facet("1-0-1", "DataQualityAssertionsDatasetFacet"),
+                    "assertions": [
+                        {"assertion": f"{one.gate} [{one.row}]" if one.row else one.gate,
+                         "success": one.status != FAILED}
+                        for one in verdicts if one.status != SKIPPED
+                    ],
+                }
+            }  # fmt: skip
+        self._event(COMPLETE, {}, inputs)
+
+    def stop(self, kind: str, message: str) -> None:
+        """The run ends without a result: ``FAIL``, or ``ABORT`` where it was told to end."""
+        facet = {**_facet("1-0-0", "ErrorMessageRunFacet"), "message": message,
+                 "programmingLanguage": "python"}  # fmt: skip
+        self._event(kind, {"errorMessage": facet})
+
+    def _event(
+        self, kind: str, facets: dict[str, Any], inputs: list[dict[str, Any]] | None = None
+    ) -> None:
+        if self._send is None:
+            return
+        engine = {**_facet("1-1-1", "ProcessingEngineRunFacet"), "version": __version__,
+                  "name": "evalengine"}  # fmt: skip
+        event = {
+            "eventType": kind,
+            "eventTime": datetime.now(UTC).isoformat(),
+            "run": {"runId": self._run_id, "facets": {"processing_engine": engine, **facets}},
+            "job": self._job,
+            "inputs": self._inputs if inputs is None else inputs,
+            "outputs": self._outputs,
+            "producer": _PRODUCER,
+            "schemaURL": _SCHEMA,
+        }
+        try:
+            self._send(msgspec.json.encode(event))
+        except OSError as error:
+            self._warn(f"lineage: {kind} could not be sent to {self._target}: {error}")
+
+
+def _facet(version: str, name: str) -> dict[str, str]:
+    return {
+        "_producer": _PRODUCER,
+        "_schemaURL": f"{_FACETS}/{version}/{name}.json#/$defs/{name}",
+    }
+
+
+def _sender(target: str, key: str | None) -> Send:
+    if target.startswith(("http://", "https://")):
+        return _poster(target, key)
+    path = Path(target)
+
+    def add(event: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # One write at the end of the file: lines of runs side by side stay whole.
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            os.write(handle, event + b"\n")
+        finally:
+            os.close(handle)
+
+    return add
+
+
+def _poster(url: str, key: str | None) -> Send:
+    try:
+        import httpx
+    except ImportError:
+        raise OptionError(
+            "outputs.lineage is a URL, which needs httpx: pip install 'evalengine[judge]', or"
+            " write to a file."
+        ) from None
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+
+    def post(event: bytes) -> None:
+        try:
+            answer = httpx.post(url, content=event, headers=headers, timeout=_SECONDS)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise OSError(str(error) or type(error).__name__) from None
+        if answer.status_code >= 400:
+            raise OSError(f"HTTP {answer.status_code}")
+
+    return post

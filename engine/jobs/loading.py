@@ -1,0 +1,169 @@
+"""A job file read: variables replaced, keys and values checked, options and gates made."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..schemas.errors import OptionError, ReadError, unknown
+from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
+from ..schemas.option_values import make_options
+from ..schemas.options import FIELDS, Options
+from .gates import Gate, parse_gates
+from .variables import Lookup, dates, expanded, from_environment, in_texts, mark
+
+LAST = "last"
+RUN_ID = "run_id"
+_TABLES: dict[str, tuple[str, ...]] = {
+    "": Job.__struct_fields__,
+    "inputs": JobInputs.__struct_fields__,
+    "outputs": JobOutputs.__struct_fields__,
+    "options": FIELDS,
+}
+"""Table of the file -> its keys."""
+
+
+class LoadedJob(msgspec.Struct, frozen=True):
+    """A job, ready to be planned.
+
+    Attributes:
+        job: the file's content, variables replaced.
+        path: the file.
+        options: of the file, as ``score`` takes them.
+        gates: taken apart.
+        variables: name -> value, without the environment's.
+        earlier: glob of folders that results of this job have had: ``outputs.folder`` with a star
+            for every variable.
+    """
+
+    job: Job
+    path: Path
+    options: Options
+    gates: tuple[Gate, ...]
+    variables: dict[str, str]
+    earlier: str
+
+    def beside(self, path: str) -> str:
+        """A path of the file as seen from the working folder."""
+        return path if "://" in path else str(self.path.parent / Path(path).expanduser())
+
+
+def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> LoadedJob:
+    """Read a job file.
+
+    Args:
+        path: a TOML file.
+        changes: values for its variables (``--set``).
+
+    Raises:
+        ReadError: no such file, or no TOML.
+        OptionError: an unknown key or variable, or a value of the wrong type.
+    """
+    path = Path(path)
+    raw = _read(path)
+    try:
+        return _loaded(raw, path, dict(changes or {}))
+    except OptionError as error:
+        raise OptionError(f"{path}: {error.said}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror or error}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ReadError(f"{path} is no TOML: {error}.") from None
+
+
+def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJob:
+    _check_keys(raw)
+    name, variables = raw.get("name"), raw.get("variables", {})
+    if not isinstance(name, str) or not name.strip():
+        raise OptionError('name: write the name of the job, such as name = "nightly".')
+    given = _values(variables, name, changes)
+    partition = raw.get("inputs", {}).get("partition")
+    later = {"inputs": partition, "outputs": RUN_ID}
+    outputs = raw.get("outputs", {})
+    template = outputs.get("folder", JobOutputs().folder)
+    texts = {
+        key: in_texts(value, _expander(given, later.get(key)))
+        for key, value in raw.items()
+        if key != "variables"
+    }
+    options = _options(texts)
+    bare = {key: value for key, value in texts.items() if key != "options"}
+    try:
+        job = msgspec.convert(bare, Job, strict=True)
+        # The default holds {run_id}, which becomes a mark as it does in texts that are written.
+        folder = _expander(given, RUN_ID)(template)
+    except msgspec.ValidationError as error:
+        raise OptionError(f"{error}.") from None
+    settled = msgspec.structs.replace(job.outputs, folder=folder)
+    return LoadedJob(
+        job=msgspec.structs.replace(job, outputs=settled),
+        path=path,
+        options=options,
+        gates=parse_gates(job.gates),
+        variables={key: value for key, value in given.items() if key in variables},
+        earlier=expanded(template, lambda key: name if key == "job" else "*", ()),
+    )
+
+
+def _check_keys(raw: Mapping[str, Any]) -> None:
+    for table, known in _TABLES.items():
+        found = raw.get(table, {}) if table else raw
+        if not isinstance(found, dict):
+            raise OptionError(f"{table}: write a table, [{table}].")
+        for key in found:
+            if key not in known:
+                kind = f"key of [{table}]" if table else "key of a job"
+                raise OptionError(unknown(kind, key, known))
+
+
+def _values(
+    variables: Any, name: str, changes: dict[str, str]
+) -> dict[str, str]:  # fmt: skip
+    """The variables' values: those set, then the file's, which may rest on others before them."""
+    if not isinstance(variables, dict) or not all(
+        isinstance(value, (str, int, float)) for value in variables.values()
+    ):
+        raise OptionError("variables: write a table of names to texts or numbers.")
+    for key in changes:
+        if key not in variables:
+            raise OptionError(
+                f"--set {key}: {unknown('variable', key, variables)}"
+                if variables
+                else f"--set {key}: the job has no [variables]."
+            )
+    found = {**dates(), "job": name}
+    for key, value in variables.items():
+        if key in found or "." in key or key == RUN_ID:
+            raise OptionError(f"variables: {key!r} has a meaning of its own; choose another name.")
+        found[key] = changes[key] if key in changes else _expander(found, None)(str(value))
+    return found
+
+
+def _expander(given: Mapping[str, str], later: str | None) -> Any:
+    def lookup(key: str) -> str | None:
+        if later is not None and key == later:
+            return mark(key)
+        return given[key] if key in given else from_environment(key)
+
+    known = [*given, *([later] if later else [])]
+    typed: Lookup = lookup
+    return lambda text: expanded(text, typed, known)
+
+
+def _options(texts: Mapping[str, Any]) -> Options:
+    """The options of a file: those of [options], and those at its top."""
+    inner = dict(texts.get("options", {}))
+    outer = {key: texts[key] for key in SHARED if key in texts}
+    for key in outer:
+        if key in inner:
+            raise OptionError(f"{key} stands at the top and in [options]; write it once.")
+    return make_options({**inner, **outer})

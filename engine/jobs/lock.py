@@ -1,0 +1,125 @@
+"""One run at a time for each folder of results: a lock that its holder's death sets free.
+
+The lock is the system's (flock) on a file beside the folder, which is never removed: nobody is to
+lock a file that is about to go away. Who holds it stands in the file, for people.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from ..schemas.errors import EvalengineError
+
+_POLL = 0.2
+
+
+class LockedError(EvalengineError):
+    """Another run is writing to the same folder; nothing is wrong with this one."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who holds a lock."""
+
+    job: str
+    pid: int
+    host: str
+    since: str
+
+
+@contextmanager
+def locked(
+    folder: Path, job: str, *, wait: float = 0.0, tell: Callable[[str], None] = lambda said: None
+) -> Iterator[None]:
+    """Hold the lock of a folder of results.
+
+    Args:
+        folder: the folder; it need not exist.
+        job: the job's name, for others' messages.
+        wait: seconds to wait for another holder.
+        tell: called with what is worth a line in a log.
+
+    Raises:
+        LockedError: another run holds it, and did so for all that time.
+    """
+    path = folder.with_name(f".{folder.name}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+b") as file:
+        _acquire(file, folder, wait, tell)
+        before = _holder(file)
+        if before is not None:
+            tell(f"took over from a run that died: process {before.pid} on {before.host},"
+                 f" begun {before.since}")  # fmt: skip
+        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        _write(file, msgspec.json.encode(Holder(job, os.getpid(), socket.gethostname(), now)))
+        try:
+            yield
+        finally:
+            _write(file, b"")
+
+
+def _acquire(file: IO[bytes], folder: Path, wait: float, tell: Callable[[str], None]) -> None:
+    end, told = time.monotonic() + wait, False
+    while not _try(file):
+        said = _said(_holder(file), folder)
+        if time.monotonic() >= end:
+            raise LockedError(
+                f"{said}. Two runs do not write one folder at once: try again when it is done,"
+                " wait with --wait SECONDS, or give the jobs different folders."
+            )
+        if not told:
+            tell(f"waiting: {said}")
+            told = True
+        time.sleep(min(_POLL, max(0.0, end - time.monotonic())))
+
+
+def _try(file: IO[bytes]) -> bool:
+    if os.name == "nt":
+        import msvcrt
+
+        windows: Any = msvcrt
+        try:
+            # Far behind the text, which others may read: Windows' locks keep readers out.
+            file.seek(1 << 30)
+            windows.locking(file.fileno(), windows.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _said(holder: Holder | None, folder: Path) -> str:
+    if holder is None:  # between its lock and its name
+        return f"another run is writing {folder}"
+    return (
+        f"another run of job {holder.job!r} (process {holder.pid} on {holder.host}, since"
+        f" {holder.since}) is writing {folder}"
+    )
+
+
+def _holder(file: IO[bytes]) -> Holder | None:
+    file.seek(0)
+    try:
+        return msgspec.json.decode(file.read(), type=Holder)
+    except msgspec.DecodeError:
+        return None
+
+
+def _write(file: IO[bytes], text: bytes) -> None:
+    file.truncate(0)
+    file.write(text)
+    file.flush()

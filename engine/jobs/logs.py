@@ -1,0 +1,50 @@
+"""Log lines of a run: text for people, or one JSON object a line for collectors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import IO, Any, Protocol
+
+FORMATS = ("text", "json")
+INFO, WARNING, ERROR = "info", "warning", "error"
+
+
+class Tell(Protocol):
+    """What a run tells its log."""
+
+    def __call__(self, said: str, *, level: str = INFO, **facts: Any) -> None: ...
+
+
+def nothing(said: str, *, level: str = INFO, **facts: Any) -> None:
+    """No log at all."""
+
+
+def log_to(
+    stream: IO[str] | None = None, *, form: str = "text", job: str = "", quiet: bool = False
+) -> Tell:
+    """A log.
+
+    Args:
+        stream: where lines go; standard error as it is at each line, unless given.
+        form: ``text`` or ``json``.
+        job: name that every line bears.
+        quiet: only warnings and errors.
+    """
+
+    def tell(said: str, *, level: str = INFO, **facts: Any) -> None:
+        if quiet and level == INFO:
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if form == "json":
+            line = {"time": now, "level": level, "job": job, "message": said, **facts}
+            text = json.dumps(line, ensure_ascii=False, default=str)
+        else:
+            known = " ".join(f"{name}={value}" for name, value in facts.items())
+            text = f"{now} {level.upper():<7} {job}: {said}" + (f" ({known})" if known else "")
+        out = stream or sys.stderr
+        out.write(text + "\n")
+        out.flush()
+
+    return tell

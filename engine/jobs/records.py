@@ -1,0 +1,108 @@
+"""What stands in a run's folder beside the scorecard, and finding earlier runs by it.
+
+``_SUCCESS`` comes last into a folder that is not in its place yet: where it stands, all stands.
+"""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..schemas.errors import ResultError
+from ..store import load, sync
+
+SUCCESS = "_SUCCESS"
+JOB_FILE = "job.json"
+BASELINE_FILE = "baseline.parquet"
+
+
+class Success(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished run.
+
+    Attributes:
+        run_id: hash of its inputs, options and version.
+        job: the job's name.
+        evalengine: the version it ran with.
+        started: UTC, ISO 8601.
+        finished: UTC, ISO 8601.
+        gates: ``passed`` or ``failed``; passed where there are none.
+        baseline: what the job file said of a baseline.
+        baseline_folder: the earlier run that it was held against; None where there was none.
+    """
+
+    run_id: str
+    job: str
+    evalengine: str
+    started: str
+    finished: str
+    gates: str
+    baseline: str | None = None
+    baseline_folder: str | None = None
+
+
+def read_success(folder: Path) -> Success | None:
+    """The mark of a finished run; None where there is none."""
+    try:
+        return msgspec.json.decode((folder / SUCCESS).read_bytes(), type=Success)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def finished_as(folder: Path, run_id: str) -> Success | None:
+    """The mark of a run whose result stands there whole; None for any other."""
+    found = read_success(folder)
+    if found is None or found.run_id != run_id:
+        return None
+    try:
+        load(folder)
+    except ResultError:  # damaged since: it is made again
+        return None
+    return found
+
+
+def last_passed(pattern: str, job: str, run_id: str) -> Path | None:
+    """The newest finished run of a job whose gates passed, other than this one.
+
+    Args:
+        pattern: glob of the folders its results have had.
+        job: its name.
+        run_id: this run, which does not count.
+    """
+    found = []
+    for name in glob.glob(pattern):
+        success = read_success(Path(name))
+        if success and (success.job, success.gates) == (job, "passed") and success.run_id != run_id:
+            found.append((success.finished, name))
+    return Path(max(found)[1]) if found else None
+
+
+def write_records(
+    folder: Path, details: dict[str, Any], baseline: pl.DataFrame | None, success: Success
+) -> None:
+    """Complete a folder that holds a scorecard; all is on disk on return, ``_SUCCESS`` last."""
+    text = msgspec.json.format(msgspec.json.encode(details), indent=2)
+    (folder / JOB_FILE).write_bytes(text + b"\n")
+    sync(folder / JOB_FILE)
+    if baseline is not None:
+        baseline.write_parquet(folder / BASELINE_FILE)
+        sync(folder / BASELINE_FILE)
+    sync(folder)
+    _write(success, folder / SUCCESS)
+    sync(folder)
+
+
+def replace_success(folder: Path, success: Success) -> None:
+    """Replace the mark of a finished run, in one step."""
+    fresh = folder / f"{SUCCESS}.new"
+    _write(success, fresh)
+    fresh.replace(folder / SUCCESS)
+    sync(folder)
+
+
+def _write(success: Success, path: Path) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(success), indent=2) + b"\n")
+    sync(path)

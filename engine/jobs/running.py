@@ -1,0 +1,334 @@
+"""One run of a job, from its file to its exit status."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from .. import api
+from .._version import __version__
+from ..schemas.errors import EvalengineError, InputError, OptionError, ResultError
+from ..scorecard import Scorecard
+from ..store import check_target, fresh_name, load, mend, swap, write_into
+from .baselines import Baseline, baseline_of
+from .history import append, check_history, history_rows
+from .lineage import ABORT, FAIL, Lineage
+from .loading import RUN_ID, LoadedJob, load_job
+from .lock import LockedError, locked
+from .logs import ERROR, WARNING, Tell, nothing
+from .records import Success, finished_as, read_success, replace_success, write_records
+from .sources import Found, find_inputs
+from .stopping import Stopped, aside, held
+from .variables import filled
+from .verdicts import Verdict, failed, judge_gates, numbers_of
+
+PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
+
+
+class JobPlan(msgspec.Struct, frozen=True):
+    """What a run would do.
+
+    Attributes:
+        loaded: the job.
+        found: its inputs.
+        run_id: hash of inputs, options and version: 16 hexadecimal digits.
+        folder: where its result goes, as seen from the working folder.
+        shown: the same as the job file writes it.
+    """
+
+    loaded: LoadedJob
+    found: Found
+    run_id: str
+    folder: Path
+    shown: str
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """What became of a run.
+
+    Attributes:
+        plan: what was to be done.
+        ran: whether it was scored now, not before.
+        verdicts: of its gates.
+    """
+
+    plan: JobPlan
+    ran: bool
+    verdicts: list[Verdict]
+
+    @property
+    def gate_failed(self) -> bool:
+        """Whether a gate failed."""
+        return bool(failed(self.verdicts))
+
+    @property
+    def card(self) -> Scorecard:
+        """The result."""
+        return load(self.plan.folder)
+
+
+def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> JobPlan:
+    """Read a job file, find its inputs and name its run; nothing is written.
+
+    Args:
+        path: a TOML file.
+        variables: values for its ``[variables]``.
+
+    Raises:
+        EvalengineError: the file or its inputs are not what they should be.
+    """
+    loaded = load_job(path, variables)
+    outputs = loaded.job.outputs
+    if "://" in outputs.folder:
+        raise OptionError(
+            f"{path}: outputs.folder: {outputs.folder} is remote, where nothing can be renamed;"
+            " write to a local folder, and copy it from there."
+        )
+    if outputs.history is not None:
+        check_history(outputs.history, outputs.history_format)
+    found = find_inputs(loaded)
+    run_id = _run_id(loaded, found)
+    shown = filled(outputs.folder, {RUN_ID: run_id})
+    return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
+
+
+def _run_id(loaded: LoadedJob, found: Found) -> str:
+    """Same for the same inputs, options and version of one job; threads change no number."""
+    options = msgspec.structs.replace(loaded.options, threads=None)
+    files = [[role, file.name, file.sha256] for role, own in found.files.items() for file in own]
+    key = [__version__, loaded.job.name, repr(options), found.partitions, files]
+    return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
+
+
+def run_job(
+    path: str | Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    force: bool = False,
+    wait: float = 0.0,
+    tell: Tell = nothing,
+) -> JobResult:
+    """Run a job, unless its result stands already.
+
+    Args:
+        path: a TOML file; paths in it are relative to it.
+        variables: values for its ``[variables]``.
+        force: score again what is finished.
+        wait: seconds to wait for another run that writes the same folder.
+        tell: log.
+
+    Returns:
+        the result; failed gates are in it, not raised.
+
+    Raises:
+        LockedError: another run writes the same folder.
+        EvalengineError: job file, inputs, options or gates are not what they should be.
+
+    Example:
+        >>> import evalengine as ee
+        >>> result = ee.run_job("job.toml", variables={"date": "2026-11-20"})  # doctest: +SKIP
+        >>> result.gate_failed  # doctest: +SKIP
+        False
+    """
+    started = _now()
+    plan = plan_job(path, variables)
+    job = plan.loaded.job
+    tell("planned", run_id=plan.run_id, folder=plan.shown,
+         files=sum(map(len, plan.found.files.values())))  # fmt: skip
+    target = job.outputs.lineage
+    lineage = Lineage(
+        job.outputs,
+        None if target is None else plan.loaded.beside(target),
+        job.name,
+        lambda said: tell(said, level=WARNING),
+    )
+    with locked(plan.folder, job.name, wait=wait, tell=lambda said: tell(said, level=WARNING)):
+        cleared = mend(plan.folder.resolve())
+        if cleared:
+            tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
+        before = read_success(plan.folder)
+        if not force and finished_as(plan.folder, plan.run_id):
+            return _again(plan, tell)
+        lineage.start(plan.found, plan.folder)
+        try:
+            verdicts, wrong = _score(plan, before, started, force, tell, lineage)
+        except BaseException as error:
+            stopped = isinstance(error, (Stopped, KeyboardInterrupt))
+            said = str(error) or type(error).__name__
+            tell("stopped" if stopped else "failed", level=ERROR)
+            lineage.stop(ABORT if stopped else FAIL, said)
+            raise
+    if wrong is not None:
+        raise wrong
+    tell("done", gates=_status(verdicts), folder=plan.shown)
+    return JobResult(plan, True, verdicts)
+
+
+def _again(plan: JobPlan, tell: Tell) -> JobResult:
+    """What a finished run says; gates that changed since are judged anew by its numbers."""
+    success = finished_as(plan.folder, plan.run_id)
+    assert success is not None
+    tell("finished before; nothing to do", finished=success.finished)
+    card = load(plan.folder)
+    baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, success)
+    verdicts = judge_gates(
+        plan.loaded.gates, numbers_of(card), baseline.numbers(card), first=baseline.first
+    )
+    status = _status(verdicts)
+    with held():
+        if status != success.gates:
+            success = msgspec.structs.replace(success, gates=status)
+            replace_success(plan.folder, success)
+            _remember(plan, card, success, again=True)
+        else:
+            _remember(plan, card, success, again=False)
+    return JobResult(plan, False, verdicts)
+
+
+def _score(
+    plan: JobPlan,
+    before: Success | None,
+    started: str,
+    force: bool,
+    tell: Tell,
+    lineage: Lineage,
+) -> tuple[list[Verdict], EvalengineError | None]:
+    """Score, judge, and put the result in its place; verdicts, or what is wrong with the gates."""
+    target = check_target(plan.folder, overwrite=True)
+    fresh = fresh_name(target)
+    try:
+        card = aside(lambda left: _scored(plan, fresh, left, tell))
+        changed = plan.found.changed()
+        if changed:
+            raise InputError(
+                f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
+                " the job again when they are whole."
+            )
+        baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
+        verdicts, wrong = _judged(plan, card, baseline)
+        status = UNJUDGED if wrong else _status(verdicts)
+        success = Success(
+            run_id=plan.run_id,
+            job=plan.loaded.job.name,
+            evalengine=__version__,
+            started=started,
+            finished=_now(),
+            gates=status,
+            baseline=plan.loaded.job.baseline,
+            baseline_folder=baseline.folder,
+        )
+        with held():
+            write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
+            swap(fresh, target)
+            _remember(plan, card, success, again=force)
+            lineage.complete(verdicts)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"cannot write {plan.folder}: {error}.") from error
+    finally:
+        _discard(fresh)
+    return verdicts, wrong
+
+
+def _scored(plan: JobPlan, fresh: Path, left: threading.Event, tell: Tell) -> Scorecard:
+    """The scorecard, written under another name."""
+    loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
+    options = loaded.options
+    mapped = found.paths("label_map")
+    if mapped is not None:
+        options = msgspec.structs.replace(options, label_map=mapped)
+    card = api.score(
+        found.paths("predictions"),
+        found.paths("ground_truths"),
+        options=options,
+        datums=found.paths("datums"),
+        labels=found.paths("labels"),
+        storage_options=inputs.storage_options,
+        progress=lambda step: None if left.is_set() else tell(step),
+    )
+    for name in card.frames:
+        card.frame(name)
+    for note in card.notes:
+        tell(note)
+    if not left.is_set():
+        tell("writing")
+        write_into(card, fresh)
+    return card
+
+
+def _judged(
+    plan: JobPlan, card: Scorecard, baseline: Baseline
+) -> tuple[list[Verdict], EvalengineError | None]:
+    """Verdicts, or why the gates could not be judged: the numbers are kept either way."""
+    try:
+        gates, numbers = plan.loaded.gates, numbers_of(card)
+        return judge_gates(gates, numbers, baseline.numbers(card), first=baseline.first), None
+    except EvalengineError as error:
+        kept = f"{error.said} The numbers are kept in {plan.shown}: mend the gate and run again."
+        return [], type(error)(kept)
+
+
+def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) -> None:
+    outputs = plan.loaded.job.outputs
+    if outputs.history is None:
+        return
+    rows = history_rows(
+        card.metrics,
+        success,
+        folder=plan.shown,
+        task=card.task,
+        dialect=card.dialect,
+        variables=plan.loaded.variables,
+    )
+    target = plan.loaded.beside(outputs.history)
+    append(rows, success.run_id, target, outputs.history_format, again=again)
+
+
+def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
+    """What ``job.json`` holds: which files, which variables, which verdicts."""
+    return {
+        "job": plan.loaded.job.name,
+        "run_id": plan.run_id,
+        "variables": plan.loaded.variables,
+        "partitions": plan.found.partitions,
+        "inputs": {
+            role: [
+                {"name": file.name, "bytes": file.bytes, "sha256": file.sha256,
+                 "partition": file.partition}
+                for file in own
+            ]
+            for role, own in plan.found.files.items()
+        },
+        "gates": verdicts,
+    }  # fmt: skip
+
+
+def _status(verdicts: list[Verdict]) -> str:
+    return FAILED if failed(verdicts) else PASSED
+
+
+def _discard(fresh: Path) -> None:
+    """Remove a folder that did not get into its place, though a thread may still write into it."""
+    if not fresh.exists():
+        return
+    # Under another name what is written by path no longer arrives; open files go with the folder.
+    gone = fresh_name(fresh)
+    try:
+        fresh.rename(gone)
+    except OSError:
+        gone = fresh
+    shutil.rmtree(gone, ignore_errors=True)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+__all__ = ["JobPlan", "JobResult", "LockedError", "plan_job", "run_job"]

@@ -1,0 +1,209 @@
+"""What a job reads, found on disk: files in order, their digests, and the partitions among them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..readers.paths import expand, is_remote
+from ..schemas.errors import InputError, OptionError, ReadError
+from .loading import LoadedJob
+from .variables import filled, mark
+
+_ROLES = ("predictions", "ground_truths", "datums", "labels")
+_SHOWN = 5
+_CLASS = re.compile(r"\[!?\]?[^\]]*\]")
+
+
+class File(msgspec.Struct, frozen=True):
+    """One input file, or a remote path.
+
+    Attributes:
+        path: as seen from the working folder.
+        name: as seen from the job file.
+        partition: value of the partition variable in its path; None where it has none.
+        bytes: its size; None where remote.
+        sha256: digest of its content; of the job's ``version`` where remote.
+        stamp: size, time of change and inode, to tell later whether it changed meanwhile.
+    """
+
+    path: str
+    name: str
+    partition: str | None
+    bytes: int | None
+    sha256: str
+    stamp: tuple[int, int, int] | None = None
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The inputs of a job.
+
+    Attributes:
+        files: role to files, in the order they are read.
+        partitions: values of the partition variable, ascending; empty without one.
+    """
+
+    files: dict[str, tuple[File, ...]]
+    partitions: tuple[str, ...] = ()
+
+    def paths(self, role: str) -> str | list[str] | None:
+        """What ``score`` is given for a role."""
+        own = self.files.get(role, ())
+        if not own:
+            return None
+        return own[0].path if len(own) == 1 else [file.path for file in own]
+
+    def changed(self) -> list[str]:
+        """Names of files that are not what they were when they were found."""
+        return [
+            file.name
+            for own in self.files.values()
+            for file in own
+            if file.stamp is not None and _stamp(file.path) != file.stamp
+        ]
+
+
+def find_inputs(loaded: LoadedJob) -> Found:
+    """The files that a job's inputs stand for, with digests of their content.
+
+    Raises:
+        ReadError: a path where nothing is.
+        InputError: a partition that one side has and the other lacks, or none at all.
+        OptionError: remote paths without a version, or a partition variable in no path.
+    """
+    inputs = loaded.job.inputs
+    found: dict[str, list[File]] = {}
+    for role in _ROLES:
+        given = getattr(inputs, role)
+        if given is not None:
+            patterns = [given] if isinstance(given, str) else given
+            found[role] = [
+                file for pattern in patterns for file in _files(loaded, pattern, inputs.version)
+            ]
+    mapped = loaded.options.label_map
+    if isinstance(mapped, str) and "=" not in mapped:
+        found["label_map"] = _files(loaded, mapped, None)
+    if inputs.partition is None:
+        return Found({role: _digested(own) for role, own in found.items()})
+    return _in_partitions(loaded, found)
+
+
+def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
+    """The files of the partitions that are asked for, the same on every side."""
+    inputs = loaded.job.inputs
+    kept: dict[str, list[File]] = {}
+    sides: dict[str, set[str]] = {}
+    for role, files in found.items():
+        kept[role] = [
+            file
+            for file in files
+            if file.partition is None
+            or (
+                (inputs.first is None or inputs.first <= file.partition)
+                and (inputs.last is None or file.partition <= inputs.last)
+            )
+        ]
+        kept[role].sort(key=lambda file: file.partition or "")
+        if any(file.partition is not None for file in files):
+            sides[role] = {file.partition for file in kept[role] if file.partition is not None}
+    if not sides:
+        raise OptionError(f"inputs.partition: no path has {{{inputs.partition}}} in it.")
+    every = set().union(*sides.values())
+    if not every:
+        between = f"from {inputs.first or 'the first'} to {inputs.last or 'the last'}"
+        raise InputError(f"no partition of {inputs.partition} {between} is there.")
+    for role, own in sides.items():
+        if every - own:
+            raise InputError(
+                f"{role}: {len(every - own)} of {len(every)} partitions of {inputs.partition} are"
+                f" missing: {_listed(sorted(every - own))}. Wait for them, or leave them out with"
+                " inputs.first and inputs.last."
+            )
+    digested = {role: _digested(own) for role, own in kept.items()}
+    return Found(digested, tuple(sorted(every)))
+
+
+def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
+    name = loaded.job.inputs.partition
+    variable = mark(name) if name is not None else "\x00"
+    path = loaded.beside(pattern)
+    if is_remote(pattern):
+        if version is None:
+            raise OptionError(
+                f"inputs: {pattern.replace(variable, '*')} is remote, and its content is not read"
+                " twice: say with inputs.version what stands for it, such as a date or a snapshot."
+            )
+        if variable in pattern:
+            raise OptionError("inputs.partition is for local files: remote folders are not listed.")
+        return [File(path, pattern, None, None, hashlib.sha256(version.encode()).hexdigest())]
+    if variable not in path:
+        found: list[tuple[str, str | None]] = [(file, None) for file in expand(path)]
+    else:
+        shape = _shape(path, variable)
+        found = [
+            (file, matched[1])
+            for file in expand(filled(path, {name or "": "*"}))
+            if (matched := shape.fullmatch(file)) is not None
+        ]
+    base = loaded.path.parent
+    return [
+        File(file, os.path.relpath(file, base).replace(os.sep, "/"), value, None, "")
+        for file, value in found
+    ]
+
+
+def _shape(path: str, variable: str) -> re.Pattern[str]:
+    """A glob with a variable in it as a regular expression, whose first group is the value."""
+    parts, place, seen = [], 0, False
+    while place < len(path):
+        if path.startswith(variable, place):
+            parts.append(r"\1" if seen else f"([^{re.escape(os.sep)}]+)")
+            seen, place = True, place + len(variable)
+        elif path.startswith("**", place):
+            parts.append(".*")
+            # "**/" matches no folder at all, too.
+            place += 3 if path.startswith("**/", place) else 2
+        elif path[place] in "*?":
+            parts.append("[^/]*" if path[place] == "*" else "[^/]")
+            place += 1
+        elif path[place] == "[" and (some := _CLASS.match(path, place)):
+            body = re.sub(r"[\\\[&~|^]", r"\\\g<0>", some[0][1:-1])
+            parts.append(f"[^{body[1:]}]" if body.startswith("!") else f"[{body}]")
+            place = some.end()
+        else:
+            parts.append(re.escape(path[place]))
+            place += 1
+    return re.compile("".join(parts))
+
+
+def _digested(files: Iterable[File]) -> tuple[File, ...]:
+    return tuple(_with_digest(file) if not file.sha256 else file for file in files)
+
+
+def _with_digest(file: File) -> File:
+    try:
+        stamp = _stamp(file.path)
+        with open(file.path, "rb") as opened:
+            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise ReadError(f"{file.path}: {error.strerror or error}.") from None
+    return msgspec.structs.replace(
+        file, sha256=sha256, stamp=stamp, bytes=stamp[0] if stamp else None
+    )
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

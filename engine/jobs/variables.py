@@ -1,0 +1,92 @@
+"""Variables in the texts of a job file: ``{name}``, ``{env.NAME}``, ``{name:otherwise}``.
+
+``{{`` and ``}}`` are braces. Names that are known only later (a partition, the run's id) leave a
+mark, which :func:`filled` replaces.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ..schemas.errors import OptionError, unknown
+
+_FOUND = re.compile(r"\{\{|\}\}|\{([^{}:]*)(?::([^{}]*))?\}|[{}]")
+_MARK = re.compile("\x00([^\x00]*)\x00")
+_ENVIRONMENT = "env."
+
+Lookup = Callable[[str], str | None]
+"""From a name to its value; None where it has none."""
+
+
+def mark(name: str) -> str:
+    """What stands for a variable until its value is known."""
+    return f"\x00{name}\x00"
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text whose marks are replaced."""
+    return _MARK.sub(lambda found: values[found[1]], text)
+
+
+def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
+    """A text whose variables are replaced.
+
+    Args:
+        text: as written.
+        lookup: values by name.
+        known: names to choose the nearest from.
+
+    Raises:
+        OptionError: a variable without a value, or a brace without its partner.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        whole, name = found[0], found[1]
+        if whole in ("{{", "}}"):
+            return whole[0]
+        if name is None:
+            raise OptionError(f"{text!r} has a lone {whole!r}; write it twice for a brace.")
+        answer = lookup(name)
+        if answer is None:
+            answer = found[2]
+        if answer is None and name.startswith(_ENVIRONMENT):
+            raise OptionError(
+                f"{text!r}: the environment has no {name[len(_ENVIRONMENT) :]}; set it, or write"
+                f" {{{name}:value}} for what to take otherwise."
+            )
+        if answer is None:
+            raise OptionError(f"{text!r}: {unknown('variable', name, [*known, 'env.NAME'])}")
+        return answer
+
+    return _FOUND.sub(value, text)
+
+
+def dates(now: datetime | None = None) -> dict[str, str]:
+    """``today`` and ``yesterday`` in UTC, as YYYY-MM-DD."""
+    now = now or datetime.now(UTC)
+    return {
+        "today": now.date().isoformat(),
+        "yesterday": (now - timedelta(days=1)).date().isoformat(),
+    }
+
+
+def from_environment(name: str) -> str | None:
+    """The value of ``env.NAME``; None for other names, and where it is not set."""
+    if not name.startswith(_ENVIRONMENT):
+        return None
+    return os.environ.get(name[len(_ENVIRONMENT) :])
+
+
+def in_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A structure of tables and lists with all its texts changed; keys stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: in_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [in_texts(item, change) for item in value]
+    return value

@@ -1,0 +1,115 @@
+"""The job file: what ``evalengine run`` reads, and its JSON Schema for editors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from .options import Options
+
+
+def _meta(description: str, *examples: Any) -> msgspec.Meta:
+    return msgspec.Meta(description=description, examples=list(examples) or None)
+
+
+class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the tables are. Paths are relative to the job file; ``{name}`` is a variable."""
+
+    predictions: Annotated[
+        str | list[str],
+        _meta("Path, glob or list of them; of both sides if there is no other.", "p/{date}/*.csv"),
+    ]
+    ground_truths: Annotated[
+        str | list[str] | None, _meta("Path, glob or list of them.", "truths/{date}/*.parquet")
+    ] = None
+    datums: Annotated[
+        str | None, _meta("Table of all datum ids, with slice columns.", "datums.parquet")
+    ] = None
+    labels: Annotated[str | None, _meta("Table of the declared labels.", "labels.csv")] = None
+    partition: Annotated[
+        str | None,
+        _meta(
+            "Variable in the paths that stands for every value found on disk, not for one.", "date"
+        ),
+    ] = None
+    first: Annotated[
+        str | None, _meta("Least value of the partition variable, as text.", "2026-11-01")
+    ] = None
+    last: Annotated[
+        str | None, _meta("Greatest value of the partition variable, as text.", "{yesterday}")
+    ] = None
+    storage_options: Annotated[
+        dict[str, str] | None,
+        _meta("Credentials and the like for remote paths; never recorded.", {"aws_region": "x"}),
+    ] = None
+    version: Annotated[
+        str | None,
+        _meta("What stands for the content of remote paths, which are not read twice.", "{date}"),
+    ] = None
+
+
+class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where results go. Paths are relative to the job file; ``{name}`` is a variable."""
+
+    folder: Annotated[
+        str, _meta("Folder of this run's result; {run_id} may be in it.", "runs/{date}")
+    ] = "runs/{run_id}"
+    history: Annotated[
+        str | None, _meta("Dataset to which each run's metrics are added.", "history")
+    ] = None
+    history_format: Annotated[
+        Literal["parquet", "delta"], _meta("A folder of Parquet files, or a Delta table.")
+    ] = "parquet"
+    lineage: Annotated[
+        str | None,
+        _meta("File or URL that OpenLineage events are written to.", "lineage.jsonl"),
+    ] = None
+    lineage_namespace: Annotated[str, _meta("Namespace of the job in those events.")] = "evalengine"
+    lineage_key_env: Annotated[
+        str, _meta("Environment variable with the key for a lineage URL, if it takes one.")
+    ] = "OPENLINEAGE_API_KEY"
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scheduled evaluation: what to score, by which rules, what must hold, where it goes."""
+
+    name: Annotated[str, _meta("Name of the job, in logs, locks and history.", "nightly")]
+    inputs: JobInputs
+    outputs: JobOutputs = msgspec.field(default_factory=JobOutputs)
+    variables: Annotated[
+        dict[str, str | int | float],
+        _meta("Values for {name} in any text of this file; --set changes them.", {"date": "x"}),
+    ] = {}
+    task: Annotated[str | None, _meta("Task; follows from the columns unless given.")] = None
+    dialect: Annotated[str | None, _meta("Named rule set; standard.", "coco")] = None
+    metrics: Annotated[list[str] | None, _meta("Metrics; the task's default set.")] = None
+    by: Annotated[list[str] | None, _meta("Slice columns; 'a*b' crosses two.", ["weather"])] = None
+    options: Annotated[
+        Options, _meta("Any option of `evalengine score`, with underscores for dashes.")
+    ] = msgspec.field(default_factory=Options)
+    gates: Annotated[
+        list[str],
+        _meta("What must hold for exit status 0.", ["mAP[iou=0.5] >= 0.42"]),
+    ] = []
+    baseline: Annotated[
+        str | None,
+        _meta("Earlier result that gates speak of: its folder, or last.", "last", "runs/release"),
+    ] = None
+
+
+SHARED = ("task", "dialect", "metrics", "by")
+"""Options that stand at the top of a job file, since nearly every job has them."""
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a job file; unknown keys are errors in every table of fixed keys."""
+    schema = msgspec.json.schema(Job)
+    for table in schema["$defs"].values():
+        if "properties" in table:
+            table["additionalProperties"] = False
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "evalengine job",
+        **schema,
+    }

@@ -1,0 +1,180 @@
+"""A job that is killed at random moments, and what may then be found in its folder.
+
+Two versions of its inputs take turns. Whatever is killed, the folder holds the result of one of
+them, whole: the files that its ``run.json`` lists, the numbers of that version, its digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import evalengine as ee
+
+JOB = """
+name = "killed"
+gates = ["mAR >= 0"]
+metrics = ["mAP", "mAR", "Counts"]
+
+[inputs]
+predictions = "predictions.parquet"
+ground_truths = "truths.parquet"
+
+[outputs]
+folder = "runs/latest"
+history = "history"
+lineage = "lineage.jsonl"
+"""
+COMMAND = (sys.executable, "-m", "evalengine", "run")
+
+
+class Kills:
+    """A folder with a job in it.
+
+    Args:
+        folder: an empty folder.
+        rows: boxes on either side.
+        seed: of the tables and of the moments.
+    """
+
+    def __init__(self, folder: Path, rows: int = 2000, seed: int = 0) -> None:
+        self.folder = folder
+        self.random = random.Random(seed)
+        self.job = folder / "job.toml"
+        self.job.write_text(JOB)
+        self.versions = {name: _tables(rows, seed + place) for place, name in enumerate("ab")}
+        self.expected: dict[str, tuple[str, pl.DataFrame]] = {}
+        self.seconds = 0.0
+        for name in self.versions:
+            self.place(name)
+            begun = time.perf_counter()
+            subprocess.run([*COMMAND, str(self.job), "--quiet"], check=True, capture_output=True)
+            self.seconds = time.perf_counter() - begun
+            digest = hashlib.sha256((folder / "predictions.parquet").read_bytes()).hexdigest()
+            self.expected[digest] = name, ee.load(self.result).metrics
+
+    @property
+    def result(self) -> Path:
+        """Where the job's result stands."""
+        return self.folder / "runs" / "latest"
+
+    def place(self, name: str) -> None:
+        """Make a version of the tables the job's input."""
+        for side, table in self.versions[name].items():
+            table.write_parquet(self.folder / f".{side}")
+            (self.folder / f".{side}").replace(self.folder / f"{side}.parquet")
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> tuple[int, float]:
+        """Start the job and kill it, half the time while it is writing; status and seconds until
+        it ended.
+        """
+        # Without PIPE's limits: lines are few. Unbuffered, so that "writing" is seen at once.
+        process = subprocess.Popen(
+            [*COMMAND, str(self.job), "--force"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        if self.random.random() < 0.5:
+            for line in process.stderr:
+                if line.rstrip().endswith("writing"):
+                    break
+            time.sleep(self.random.uniform(0, 0.06))
+        else:
+            time.sleep(self.random.uniform(0, self.seconds))
+        process.send_signal(number)
+        begun = time.perf_counter()
+        process.communicate(timeout=60)
+        return process.returncode, time.perf_counter() - begun
+
+    def found(self) -> str:
+        """Which version's result stands there.
+
+        Raises:
+            AssertionError: none, or parts of several.
+        """
+        card = ee.load(self.result)  # every file that run.json lists, at its size
+        details = json.loads((self.result / "job.json").read_text())
+        success = json.loads((self.result / "_SUCCESS").read_text())
+        digest = details["inputs"]["predictions"][0]["sha256"]
+        name, metrics = self.expected[digest]
+        assert card.metrics.equals(metrics), f"numbers of another version than {name}"
+        assert details["run_id"] == success["run_id"]
+        listed = {*json.loads((self.result / "run.json").read_text())["files"]}
+        there = {path.name for path in self.result.iterdir()}
+        assert there == listed | {"run.json", "job.json", "_SUCCESS"}, there ^ listed
+        for path in (self.folder / "history").glob("*.parquet"):
+            rows = pl.read_parquet(path)
+            assert rows["run_id"].unique().to_list() == [path.stem]
+            assert rows.height == metrics.height
+        for line in (self.folder / "lineage.jsonl").read_text().splitlines():
+            json.loads(line)
+        return name
+
+    def left_behind(self) -> list[str]:
+        """Names beside the result that are neither it nor its lock."""
+        beside = {path.name for path in self.result.parent.iterdir()}
+        return sorted(beside - {"latest", ".latest.lock"})
+
+
+def _tables(rows: int, seed: int) -> dict[str, pl.DataFrame]:
+    """Boxes of a few hundred datums; predictions are the truths, moved a little."""
+    import numpy as np
+
+    drawn = np.random.default_rng(seed)
+    corner = drawn.uniform(0, 500, (rows, 2))
+    size = drawn.uniform(20, 80, (rows, 2))
+    truths = pl.DataFrame(
+        {
+            "datum_id": drawn.integers(0, 200, rows),
+            "label_value": drawn.choice(["cat", "dog", "owl"], rows),
+            "xmin": corner[:, 0],
+            "ymin": corner[:, 1],
+            "xmax": corner[:, 0] + size[:, 0],
+            "ymax": corner[:, 1] + size[:, 1],
+        }
+    )
+    moved = [
+        pl.col(low, high) + pl.Series(drawn.normal(0, 5, rows))
+        for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
+    ]
+    scores = pl.Series(drawn.uniform(0, 1, rows))
+    predictions = truths.with_columns(*moved, score=scores)
+    return {"predictions": predictions, "truths": truths}
+
+
+def trials(kills: Kills, n: int) -> dict[str, Any]:
+    """Kill a job ``n`` times, its inputs taking turns; check what stands there each time.
+
+    Returns:
+        how often the old result stood there, how often the new one, and how long it all took.
+    """
+    names = list(kills.versions)
+    old = new = killed = 0
+    begun = time.perf_counter()
+    for _ in range(n):
+        standing = kills.found()
+        wanted = names[1 - names.index(standing)]
+        kills.place(wanted)
+        status, _ = kills.kill()
+        killed += status == -signal.SIGKILL
+        after = kills.found()
+        old, new = old + (after == standing), new + (after == wanted)
+    return {
+        "kills": killed,
+        "old": old,
+        "new": new,
+        "seconds": time.perf_counter() - begun,
+        "processors": os.cpu_count(),
+    }

@@ -1,0 +1,166 @@
+"""``evalengine run`` as a process: status, signals, kills, two at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs.kills import COMMAND, Kills, trials
+
+from evalengine.cli import main
+
+Write = Callable[..., Path]
+Run = tuple[int, str, str]
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> Run:
+    status = main(["run", *args])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(write())
+    status, out, err = run(capsys, path)
+    assert status == 0
+    assert out.startswith("nightly: done, in runs/2026-11-20\ngates: 1 passed\n")
+    assert " job: planned" in err
+    status, out, err = run(capsys, path, "--quiet")
+    assert (status, err) == (0, "")
+    assert out.startswith("nightly: finished before (--force repeats it), in runs/2026-11-20\n")
+    write((">= 0.5", "> 1"))
+    status, out, _ = run(capsys, path, "--set", "date=2026-11-19", "--log-format", "json")
+    assert status == 1
+    assert "gates: 1 of 1 failed\n" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--set", "date"], "not of the form name=value"),
+        (["--set", "dte=1"], "Did you mean 'date'"),
+        (["--set", "date=2026-12-24"], "no such file"),
+    ],
+)
+def test_usage(
+    write: Write, capsys: pytest.CaptureFixture[str], args: list[str], said: str
+) -> None:
+    status, _, err = run(capsys, str(write()), *args)
+    assert status == 2
+    assert said in err
+
+
+def test_dry_run_writes_nothing(
+    write: Write, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    status, out, err = run(capsys, str(write()), "--dry-run")
+    assert (status, err) == (0, "")
+    assert "input     predictions: tables/date=2026-11-20/predictions.parquet\n" in out
+    assert out.endswith("gate      mAP[iou=0.5] >= 0.5\noutput    runs/2026-11-20\n")
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+SLOW = """
+import sys, time
+from evalengine import api
+from evalengine.cli import main
+score = api.score
+def slow(*args, progress, **named):
+    progress("matching")
+    {wait}
+    return score(*args, progress=progress, **named)
+api.score = slow
+sys.exit(main(["run", *sys.argv[1:]]))
+"""
+ASLEEP = "time.sleep(60)"
+# One call that neither returns nor gives Python a turn in the thread that makes it.
+BUSY = "import polars as pl; pl.select(pl.int_range(0, 10**11, eager=False).sum()).item()"
+
+
+def started(path: Path, wait: str, until: str = "matching") -> subprocess.Popen[str]:
+    """The job in a process of its own, once it has said that it does something."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW.format(wait=wait), str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.rstrip().endswith(until):
+            break
+    return process
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
+)
+@pytest.mark.parametrize("wait", [ASLEEP, BUSY], ids=["asleep", "busy"])
+def test_signals_end_it_within_seconds(
+    write: Write, folder: Path, number: signal.Signals, status: int, wait: str
+) -> None:
+    process = started(write(), wait)
+    time.sleep(0.3)
+    begun = time.perf_counter()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status, err
+    assert time.perf_counter() - begun < 10
+    assert f"stopped by {number.name}" in err
+    assert [path.name for path in (folder / "runs").iterdir()] == [".2026-11-20.lock"]
+    assert (folder / "runs" / ".2026-11-20.lock").read_bytes() == b""
+    assert not (folder / "history").exists()
+    events = [json.loads(line) for line in (folder / "lineage.jsonl").read_text().splitlines()]
+    assert [event["eventType"] for event in events] == ["START", "ABORT"]
+
+
+def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> None:
+    path = write()
+    first = started(path, ASLEEP)
+    second = subprocess.run(
+        [*COMMAND, str(path)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert second.returncode == 3
+    assert f"another run of job 'nightly' (process {first.pid} on {os.uname().nodename}" in (
+        second.stderr
+    )
+    first.kill()
+    first.communicate(timeout=60)
+    third = subprocess.run(
+        [*COMMAND, str(path)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert third.returncode == 0, third.stderr
+    assert f"took over from a run that died: process {first.pid}" in third.stderr
+
+
+@pytest.mark.slow
+def test_kills_at_random_moments_leave_one_result_or_the_other(tmp_path: Path) -> None:
+    kills = Kills(tmp_path, rows=500, seed=3)
+    counted = trials(kills, 8)
+    assert counted["old"] + counted["new"] == 8
+    assert counted["kills"] > 0
+    standing = kills.found()
+    other = next(name for name in kills.versions if name != standing)
+    kills.place(other)
+    subprocess.run([*COMMAND, str(kills.job)], check=True, capture_output=True, timeout=120)
+    assert kills.found() == other
+    assert kills.left_behind() == []
+
+
+@pytest.mark.slow
+def test_sigterm_while_writing_leaves_nothing_half_written(tmp_path: Path) -> None:
+    kills = Kills(tmp_path, rows=500, seed=4)
+    for _ in range(4):
+        status, seconds = kills.kill(signal.SIGTERM)
+        assert status in (0, 143, -signal.SIGTERM)
+        assert seconds < 10
+        kills.found()
+        assert kills.left_behind() == []

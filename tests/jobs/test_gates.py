@@ -1,0 +1,241 @@
+"""Gates: how they are read, which rows they are about, and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fabricated
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalengine.jobs.gates import Gate, parse_gate
+from evalengine.jobs.showing import gates_table
+from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
+from evalengine.schemas.errors import OptionError, ResultError
+
+AT = {"iou_threshold": 0.5}
+
+
+def card(shift: float = 0.0, labels: tuple[str, ...] = ("cat", "dog")) -> Numbers:
+    """mAP whole, by weather; recall by label; one undefined label."""
+    key = {"label_key": "label", "support": 10}
+    rows: list[dict[str, Any]] = [
+        {"metric": "mAP", "value": 0.6 + shift, **AT, **key},
+        {"metric": "mAP", "value": 0.4 + shift, "iou_threshold": 0.75, **key},
+        {"metric": "mAR", "value": 0.7 + shift, **key},
+    ]
+    rows += [
+        {"metric": "mAP", "value": value + shift, "slice": "weather", "slice_value": name, **AT,
+         **key}
+        for name, value in (("rain", 0.5), ("sun", 0.65), ("black ice, 0", 0.3))
+    ]  # fmt: skip
+    rows += [
+        {"metric": "Recall", "label_value": name, "value": 0.8 + shift, **key} for name in labels
+    ]
+    rows.append(
+        {"metric": "Recall", "label_value": "owl", "value": None, "reason": "no ground truth",
+         "label_key": "label", "support": 0}
+    )  # fmt: skip
+    return numbers_of(fabricated.card(rows))
+
+
+def judged(*texts: str, baseline: Numbers | None = None, first: bool = False) -> list[Any]:
+    gates = [parse_gate(text) for text in texts]
+    return judge_gates(gates, card(), baseline, first=first)
+
+
+def status(text: str, **given: Any) -> str:
+    [verdict] = judged(text, **given)
+    return str(verdict.status)
+
+
+class TestGrammar:
+    @pytest.mark.parametrize(
+        ("text", "gate"),
+        [
+            ("mAP>=0.42", ("mAP", (), ">=", 0.42, "")),
+            ("  mAP  <  4.2e-1 ", ("mAP", (), "<", 0.42, "")),
+            ("nDCG@10 > .5", ("nDCG@10", (), ">", 0.5, "")),
+            ("chrF++ >= 1", ("chrF++", (), ">=", 1.0, "")),
+            ("F0.5==1.", ("F0.5", (), "==", 1.0, "")),
+            ("TER <= -1", ("TER", (), "<=", -1.0, "")),
+            ("recall[label=cat] >= baseline - 0.01",
+             ("recall", (("label", "cat"),), ">=", 0.01, "-")),
+            ("recall [ label = cat , k=3 ]>=Baseline*0.98",
+             ("recall", (("label", "cat"), ("k", "3")), ">=", 0.98, "*")),
+            ("mAP >= baseline", ("mAP", (), ">=", 0.0, "+")),
+            ("mAP >= baseline+1e-3", ("mAP", (), ">=", 0.001, "+")),
+            ("""a["b c"='x, y]', d=traffic light]>0""",
+             ("a", (("b c", "x, y]"), ("d", "traffic light")), ">", 0.0, "")),
+            ("mAP[weather*camera=rain*front]>0", ("mAP", (("weather*camera", "rain*front"),),
+             ">", 0.0, "")),
+        ],
+    )  # fmt: skip
+    def test_what_is_read(self, text: str, gate: tuple[Any, ...]) -> None:
+        assert parse_gate(text) == Gate(text.strip(), *gate)
+
+    @pytest.mark.parametrize(
+        ("text", "at"),
+        [
+            ("", "at its end"),
+            ("mAP", "at its end"),
+            ("mAP 0.5", "'0.5'"),
+            ("mAP => 0.5", "'=> 0.5'"),
+            ("mAP >= half", "'>= half'"),
+            ("mAP >= 0.5 0.6", r"'>= 0.5 0.6'"),
+            ("mAP >= baseline 0.01", "'>= baseline 0.01'"),
+            ("mAP >= 0.01 + baseline", r"'>= 0.01 \+ baseline'"),
+            ("mAP[iou=0.5 >= 1", "'iou=0.5 >= 1'"),
+            ("mAP[iou] >= 1", r"'iou\] >= 1'"),
+            ("mAP[] >= 1", r"'\] >= 1'"),
+            (">= 1", "a gate begins with a metric"),
+        ],
+    )
+    def test_what_is_not(self, text: str, at: str) -> None:
+        with pytest.raises(OptionError, match=at):
+            parse_gate(text)
+
+    def test_a_condition_twice_and_a_bound_beyond_floats(self) -> None:
+        with pytest.raises(OptionError, match="'k' is named twice"):
+            parse_gate("P[k=1,k=2] > 0")
+        with pytest.raises(OptionError, match="too large"):
+            parse_gate("P > 1e999")
+
+    @given(
+        st.floats(-1e6, 1e6), st.sampled_from([">=", "<=", ">", "<", "=="]), st.floats(-1e6, 1e6)
+    )
+    def test_operators_are_python_s(self, value: float, operator: str, bound: float) -> None:
+        gate = parse_gate(f"m {operator} {bound!r}")
+        near = abs(value - bound) <= 1e-12 * max(1.0, abs(bound))
+        exact = {
+            ">=": value >= bound,
+            "<=": value <= bound,
+            ">": value > bound,
+            "<": value < bound,
+            "==": value == bound,
+        }[operator]
+        assert gate.holds(value, bound) == (exact if not near else "=" in operator)
+
+    def test_rounding_alone_fails_nothing(self) -> None:
+        assert 0.3 < 0.1 + 0.2
+        assert parse_gate("m >= baseline + 0.2").holds(0.3, 0.1 + 0.2)
+        assert not parse_gate("m > 0.3").holds(0.1 + 0.2, 0.3)
+
+
+class TestRows:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("mAR >= 0.7", "passed"),
+            ("mar >= 0.71", "failed"),
+            ("MAP[iou=0.5] >= 0.6", "passed"),
+            ("mAP[iou_threshold=0.75] >= 0.6", "failed"),
+            ("mAP[iou=0.5, weather=rain] >= 0.6", "failed"),
+            ("mAP[iou=0.5, weather=sun] >= 0.6", "passed"),
+            ("mAP[iou=0.5, weather='black ice, 0'] < 0.31", "passed"),
+            ("mAP[iou=0.5, slice=weather, slice_value=sun] >= 0.6", "passed"),
+            ("recall[label=cat] == 0.8", "passed"),
+            ("Recall[label_value=dog] != 0.8".replace("!=", ">"), "failed"),
+        ],
+    )
+    def test_one_row(self, text: str, expected: str) -> None:
+        assert status(text) == expected
+
+    def test_a_star_is_every_value(self) -> None:
+        for text in ("mAP[iou=0.5, weather=*] >= 0.4", "mAP[iou=0.5, slice=weather] >= 0.4"):
+            found = {one.row: one.status for one in judged(text)}
+            assert found == {
+                "weather=rain": "passed",
+                "weather=sun": "passed",
+                "weather=black ice, 0": "failed",
+            }
+        assert [one.row for one in judged("mAP[iou=*] > 0")] == ["iou=0.5", "iou=0.75"]
+        assert len(judged("mAP[iou=0.5, slice=*] > 0")) == 3
+
+    def test_undefined_fails_with_its_reason(self) -> None:
+        verdicts = judged("recall[label=*] >= 0")
+        assert [one.status for one in verdicts] == ["passed", "passed", "failed"]
+        assert verdicts[-1].reason == "undefined: no ground truth"
+        assert verdicts[-1].value is None
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("mAPP > 0", "Did you mean 'mAP'"),
+            ("mAP > 0.5", r"choose one by iou_threshold= 0\.5, 0\.75.*'mAP\[iou_threshold=0\.5\]"),
+            ("mAP[iou=0.6] > 0", r"iou_threshold is 0\.5, 0\.75 here"),
+            ("mAP[iou=half] > 0", "iou_threshold='half'"),
+            ("recall[label=cta] > 0", "Did you mean 'cat'"),
+            ("mAP[wether=rain] > 0", "Did you mean 'weather'"),
+            ("mAP[iou=0.5, weather=snow] > 0", "slice_value='snow'"),
+            ("mAR[label=*] > 0", "mAR has no row with a label_value"),
+            ("recall > 0", "choose one by label_value"),
+        ],
+    )
+    def test_no_row_or_several_is_an_error(self, text: str, said: str) -> None:
+        with pytest.raises(ResultError, match=said) as caught:
+            judged(text)
+        assert str(caught.value).startswith(f"gate {text!r}: ")
+
+    def test_names_and_numbers_of_labels(self) -> None:
+        rows = [{"metric": "Recall", "label_value": n, "value": n / 10} for n in (7, 8)]
+        labels = pl.DataFrame(
+            {"label_key": ["l"] * 2, "label_value": [7, 8], "label_name": ["cat", "dog"]}
+        )
+        frame = fabricated.frame("metrics", rows, label=pl.Int64())
+        numbers = Numbers("detection", frame, labels)
+        for text in ("Recall[label=cat] == 0.7", "Recall[label=8] == 0.8"):
+            [verdict] = judge_gates([parse_gate(text)], numbers)
+            assert verdict.status == "passed"
+
+
+class TestBaseline:
+    @pytest.mark.parametrize(
+        ("shift", "text", "expected", "bound"),
+        [
+            (0.0, "mAR >= baseline", "passed", 0.7),
+            (0.1, "mAR >= baseline", "failed", 0.8),
+            (0.1, "mAR >= baseline - 0.1", "passed", 0.7),
+            (0.1, "mAR >= baseline - 0.09", "failed", 0.71),
+            (0.1, "mAR >= baseline * 0.5", "passed", 0.4),
+            (-0.1, "mAR <= baseline + 0.05", "failed", 0.65),
+        ],
+    )
+    def test_it_is_held_against(self, shift: float, text: str, expected: str, bound: float) -> None:
+        [verdict] = judged(text, baseline=card(shift))
+        assert (verdict.status, verdict.bound) == (expected, pytest.approx(bound))
+        assert verdict.baseline == pytest.approx(0.7 + shift)
+
+    def test_none_given_is_an_error_unless_it_is_the_first_run(self) -> None:
+        with pytest.raises(OptionError, match="speaks of a baseline"):
+            judged("mAR >= baseline")
+        [verdict] = judged("mAR >= baseline", first=True)
+        assert (verdict.status, verdict.reason) == ("skipped", "no earlier run")
+
+    def test_a_new_label_is_skipped_under_a_star_only(self) -> None:
+        before = card(labels=("cat",))
+        found = {one.row: one.status for one in judged("recall[label=*] >= baseline",
+                                                       baseline=before)}  # fmt: skip
+        assert found == {"label=cat": "passed", "label=dog": "skipped", "label=owl": "failed"}
+        with pytest.raises(ResultError, match="of the baseline"):
+            judged("recall[label=dog] >= baseline", baseline=before)
+
+    def test_undefined_in_the_baseline_fails(self) -> None:
+        before = card()
+        hidden = before.metrics.with_columns(
+            value=pl.when(pl.col("metric") == "mAR").then(None).otherwise(pl.col("value"))
+        )
+        gone = Numbers(before.task, hidden, before.labels)
+        [verdict] = judged("mAR >= baseline", baseline=gone)
+        assert (verdict.status, verdict.value) == ("failed", 0.7)
+        assert verdict.reason.startswith("undefined in the baseline")
+
+
+def test_the_table_begins_with_what_failed() -> None:
+    verdicts = judged("mAR > 0.5", "mAR > 0.7000001", "mAP[iou=0.5] > baseline", first=True)
+    lines = gates_table(verdicts).splitlines()
+    assert lines[0] == "gates: 1 of 3 failed, 1 skipped"
+    assert [line.split()[0] for line in lines[1:]] == ["status", "failed", "skipped", "passed"]
+    assert "0.7" in lines[2]

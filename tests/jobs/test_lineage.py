@@ -1,0 +1,138 @@
+"""OpenLineage events: what its spec asks for, into a file and to a URL that may not answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import OptionError
+
+Write = Callable[..., Path]
+FACETS = "https://openlineage.io/spec/facets/"
+
+
+def check(event: dict[str, Any]) -> None:
+    """What spec 2-0-2 requires of a run event and of facets."""
+    assert (
+        event["schemaURL"] == "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+    )
+    assert event["eventType"] in ("START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER")
+    assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
+    assert ":" in event["producer"]
+    uuid.UUID(event["run"]["runId"])
+    assert {"namespace", "name"} <= set(event["job"])
+    facets = [*event["run"]["facets"].values()]
+    for dataset in (*event["inputs"], *event["outputs"]):
+        assert {"namespace", "name"} <= set(dataset)
+        facets += dataset.get("inputFacets", {}).values()
+    for facet in facets:
+        assert facet["_producer"] == event["producer"]
+        assert facet["_schemaURL"].startswith(FACETS)
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    for event in found:
+        check(event)
+    return found
+
+
+def test_a_run_that_completes(write: Write, folder: Path) -> None:
+    ee.run_job(write(("gates = [", 'gates = ["mAP[iou=0.5] > 1", "AR[label=*] > 0", ')))
+    start, complete = events(folder / "lineage.jsonl")
+    assert (start["eventType"], complete["eventType"]) == ("START", "COMPLETE")
+    assert start["run"]["runId"] == complete["run"]["runId"]
+    assert start["job"] == {"namespace": "evalengine", "name": "nightly"}
+    tables = folder / "tables" / "date=2026-11-20"
+    assert [one["name"] for one in start["inputs"]] == [
+        str(tables / "predictions.parquet"), str(tables / "truths.parquet"),
+    ]  # fmt: skip
+    assert start["outputs"][0]["name"] == str(folder / "runs" / "2026-11-20")
+    assert "inputFacets" not in start["inputs"][0]
+    facet = complete["inputs"][0]["inputFacets"]["dataQualityAssertions"]
+    assert facet["assertions"] == [
+        {"assertion": "mAP[iou=0.5] > 1", "success": False},
+        {"assertion": "AR[label=*] > 0 [label=cat]", "success": True},
+        {"assertion": "AR[label=*] > 0 [label=dog]", "success": True},
+        {"assertion": "mAP[iou=0.5] >= 0.5", "success": True},
+    ]
+
+
+def test_a_run_that_fails(write: Write, folder: Path) -> None:
+    with pytest.raises(OptionError):
+        ee.run_job(write(("by =", 'metrics = ["mAPP"]\nby =')))
+    start, fail = events(folder / "lineage.jsonl")
+    assert (start["eventType"], fail["eventType"]) == ("START", "FAIL")
+    assert "mAPP" in fail["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_a_finished_run_tells_nothing(write: Write, folder: Path) -> None:
+    for _ in range(2):
+        ee.run_job(write())
+    assert len(events(folder / "lineage.jsonl")) == 2
+
+
+@pytest.fixture
+def collector() -> Iterator[Any]:
+    """A server that keeps what is posted; it answers with its ``status``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            server.got.append((self.path, self.headers["Authorization"], json.loads(body)))
+            self.send_response(server.status)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.got, server.status = [], 201
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_url_with_a_key(write: Write, collector: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "secret-7")
+    url = f"http://127.0.0.1:{collector.server_port}/api/v1/lineage"
+    result = ee.run_job(write(("lineage.jsonl", url)))
+    assert [(path, key) for path, key, _ in collector.got] == [
+        ("/api/v1/lineage", "Bearer secret-7")
+    ] * 2
+    for _, _, event in collector.got:
+        check(event)
+    for path in result.plan.folder.iterdir():
+        assert b"secret-7" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("what", ["refuses", "is not there"])
+def test_what_cannot_be_sent_stops_nothing(
+    write: Write, collector: Any, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    collector.status = 500
+    port = collector.server_port if what == "refuses" else 9
+    said: list[tuple[str, str]] = []
+
+    def tell(text: str, *, level: str = "info", **facts: Any) -> None:
+        said.append((level, text))
+
+    result = ee.run_job(write(("lineage.jsonl", f"http://127.0.0.1:{port}/")), tell=tell)
+    assert result.ran
+    warned = [text for level, text in said if level == "warning"]
+    assert len(warned) == 2
+    assert warned[0].startswith("lineage: START could not be sent to http://127.0.0.1:")

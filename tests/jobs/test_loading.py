@@ -1,0 +1,134 @@
+"""Job files: keys, variables, options, and the schema that editors have."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from jobs.conftest import JOB
+
+from evalengine.cli import main
+from evalengine.jobs.loading import load_job
+from evalengine.jobs.variables import dates, expanded
+from evalengine.schemas.errors import OptionError, ReadError
+from evalengine.schemas.job import json_schema
+from evalengine.schemas.options import FIELDS
+
+Write = Callable[..., Path]
+
+
+def test_what_a_file_says(write: Write) -> None:
+    above = ("by =", 'dialect = "coco"\nmetrics = ["mAP"]\nby =')
+    inside = ("[outputs]", "[options]\niou_thresholds = [0.5]\n[outputs]")
+    loaded = load_job(write(above, inside))
+    assert loaded.job.name == "nightly"
+    assert loaded.job.inputs.predictions == "tables/date=2026-11-20/predictions.parquet"
+    assert loaded.options.by == ("weather",)
+    assert loaded.options.iou_thresholds == (0.5,)
+    assert (loaded.options.dialect, loaded.options.metrics) == ("coco", ("mAP",))
+    assert [gate.metric for gate in loaded.gates] == ["mAP"]
+    assert loaded.earlier == "runs/*"
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            ("gates =", "gate =", "'gate' is not a known key of a job. Did you mean 'gates'"),
+            ("predictions =", "predictons =", r"key of \[inputs\]. Did you mean 'predictions'"),
+            ("history =", "histroy =", r"key of \[outputs\]. Did you mean 'history'"),
+            ("[outputs]", "[output]", "Did you mean 'outputs'"),
+            ("[outputs]", "[options]\niou_treshold = 1\n[outputs]", "Did you mean 'iou_threshold"),
+            ("by =", "inputs = 3\nby =", "is no TOML"),
+            ('"history"', '"history"\nhistory_format = "csv"', "history_format"),
+            ('by = ["weather"]', 'by = "weather"', r"\$.by"),
+            ('name = "nightly"', "", "write the name of the job"),
+            ("[outputs]", '[options]\nby = ["x"]\n[outputs]', "by stands at the top and in"),
+            ("mAP[iou=0.5] >= 0.5", "mAP", "cannot be read"),
+            ('predictions = "tables/date={date}/predictions.parquet"', "", "predictions"),
+        ],
+    )
+    def test_what_is_refused(self, write: Write, old: str, new: str, said: str) -> None:
+        with pytest.raises((OptionError, ReadError), match=said) as caught:
+            load_job(write((old, new)))
+        assert "job.toml" in str(caught.value)
+
+    def test_no_file_and_no_toml(self, folder: Path) -> None:
+        with pytest.raises(ReadError, match="No such file"):
+            load_job(folder / "none.toml")
+        broken = folder / "job.toml"
+        broken.write_text("name = \n")
+        with pytest.raises(ReadError, match=r"is no TOML.*line 1"):
+            load_job(broken)
+
+
+class TestVariables:
+    def test_set_wins(self, folder: Path) -> None:
+        loaded = load_job(folder / "job.toml", {"date": "2026-11-19"})
+        assert loaded.job.outputs.folder == "runs/2026-11-19"
+        assert loaded.variables == {"date": "2026-11-19"}
+
+    def test_one_rests_on_others_and_on_the_environment(
+        self, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CITY", "ulm")
+        loaded = load_job(
+            write(
+                (
+                    'date = "2026-11-20"',
+                    'n = 3\ndate = "2026-11-20"\nwhere = "{env.CITY}-{env.NONE:x}-{n}"',
+                ),
+                ("runs/{date}", "runs/{job}/{where}/{run_id}"),
+            )
+        )
+        assert loaded.job.outputs.folder == "runs/nightly/ulm-x-3/\x00run_id\x00"
+        assert loaded.earlier == "runs/nightly/*/*"
+
+    @pytest.mark.parametrize(
+        ("changes", "text", "said"),
+        [
+            ({"dat": "x"}, "{date}", "--set dat: .*Did you mean 'date'"),
+            ({}, "{dte}", "Did you mean 'date'"),
+            ({}, "{env.NO_SUCH}", "the environment has no NO_SUCH"),
+            ({}, "{date", "lone '{'"),
+            ({}, "date}", "lone '}'"),
+            ({}, "{run_id}", "'run_id' is not a known variable"),
+        ],
+    )
+    def test_what_is_refused(
+        self, write: Write, changes: dict[str, str], text: str, said: str
+    ) -> None:
+        with pytest.raises(OptionError, match=said):
+            load_job(write(("tables/date={date}/predictions", f"tables/{text}/p")), changes)
+
+    def test_names_with_a_meaning(self, write: Write) -> None:
+        with pytest.raises(OptionError, match="'today' has a meaning of its own"):
+            load_job(write(('date = "', 'today = "a"\ndate = "')))
+
+    def test_dates_and_braces(self) -> None:
+        now = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)
+        assert dates(now) == {"today": "2026-03-01", "yesterday": "2026-02-28"}
+        assert dates(now + timedelta(days=1))["yesterday"] == "2026-03-01"
+        assert expanded("{{{a}}}", {"a": "x"}.get, ()) == "{x}"
+
+
+class TestSchema:
+    def test_it_knows_every_key(self) -> None:
+        defs = json_schema()["$defs"]
+        assert set(defs["Options"]["properties"]) == set(FIELDS)
+        assert defs["Job"]["required"] == ["name", "inputs"]
+        for name in ("Job", "JobInputs", "JobOutputs", "Options"):
+            assert defs[name]["additionalProperties"] is False
+            assert all("description" in one or "$ref" in one or "allOf" in one
+                       for one in defs[name]["properties"].values())  # fmt: skip
+        used = tomllib.loads(JOB)
+        assert set(used) <= set(defs["Job"]["properties"])
+        assert set(used["outputs"]) <= set(defs["JobOutputs"]["properties"])
+
+    def test_the_command_prints_it(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["schemas", "job"]) == 0
+        assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(json_schema()))

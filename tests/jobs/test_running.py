@@ -1,0 +1,364 @@
+"""A run from its file to its folder: once, all at once, alone, and remembered."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+from jobs.conftest import write_day
+
+import evalengine as ee
+from evalengine import api, store
+from evalengine.jobs import lock, records, running
+from evalengine.jobs.lock import LockedError, locked
+from evalengine.jobs.logs import log_to
+from evalengine.schemas.errors import InputError, OptionError, ResultError
+
+Write = Callable[..., Path]
+LAST = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
+
+
+def statuses(result: Any) -> list[str]:
+    return [one.status for one in result.verdicts]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What ``score`` was called with, each time."""
+    calls: list[Any] = []
+    score = api.score
+
+    def counted(*args: Any, **named: Any) -> ee.Scorecard:
+        calls.append(args)
+        return score(*args, **named)
+
+    monkeypatch.setattr(api, "score", counted)
+    return calls
+
+
+class TestOnce:
+    def test_the_result_equals_score(self, write: Write, folder: Path) -> None:
+        result = ee.run_job(write())
+        tables = folder / "tables" / "date=2026-11-20"
+        plain = ee.score(
+            str(tables / "predictions.parquet"), str(tables / "truths.parquet"), by="weather"
+        )
+        assert result.ran
+        assert statuses(result) == ["passed"]
+        assert result.card.metrics.equals(plain.metrics)
+        assert {*content(folder / "runs" / "2026-11-20")} == {
+            "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
+            "curves.parquet",
+        }  # fmt: skip
+        assert {path.name for path in (folder / "runs").iterdir()} == {
+            "2026-11-20", ".2026-11-20.lock",
+        }  # fmt: skip
+        details = json.loads((folder / "runs/2026-11-20/job.json").read_text())
+        assert details["variables"] == {"date": "2026-11-20"}
+        assert details["inputs"]["ground_truths"][0]["name"] == (
+            "tables/date=2026-11-20/truths.parquet"
+        )
+
+    def test_it_is_not_repeated_unless_forced(
+        self, write: Write, folder: Path, scored: list[Any]
+    ) -> None:
+        path = write()
+        ee.run_job(path)
+        before = content(folder / "runs" / "2026-11-20")
+        again = ee.run_job(path)
+        assert (again.ran, statuses(again), len(scored)) == (False, ["passed"], 1)
+        assert content(folder / "runs" / "2026-11-20") == before
+        forced = ee.run_job(path, force=True)
+        assert (forced.ran, len(scored)) == (True, 2)
+        assert forced.plan.run_id == again.plan.run_id
+        after = content(folder / "runs" / "2026-11-20")
+        assert after["metrics.parquet"] == before["metrics.parquet"]
+        assert after["_SUCCESS"] != before["_SUCCESS"]
+        assert len(list((folder / "history").iterdir())) == 1
+
+    def test_changed_inputs_replace_it(self, write: Write, folder: Path, scored: list[Any]) -> None:
+        path = write()
+        first = ee.run_job(path)
+        write_day(folder, "2026-11-20", wrong=3)
+        second = ee.run_job(path)
+        assert (second.ran, len(scored)) == (True, 2)
+        assert first.plan.run_id != second.plan.run_id
+        assert first.plan.folder == second.plan.folder
+        assert second.card.value("mAP", iou_threshold=0.5) < 1
+
+    def test_a_damaged_result_is_made_again(self, write: Write, scored: list[Any]) -> None:
+        path = write()
+        result = ee.run_job(path)
+        (result.plan.folder / "curves.parquet").write_bytes(b"PAR1")
+        assert ee.run_job(path).ran
+        assert len(scored) == 2
+        assert result.card.curves.height
+
+    def test_what_a_dead_run_left_is_cleared(self, write: Write, folder: Path) -> None:
+        path = write()
+        left = folder / "runs" / ".2026-11-20.12345678.new"
+        left.mkdir(parents=True)
+        (left / "metrics.parquet").write_bytes(b"PAR")
+        said: list[str] = []
+        ee.run_job(path, tell=lambda text, **facts: said.append(text))
+        assert not left.exists()
+        assert "cleared away what a run that died left behind" in said
+
+    def test_something_else_is_never_replaced(self, write: Write, folder: Path) -> None:
+        (folder / "runs" / "2026-11-20").mkdir(parents=True)
+        (folder / "runs" / "2026-11-20" / "thesis.txt").write_text("dear")
+        with pytest.raises(ResultError, match="something else"):
+            ee.run_job(write())
+        assert content(folder / "runs" / "2026-11-20") == {"thesis.txt": b"dear"}
+
+
+class TestFailures:
+    def test_inputs_that_change_meanwhile(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        score = api.score
+
+        def slow(*args: Any, **named: Any) -> ee.Scorecard:
+            card = score(*args, **named)
+            write_day(folder, "2026-11-20", wrong=1)
+            return card
+
+        monkeypatch.setattr(api, "score", slow)
+        with pytest.raises(InputError, match="2 input files changed while they were read"):
+            ee.run_job(write())
+        assert [path.name for path in (folder / "runs").iterdir()] == [".2026-11-20.lock"]
+
+    def test_broken_inputs_leave_the_old_result(self, write: Write, folder: Path) -> None:
+        path = write()
+        ee.run_job(path)
+        before = content(folder / "runs" / "2026-11-20")
+        table = folder / "tables/date=2026-11-20/predictions.parquet"
+        pl.read_parquet(table).with_columns(score=pl.lit(float("nan"))).write_parquet(table)
+        with pytest.raises(InputError, match="score"):
+            ee.run_job(path)
+        assert content(folder / "runs" / "2026-11-20") == before
+        events = [json.loads(line) for line in (folder / "lineage.jsonl").read_text().splitlines()]
+        assert [event["eventType"] for event in events] == ["START", "COMPLETE", "START", "FAIL"]
+
+    @pytest.mark.parametrize("after", range(6))
+    def test_a_full_disk_leaves_the_old_result(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch, after: int
+    ) -> None:
+        path = write()
+        ee.run_job(path)
+        before = content(folder / "runs" / "2026-11-20")
+        write_day(folder, "2026-11-20", wrong=2)
+        left = [after]
+
+        def broken(path: Path) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(store, "sync", broken)
+        monkeypatch.setattr(records, "sync", broken)
+        with pytest.raises(ResultError, match="No space left"):
+            ee.run_job(path)
+        assert content(folder / "runs" / "2026-11-20") == before
+        assert {path.name for path in (folder / "runs").iterdir()} == {
+            "2026-11-20", ".2026-11-20.lock",
+        }  # fmt: skip
+
+
+class TestBaseline:
+    def test_last_is_the_newest_run_that_passed(self, write: Write, folder: Path) -> None:
+        path = write(LAST)
+        write_day(folder, "2026-11-20", wrong=4, first=100)
+        nights = {
+            day: ee.run_job(path, variables={"date": day})
+            for day in ("2026-11-19", "2026-11-20", "2026-11-21")
+        }
+        assert statuses(nights["2026-11-19"]) == ["skipped", "passed"]
+        assert statuses(nights["2026-11-20"])[0] == "failed"
+        assert nights["2026-11-20"].gate_failed
+        assert statuses(nights["2026-11-21"]) == ["passed", "passed"]
+        assert nights["2026-11-21"].verdicts[0].baseline == 1.0
+        # Repeated, it has the baseline it had, though later runs have come.
+        again = ee.run_job(path, variables={"date": "2026-11-19"}, force=True)
+        assert statuses(again) == ["skipped", "passed"]
+
+    def test_last_in_a_folder_of_one_name(self, write: Write, folder: Path) -> None:
+        path = write(LAST, ("runs/{date}", "runs/latest"))
+        assert statuses(ee.run_job(path)) == ["skipped", "passed"]
+        write_day(folder, "2026-11-20", wrong=1)
+        second = ee.run_job(path)
+        assert second.verdicts[0].baseline == 1.0
+        for force in (False, True):
+            again = ee.run_job(path, force=force)
+            assert again.verdicts == second.verdicts
+
+    def test_a_named_run(self, write: Write, folder: Path) -> None:
+        ee.run_job(write(("runs/{date}", "runs/release")), variables={"date": "2026-11-19"})
+        named = (LAST[0], LAST[1].replace('"last"', '"runs/release"'))
+        assert statuses(ee.run_job(write(named))) == ["passed", "passed"]
+        (folder / "runs" / "release" / "run.json").unlink()
+        with pytest.raises(ResultError, match=r"no run\.json"):
+            ee.run_job(write(named), variables={"date": "2026-11-21"})
+
+    def test_gates_without_one(self, write: Write) -> None:
+        with pytest.raises(OptionError, match="speaks of a baseline"):
+            ee.run_job(write((LAST[0], LAST[1].replace('baseline = "last"\n', ""))))
+
+
+class TestGates:
+    def test_a_gate_that_fits_nothing_keeps_the_numbers(
+        self, write: Write, scored: list[Any]
+    ) -> None:
+        wrong = ("mAP[iou=0.5]", "mAP[iou=0.55, weather=snow]")
+        with pytest.raises(ResultError, match="kept in runs/2026-11-20: mend the gate"):
+            ee.run_job(write(wrong))
+        mended = ee.run_job(write())
+        assert (mended.ran, statuses(mended), len(scored)) == (False, ["passed"], 1)
+        success = json.loads((mended.plan.folder / "_SUCCESS").read_text())
+        assert success["gates"] == "passed"
+        assert pl.read_parquet(mended.plan.folder.parents[1] / "history")["gates"][0] == "passed"
+
+    def test_changed_gates_are_judged_without_scoring(
+        self, write: Write, folder: Path, scored: list[Any]
+    ) -> None:
+        ee.run_job(write())
+        strict = ee.run_job(write((">= 0.5", "> 1")))
+        assert (strict.ran, strict.gate_failed, len(scored)) == (False, True, 1)
+        assert '"failed"' in (strict.plan.folder / "_SUCCESS").read_text()
+
+
+class TestHistory:
+    @pytest.mark.parametrize("form", ["parquet", "delta"])
+    def test_each_run_stands_once(self, write: Write, folder: Path, form: str) -> None:
+        if form == "delta":
+            pytest.importorskip("deltalake")
+        path = write(('"history"', f'"history"\nhistory_format = "{form}"'))
+        results = [
+            ee.run_job(path, variables={"date": day}, force=force)
+            for day, force in (("2026-11-19", False), ("2026-11-20", False), ("2026-11-20", True),
+                               ("2026-11-20", False))
+        ]  # fmt: skip
+        target = folder / "history"
+        table = pl.read_delta(str(target)) if form == "delta" else pl.read_parquet(target)
+        counts = dict(table.group_by("run_id").len().iter_rows())
+        height = results[0].card.metrics.height
+        assert counts == {results[0].plan.run_id: height, results[1].plan.run_id: height}
+        assert set(table["variables"]) == {'{"date": "2026-11-19"}', '{"date": "2026-11-20"}'}
+        over_time = table.filter(
+            (pl.col("metric") == "mAP")
+            & (pl.col("iou_threshold") == 0.5)
+            & pl.col("slice").is_null()
+        )
+        assert sorted(over_time["folder"]) == ["runs/2026-11-19", "runs/2026-11-20"]
+        assert over_time["value"].to_list() == [1.0, 1.0]
+
+    def test_a_lost_entry_is_added_by_the_next_run(self, write: Write, folder: Path) -> None:
+        path = write()
+        ee.run_job(path)
+        [entry] = (folder / "history").iterdir()
+        before = pl.read_parquet(entry)
+        entry.unlink()
+        ee.run_job(path)
+        assert pl.read_parquet(entry).equals(before)
+
+    def test_delta_that_is_not_installed(
+        self, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
+        with pytest.raises(OptionError, match=r"pip install 'evalengine\[delta\]'"):
+            ee.run_job(write(('"history"', '"history"\nhistory_format = "delta"')))
+
+
+class TestLock:
+    def test_two_runs_at_once(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, begun, go_on = write(), threading.Event(), threading.Event()
+        score = api.score
+
+        def slow(*args: Any, **named: Any) -> ee.Scorecard:
+            begun.set()
+            assert go_on.wait(60)
+            return score(*args, **named)
+
+        monkeypatch.setattr(api, "score", slow)
+        results: list[Any] = []
+        first = threading.Thread(target=lambda: results.append(ee.run_job(path)))
+        first.start()
+        assert begun.wait(60)
+        with pytest.raises(LockedError) as caught:
+            ee.run_job(path)
+        said = str(caught.value)
+        assert f"another run of job 'nightly' (process {os.getpid()} on " in said
+        assert "since 20" in said
+        assert "2026-11-20. Two runs do not write one folder" in said
+        with pytest.raises(LockedError):
+            ee.run_job(path, wait=0.3)
+        second = threading.Thread(target=lambda: results.append(ee.run_job(path, wait=60)))
+        second.start()
+        go_on.set()
+        first.join(60)
+        second.join(60)
+        assert sorted(result.ran for result in results) == [False, True]
+
+    def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
+        left = lock.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
+        (tmp_path / ".run.lock").write_bytes(msgspec.json.encode(left))
+        said: list[str] = []
+        with locked(tmp_path / "run", "nightly", tell=said.append):
+            holder = msgspec.json.decode((tmp_path / ".run.lock").read_bytes())
+            assert holder["pid"] == os.getpid()
+        assert said == ["took over from a run that died: process 4711 on here, begun"
+                        " 2026-11-20 02:00:00 UTC"]  # fmt: skip
+        assert (tmp_path / ".run.lock").read_bytes() == b""
+
+    def test_waiting_is_told_once(self, tmp_path: Path) -> None:
+        said: list[str] = []
+        with (
+            locked(tmp_path / "run", "a"),
+            pytest.raises(LockedError, match="another run of job 'a'"),
+            locked(tmp_path / "run", "b", wait=0.5, tell=said.append),
+        ):
+            raise AssertionError
+        assert len(said) == 1
+        assert said[0].startswith("waiting: another run of job 'a'")
+
+
+def test_partitions_are_scored_together(write: Write, folder: Path, scored: list[Any]) -> None:
+    parts = ("[outputs]", 'partition = "date"\n[outputs]')
+    path = write(parts, ('[variables]\ndate = "2026-11-20"\n', ""), ("runs/{date}", "runs/all"))
+    result = ee.run_job(path)
+    assert result.card.run["datums"] == 30
+    assert len(scored[0][0]) == 3
+    assert not ee.run_job(path).ran
+    write_day(folder, "2026-11-22", first=300)
+    assert ee.run_job(path).card.run["datums"] == 40
+
+
+def test_the_log_and_its_forms(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    ee.run_job(write(), tell=log_to(form="json", job="nightly"))
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    said = [line["message"] for line in lines]
+    assert said[:2] == ["planned", "reading and checking"]
+    assert said[-2:] == ["writing", "done"]
+    assert {line["job"] for line in lines} == {"nightly"}
+    assert {line["level"] for line in lines} == {"info"}
+    ee.run_job(write(), tell=log_to(job="nightly"))
+    assert " INFO    nightly: finished before" in capsys.readouterr().err
+    ee.run_job(write(), tell=log_to(quiet=True))
+    assert capsys.readouterr().err == ""
+
+
+def test_every_name_of_the_module_is_there() -> None:
+    assert all(hasattr(running, name) for name in running.__all__)

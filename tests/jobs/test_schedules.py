@@ -1,0 +1,93 @@
+"""The example schedules in docs/jobs: their commands, options and dates are ones that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import evalengine as ee
+from evalengine.cli import cli
+
+FOLDER = Path(__file__).parents[2] / "docs" / "jobs"
+COMMAND = re.compile(r"evalengine (run .*)")
+
+
+def commands(name: str) -> list[str]:
+    return [found[1] for found in COMMAND.finditer((FOLDER / name).read_text("utf-8"))]
+
+
+def test_the_page_links_every_file() -> None:
+    page = (FOLDER.parent / "jobs.md").read_text("utf-8")
+    assert {path.name for path in FOLDER.iterdir()} == set(re.findall(r"\(jobs/([^)]+)\)", page))
+
+
+@pytest.mark.parametrize("name", ["crontab", "evalengine-nightly.service", "github_actions.yml"])
+def test_commands_are_ones_that_exist(name: str) -> None:
+    found = commands(name)
+    assert found
+    for command in found:
+        args = shlex.split(re.sub(r"\$\{.*\}|\$\(.*\)", "x", command))[1:]
+        context = cli.commands["run"].make_context("run", args)
+        assert context.params["job"].endswith("nightly.toml")
+
+
+def test_the_crontab_has_five_fields_and_a_command() -> None:
+    [line] = [line for line in (FOLDER / "crontab").read_text().splitlines() if line[:1].isdigit()]
+    fields = line.split(maxsplit=5)
+    limits = ((0, 59), (0, 23))
+    assert all(low <= int(field) <= high
+               for field, (low, high) in zip(fields, limits, strict=False))  # fmt: skip
+    assert fields[2:5] == ["*"] * 3
+    assert "%" not in fields[5]  # cron would end the line there
+
+
+@pytest.mark.parametrize("name", ["airflow_dag.py", "dagster_job.py"])
+def test_programs_call_what_exists(name: str) -> None:
+    tree = ast.parse((FOLDER / name).read_text("utf-8"))
+    called = {
+        node.func.attr: {keyword.arg for keyword in node.keywords}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "ee"
+    }
+    for function, keywords in called.items():
+        annotated = set(getattr(ee, function).__annotations__)
+        assert keywords <= annotated, keywords - annotated
+    lists = [
+        [item.value for item in node.elts if isinstance(item, ast.Constant)]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.List)
+    ]
+    options = {option for one in cli.commands["run"].params for option in one.opts}
+    for words in lists:
+        if words[:2] == ["evalengine", "run"]:
+            assert {word for word in words if word.startswith("--")} <= options
+            called["run"] = set()
+    assert called
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    analyse = shutil.which("systemd-analyze")
+    if analyse is None:
+        pytest.skip("systemd is not here")
+    for path in FOLDER.glob("evalengine-nightly.*"):
+        program = tmp_path / "evalengine"
+        program.touch(mode=0o755)
+        text = path.read_text().replace("/srv/evaluation/.venv/bin/evalengine", str(program))
+        (tmp_path / path.name).write_text(text)
+    done = subprocess.run(
+        [analyse, "verify", "--man=no", *map(str, tmp_path.glob("*.*"))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "evalengine-nightly" in line]
+    assert ours == []

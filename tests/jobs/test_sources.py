@@ -1,0 +1,134 @@
+"""Inputs of a job on disk: files, partitions, digests and the run's id."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs.conftest import DAYS, write_day
+
+from evalengine.jobs import running
+from evalengine.jobs.running import plan_job
+from evalengine.schemas.errors import InputError, OptionError, ReadError
+
+Write = Callable[..., Path]
+PARTS = ("[outputs]", 'partition = "date"\n[outputs]')
+NO_VARIABLE = ('[variables]\ndate = "2026-11-20"\n', "")
+FIXED = ("runs/{date}", "runs/all")
+
+
+def names(path: Path, role: str = "predictions") -> list[str]:
+    return [file.name for file in plan_job(path).found.files[role]]
+
+
+def test_files_in_order_with_digests(write: Write, folder: Path) -> None:
+    path = write(("tables/date={date}/predictions", "tables/date=*/predictions"))
+    files = plan_job(path).found.files["predictions"]
+    assert [file.name for file in files] == [f"tables/date={d}/predictions.parquet" for d in DAYS]
+    for file in files:
+        content = (folder / file.name).read_bytes()
+        assert (file.bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_nothing_there(write: Write) -> None:
+    with pytest.raises(ReadError, match="no such file"):
+        plan_job(write(("date = \"2026-11-20\"", "date = \"2026-12-24\"")))  # fmt: skip
+
+
+class TestPartitions:
+    def test_every_value_on_disk(self, write: Write) -> None:
+        plan = plan_job(write(PARTS, NO_VARIABLE, FIXED))
+        assert plan.found.partitions == DAYS
+        assert [file.partition for file in plan.found.files["ground_truths"]] == [*DAYS]
+
+    def test_from_and_to(self, write: Write) -> None:
+        window = (
+            "[outputs]",
+            'partition = "date"\nfirst = "2026-11-20"\nlast = "{end}"\n[outputs]',
+        )
+        path = write(window, ('date = "2026-11-20"', 'end = "2026-11-20"'), FIXED)
+        assert plan_job(path).found.partitions == ("2026-11-20",)
+        assert plan_job(path, {"end": "2026-12-31"}).found.partitions == DAYS[1:]
+        with pytest.raises(InputError, match="no partition of date from 2026-11-20 to 2026-11-01"):
+            plan_job(path, {"end": "2026-11-01"})
+
+    def test_one_side_lacks_one(self, write: Write, folder: Path) -> None:
+        (folder / "tables" / "date=2026-11-20" / "truths.parquet").unlink()
+        with pytest.raises(InputError, match=r"ground_truths: 1 of 3 partitions.*: 2026-11-20"):
+            plan_job(write(PARTS, NO_VARIABLE, FIXED))
+
+    def test_globs_around_the_variable(self, write: Write, folder: Path) -> None:
+        shutil.copytree(folder / "tables", folder / "deep" / "a" / "tables[1]")
+        pattern = ("tables/date={date}/pred", "deep/**/tables[[]1]/date={date}/p?e[!x]")
+        path = write(PARTS, NO_VARIABLE, FIXED, pattern)
+        assert names(path) == [f"deep/a/tables[1]/date={d}/predictions.parquet" for d in DAYS]
+
+    def test_the_variable_twice_means_the_same_value(self, write: Write, folder: Path) -> None:
+        for day, other in ((DAYS[0], DAYS[0]), (DAYS[1], DAYS[1]), (DAYS[1], DAYS[2])):
+            target = folder / "two" / day
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / f"tables/date={day}/predictions.parquet",
+                        target / f"{other}.parquet")  # fmt: skip
+        path = write(PARTS, NO_VARIABLE, FIXED,
+                     ("tables/date={date}/predictions", "two/{date}/{date}"),
+                     ("tables/date={date}/truths", "tables/date=*/truths"))  # fmt: skip
+        assert names(path) == [f"two/{d}/{d}.parquet" for d in DAYS[:2]]
+
+    def test_a_variable_in_no_path(self, write: Write) -> None:
+        with pytest.raises(OptionError, match=r"no path has \{day\}"):
+            plan_job(write(("[outputs]", 'partition = "day"\n[outputs]')))
+
+
+class TestRunId:
+    def test_the_same_for_the_same(self, write: Write, folder: Path, monkeypatch) -> None:
+        first = plan_job(write())
+        os.utime(folder / "tables/date=2026-11-20/truths.parquet", (1, 1))
+        monkeypatch.chdir(folder)
+        again = plan_job("job.toml")
+        assert again.run_id == first.run_id
+        assert len(first.run_id) == 16
+        threads = plan_job(write(("[outputs]", "[options]\nthreads = 1\n[outputs]")))
+        assert threads.run_id == first.run_id
+        gates = plan_job(write(("0.5]", "0.75]"), ("lineage.jsonl", "events.jsonl")))
+        assert gates.run_id == first.run_id
+
+    def test_another_for_others(self, write: Write, folder: Path, monkeypatch) -> None:
+        seen = {plan_job(write()).run_id, plan_job(write(), {"date": "2026-11-19"}).run_id}
+        seen.add(plan_job(write(('by = ["weather"]', "by = []"))).run_id)
+        seen.add(plan_job(write(('"nightly"', '"weekly"'))).run_id)
+        seen.add(plan_job(write(("by =", 'dialect = "coco"\nby ='))).run_id)
+        monkeypatch.setattr(running, "__version__", "999")
+        seen.add(plan_job(write()).run_id)
+        monkeypatch.undo()
+        write_day(folder, "2026-11-20", wrong=1)
+        seen.add(plan_job(write()).run_id)
+        assert len(seen) == 7
+
+    def test_a_label_map_file_counts_by_its_content(self, write: Write, folder: Path) -> None:
+        path = write(("[outputs]", '[options]\nlabel_map = "map.csv"\n[outputs]'))
+        (folder / "map.csv").write_text("label_value,new_label_value\ndog,cat\n")
+        first = plan_job(path)
+        (folder / "map.csv").write_text("label_value,new_label_value\ndog,owl\n")
+        assert plan_job(path).run_id != first.run_id
+
+
+class TestRemote:
+    def test_a_version_stands_for_the_content(self, write: Write) -> None:
+        remote = ("tables/date={date}/predictions", "s3://bucket/{date}/predictions")
+        with pytest.raises(OptionError, match=r"inputs\.version"):
+            plan_job(write(remote))
+        version = ("[outputs]", 'version = "7"\n[outputs]')
+        plan = plan_job(write(remote, version))
+        assert plan.found.paths("predictions") == "s3://bucket/2026-11-20/predictions.parquet"
+        other = plan_job(write(remote, ("[outputs]", 'version = "8"\n[outputs]')))
+        assert other.run_id != plan.run_id
+
+    def test_outputs_are_local(self, write: Write) -> None:
+        with pytest.raises(OptionError, match=r"outputs\.folder: s3://b/runs is remote"):
+            plan_job(write(("runs/{date}", "s3://b/runs")))
+        with pytest.raises(OptionError, match='history_format = "delta"'):
+            plan_job(write(('"history"', '"s3://b/history"')))
