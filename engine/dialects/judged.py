@@ -41,6 +41,8 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
         decimals_of: need -> digits that values of single datums are rounded to.
         none_is_zero: FactualCorrectness is 0 where it would be 0 / 0.
         strict_ignored: needs that the option ``strict`` does not reach.
+        most_decide: of judgments that found different numbers of items, the number that most
+            found counts; else that of the first.
         decimals: digits that means are rounded to, or None.
     """
 
@@ -52,6 +54,7 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
     decimals_of: dict[str, int] = {}
     none_is_zero: bool = False
     strict_ignored: tuple[str, ...] = ()
+    most_decide: bool = True
     decimals: int | None = None
 
 
@@ -225,6 +228,7 @@ DIALECTS: dict[str, Dialect] = {
                 smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
                 decimals_of={"factual_correctness": 2},
                 none_is_zero=True,
+                most_decide=False,
             ),
             export="ragas",
         ),
