@@ -62,36 +62,19 @@ class JudgedDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Defaults of the options that were not given.
 
     Attributes:
-        metrics: default set; of these the ones that the table has rows of.
         beta: weight of recall in FactualCorrectness.
         mode: of FactualCorrectness.
         atomicity: of its claims.
         coverage: of its claims.
     """
 
-    metrics: tuple[str, ...]
     beta: float = 1.0
     mode: str = "f1"
     atomicity: str = "low"
     coverage: str = "low"
 
 
-METRICS = (
-    "AnswerCorrectness",
-    "AnswerRelevance",
-    "Bias",
-    "Toxicity",
-    "Coherence",
-    "SummaryCoherence",
-    "ContextPrecision",
-    "ContextRecall",
-    "ContextRelevance",
-    "Faithfulness",
-    "Hallucination",
-    "LLMContextRecall",
-    "FactualCorrectness",
-)
-_ALL = JudgedDefaults(metrics=METRICS)
+_ALL = JudgedDefaults()
 
 _YES = {"yes": 1.0, "true": 1.0, "1": 1.0}
 _NO = {"no": 0.0, "false": 0.0, "0": 0.0}

@@ -28,7 +28,7 @@ _MODULES = {
     "retrieval": (
         "retrieval_gains",
         "retrieval_precision",
-        "retrieval_judged",
+        "retrieval_judgments",
         "retrieval_sets",
         "retrieval_texts",
         "retrieval_contexts",
