@@ -45,17 +45,18 @@ def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame
         .join(parts, on=["need", "of"], how="left", maintain_order="left")
         .with_columns(pl.col("listed").fill_null(False))
     )
+    alike, other = keyed, keyed.clear()
     # Without a scope: there was nothing to judge, whatever the part.
     real = pl.col("scope").is_not_null()
-    whole = keyed.select(*_WHERE, "judgment", "kind", "none", real.alias("real"))
-    stances = whole.group_by(*_WHERE, "judgment").agg(
-        pl.col("kind").is_null().any().alias("usable"),
-        pl.when(pl.col("real").any())
-        .then(pl.lit(""))
-        .otherwise(pl.col("none").unique().sort().str.join("+"))
-        .alias("said"),
-    )
-    alike, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
+    if keyed["scope"].null_count():
+        stances = keyed.group_by(*_WHERE, "judgment").agg(
+            pl.col("kind").is_null().any().alias("usable"),
+            pl.when(real.any())
+            .then(pl.lit(""))
+            .otherwise(pl.col("none").unique().sort().str.join("+"))
+            .alias("said"),
+        )
+        alike, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
     counted = alike.filter(real, ~pl.col("listed"))
     lengths = counted.group_by(*_WHERE, "scope", "judgment").agg(
         pl.col("kind").is_null().any().alias("usable"),
