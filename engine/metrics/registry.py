@@ -40,7 +40,7 @@ _MODULES = {
         "segmentation_images",
         "segmentation_frames",
     ),
-    "judged": ("judged_answers", "judged_contexts"),
+    "judged": ("judged_answers", "judged_contexts", "judged_ragas"),
     "text": ("text_rouge", "text_bleu", "text_edits"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
