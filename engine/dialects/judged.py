@@ -41,6 +41,8 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
         decimals_of: need -> digits that values of single datums are rounded to.
         none_is_zero: FactualCorrectness is 0 where it would be 0 / 0.
         strict_ignored: needs that the option ``strict`` does not reach.
+        most_decide: of judgments that found different numbers of items, the number that most
+            found counts; else that of the first.
         decimals: digits that means are rounded to, or None.
     """
 
@@ -52,6 +54,7 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
     decimals_of: dict[str, int] = {}
     none_is_zero: bool = False
     strict_ignored: tuple[str, ...] = ()
+    most_decide: bool = True
     decimals: int | None = None
 
 
@@ -59,36 +62,19 @@ class JudgedDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Defaults of the options that were not given.
 
     Attributes:
-        metrics: default set; of these the ones that the table has rows of.
         beta: weight of recall in FactualCorrectness.
         mode: of FactualCorrectness.
         atomicity: of its claims.
         coverage: of its claims.
     """
 
-    metrics: tuple[str, ...]
     beta: float = 1.0
     mode: str = "f1"
     atomicity: str = "low"
     coverage: str = "low"
 
 
-METRICS = (
-    "AnswerCorrectness",
-    "AnswerRelevance",
-    "Bias",
-    "Toxicity",
-    "Coherence",
-    "SummaryCoherence",
-    "ContextPrecision",
-    "ContextRecall",
-    "ContextRelevance",
-    "Faithfulness",
-    "Hallucination",
-    "LLMContextRecall",
-    "FactualCorrectness",
-)
-_ALL = JudgedDefaults(metrics=METRICS)
+_ALL = JudgedDefaults()
 
 _YES = {"yes": 1.0, "true": 1.0, "1": 1.0}
 _NO = {"no": 0.0, "false": 0.0, "0": 0.0}
@@ -225,6 +211,7 @@ DIALECTS: dict[str, Dialect] = {
                 smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
                 decimals_of={"factual_correctness": 2},
                 none_is_zero=True,
+                most_decide=False,
             ),
             export="ragas",
         ),

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from .. import metrics
+
 if TYPE_CHECKING:
     from evalengine.scorecard import Scorecard
 
-_RATED = ("Coherence", "SummaryCoherence")
-"""Metrics whose value Valor holds as a whole number."""
+_RATINGS = (1.0, 5.0)
+"""Range of metrics whose value Valor holds as a whole number."""
 
 
 def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
@@ -23,6 +25,11 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
         card: a scorecard of judged metrics, fresh or loaded.
     """
     rows = card.per_datum.filter(pl.col("status") != "not_judged")
+    rated = {
+        metric
+        for metric in rows["metric"].unique()
+        if metrics.get("judged", metric).range == _RATINGS
+    }
     entries: list[dict[str, Any]] = []
     for datum, metric, value, status in rows.select(
         "datum_id", "metric", "value", "status"
@@ -32,6 +39,6 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
             told = {"type": metric, "message": status}
             entries.append({"type": "Error", "value": told, "parameters": at})
         else:
-            shown = int(value) if metric in _RATED else value
+            shown = int(value) if metric in rated else value
             entries.append({"type": metric, "value": shown, "parameters": at})
     return entries

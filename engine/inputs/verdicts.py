@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse indexes with a fraction, and a verdict that stands in two rows."""
+    """Refuse indexes with a fraction or a gap, and a verdict that stands in two rows."""
     columns = check.frame.columns
     for column in check.columns:
         if column.kind == "whole" and check.frame.schema[column.name].is_float():
@@ -32,6 +32,7 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
     if "item_index" not in columns:
         return  # verdicts are counted by their rows
     key = [name for name in VERDICT_KEY if name in columns]
+    _check_holes(check, key)
     named = check.frame.filter(pl.col("item_index").is_not_null())
     if not rows_repeat(named.select(pl.struct(key).hash().alias("key")), ["key"]):
         return
@@ -43,4 +44,21 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
             f"{check.named(key)}: {count_of(n, 'row')} of which another has the same values,"
             f" {check.rows(where, key)}. Each verdict stands once; was a file read twice? Several"
             " judgments of one item are told apart by judgment_index.",
+        )  # fmt: skip
+
+
+def _check_holes(check: Check, key: list[str]) -> None:
+    """Refuse verdicts without an index beside others of the same set that have one."""
+    lacks = pl.col("item_index").is_null() & pl.col("verdict").is_not_null()
+    if not check.frame["item_index"].null_count() or not check.count(lacks):
+        return
+    together = [name for name in key if name != "item_index"]
+    where = lacks & pl.col("item_index").is_not_null().any().over(together)
+    n = check.count(where)
+    if n:
+        check.add(
+            "item_index", n,
+            f"{check.named(['item_index'])}: {count_of(n, 'row')} without an index beside verdicts"
+            f" of the same set that have one, {check.rows(where, together)}. Give all of them"
+            " their places, or none: then the rows' order counts.",
         )  # fmt: skip

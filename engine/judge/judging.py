@@ -23,7 +23,7 @@ from ..tasks.judged.settings import LEVELS, MODES
 from .cache import Cache
 from .client import ChatClient
 from .prompts import load_prompts
-from .rows import read_rows
+from .rows import read_rows, refuse_slices, with_carried
 from .run import Caller, Collector, Endpoint, Outcome, Progress, Request, run
 from .steps import PLANS, Asked, Row
 
@@ -102,7 +102,8 @@ class Judged(msgspec.Struct, frozen=True):
     """What a judge returns.
 
     Attributes:
-        verdicts: the verdict table, a row per verdict; ``score`` reads it with no network.
+        verdicts: the verdict table, a row per verdict, with further columns of the rows for
+            slices; ``score`` reads it with no network.
         card: its scorecard.
         usage: requests, tokens and cost of this run.
         notes: what the user should know of the inputs.
@@ -225,9 +226,10 @@ def judge(
     if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
         raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")
     make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
-    rows, notes = read_rows(
+    rows, carried, notes = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
     )
+    refuse_slices(options.by, carried)
     stop = threading.Event()
     limits = Limits(
         requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
@@ -254,7 +256,7 @@ def judge(
         if client is not None:
             client.close()
         cache.close()
-    verdicts = verdict_table(rows, outcomes)
+    verdicts = with_carried(verdict_table(rows, outcomes), carried)
     if out is not None:
         write_whole(verdicts, out)
     card = score(verdicts, options=options)
@@ -295,7 +297,7 @@ def collect(
         columns: own column name -> canonical name.
         storage_options: for remote paths.
     """
-    rows, _ = read_rows(
+    rows, _, _ = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
     )
     cache = Cache(asks.cache)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..endpoint.redaction import sound
+from .placing import places
 
 if TYPE_CHECKING:
     from .prompts import Prompt
@@ -44,12 +45,14 @@ class Verdict(msgspec.Struct, frozen=True):
         statement: what it is on, where the reply says so.
         reason: why, where the reply says so.
         part: ``response`` or ``reference``, of replies that sort both.
+        place: of the statement among those that were to be sorted, of such replies.
     """
 
     word: str
     statement: str | None = None
     reason: str | None = None
     part: str = ""
+    place: int | None = None
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -170,11 +173,17 @@ def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     most = len(given["reference_statements"])
     if len(fn) > most:
         raise BadReply("extra_verdicts", f"{len(fn)} FN on {most} statements of the reference.")
-    of_response = [("TP", statement) for statement in tp] + [("FP", statement) for statement in fp]
-    return [
-        *(Verdict(word, statement, part="response") for word, statement in of_response),
-        *(Verdict("FN", statement, part="reference") for statement in fn),
-    ]
+    words = {"response": ["TP"] * len(tp) + ["FP"] * len(fp), "reference": ["FN"] * len(fn)}
+    verdicts = []
+    for part, said in (("response", [*tp, *fp]), ("reference", fn)):
+        where, repeated = places(said, given[f"{part}_statements"])
+        if repeated:
+            raise BadReply("extra_verdicts", f"{repeated[0]!r} was sorted more than once.")
+        verdicts += [
+            Verdict(word, statement, part=part, place=place)
+            for word, statement, place in zip(words[part], said, where, strict=True)
+        ]
+    return verdicts
 
 
 def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:

@@ -11,14 +11,18 @@ from ..inputs.checks import check_side
 from ..inputs.names import Naming, check_columns, recognise
 from ..inputs.problems import Problem, count_of, listing, refuse
 from ..inputs.shapes import SHAPES
+from ..inputs.slices import split
 from ..readers.explain import explain
 from ..readers.tables import READ_FAILURES, open_source, schema_of
 from ..schemas.contract import Table
-from ..schemas.errors import InputError
-from ..schemas.judged_tables import JUDGE_REFERENCES, JUDGE_ROWS
+from ..schemas.errors import InputError, did_you_mean
+from ..schemas.judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
 from .steps import PLANS, Row
 
 _GIVEN = ("query", "text", "contexts", "source")
+PROMPT = "prompt"
+"""Column of our verdict tables beside those of the contract."""
+_OURS = {*(column.name for column in JUDGED_TABLE.columns), PROMPT} - {"dataset"}
 
 
 def read_rows(
@@ -28,8 +32,8 @@ def read_rows(
     metrics: Sequence[str],
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
-) -> tuple[list[Row], list[str]]:
-    """Rows to judge.
+) -> tuple[list[Row], pl.DataFrame, list[str]]:
+    """Rows to judge, and what is carried along for slices.
 
     Args:
         data: path, glob or table, a row for each text, answer or query.
@@ -40,7 +44,8 @@ def read_rows(
         storage_options: for remote paths.
 
     Returns:
-        the rows; what the user should know.
+        the rows; ``datum_id`` and all further columns of plain values, a row each; what the user
+        should know.
 
     Raises:
         InputError: a column that a metric needs is missing, or a table breaks its contract.
@@ -57,10 +62,11 @@ def read_rows(
     for name, (_, table) in given.items():
         naming = recognise(schemas[name], table, columns)
         try:
-            frame = sources[name].frame.select(naming.exprs.values()).collect()
+            further = _further(schemas[name], naming) if name == "data" else []
+            frame = sources[name].frame.select(*naming.exprs.values(), *further).collect()
         except READ_FAILURES as error:
             raise explain(sources[name], error) from error
-        _check(frame, table, naming, sources[name].description)
+        _check(frame.drop(further), table, naming, sources[name].description)
         frames[name] = frame
         notes += [f"{name}: read {own} as {to}." for own, to in naming.recognised.items()]
     frame = frames["data"]
@@ -68,10 +74,51 @@ def read_rows(
         if references is not None:
             raise InputError("references meet the rows by datum_id, which the rows do not have.")
         frame = frame.with_row_index("datum_id").with_columns(pl.col("datum_id").cast(pl.Int64))
+    read = [column.name for column in JUDGE_ROWS.columns if column.name in frame.columns]
+    carried = frame.select("datum_id", pl.all().exclude(*read))
+    frame = frame.select(read)
     if references is not None:
         frame = _joined(frame, frames["references"])
     _refuse_missing(frame, metrics)
-    return [_row(row) for row in frame.iter_rows(named=True)], notes
+    rows = [_row(row) for row in frame.iter_rows(named=True)]
+    return rows, carried, notes
+
+
+def _further(schema: Mapping[str, pl.DataType], naming: Naming) -> list[str]:
+    """Columns that the judge does not read, whose names are free in a verdict table."""
+    taken = {*naming.exprs, *naming.recognised, *_OURS}
+    return [
+        name
+        for name, dtype in schema.items()
+        if name not in taken and not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
+    ]
+
+
+def refuse_slices(by: Sequence[str], carried: pl.DataFrame) -> None:
+    """Refuse slices that the verdict table will not have, before anything is paid for.
+
+    Args:
+        by: slices as given, crossed ones with a star.
+        carried: of :func:`read_rows`.
+
+    Raises:
+        InputError: a column that is not carried along.
+    """
+    there = carried.columns[1:]
+    for name in (piece for entry in by for piece in split(entry)):
+        if name not in there:
+            raise InputError(
+                f"by: no slice column {name!r} among the columns of data that are carried along"
+                " (plain values under names that verdict tables do not use)."
+                f"{did_you_mean(name, there)} Columns there: {', '.join(there) or 'none'}."
+            )
+
+
+def with_carried(verdicts: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
+    """A verdict table with the columns that are carried along, of each row's datum."""
+    if carried.width == 1:
+        return verdicts
+    return verdicts.join(carried, on="datum_id", how="left", maintain_order="left")
 
 
 def _check(frame: pl.DataFrame, table: Table, naming: Naming, description: str) -> None:
@@ -122,5 +169,7 @@ def _row(row: dict[str, Any]) -> Row:
     given = {name: row.get(name) for name in _GIVEN}
     if given["contexts"] is not None:
         given["contexts"] = [str(context) for context in given["contexts"]]
-    references = tuple(text for text in row.get("reference") or () if text is not None)
-    return Row(row["datum_id"], given, references)
+    texts = row.get("reference")
+    # What one ground truth says is not known, so neither is the highest over all.
+    known = texts is not None and None not in texts
+    return Row(row["datum_id"], given, tuple(texts) if texts is not None and known else None)

@@ -41,12 +41,12 @@ class Row(msgspec.Struct, frozen=True):
         datum: its id.
         given: column -> text, or list of texts for ``contexts``; None where null. ``reference``
             is not among them.
-        references: ground truths, empty where there are none.
+        references: ground truths, empty where there are none; None where the column is null.
     """
 
     datum: Any
     given: dict[str, Any]
-    references: tuple[str, ...] = ()
+    references: tuple[str, ...] | None = ()
 
 
 class Extract(msgspec.Struct, frozen=True):
@@ -83,6 +83,7 @@ class Judge(msgspec.Struct, frozen=True):
         part: ``step`` of its rows where the reply does not say.
         only: modes of FactualCorrectness in which it is asked; empty for all.
         words: what is written for a word of the reply, where that differs.
+        sorts: part -> name of the list whose items the reply sorts, where it does.
     """
 
     prompt: str
@@ -91,6 +92,7 @@ class Judge(msgspec.Struct, frozen=True):
     renamed: dict[str, str] = {}
     only: tuple[str, ...] = ()
     words: dict[str, str] = {}
+    sorts: dict[str, str] = {}
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -114,7 +116,12 @@ _RECALLING = ("f1", "recall")
 PLANS: dict[str, Plan] = {
     "AnswerCorrectness": Plan(
         ("query", TEXT, REFERENCE),
-        (Judge("answer_correctness"),),
+        (
+            Judge(
+                "answer_correctness",
+                sorts={part: f"{part}_statements" for part in ("response", "reference")},
+            ),
+        ),
         (
             Extract("statements", TEXT, "response_statements", "response"),
             Extract("statements", REFERENCE, "reference_statements", "reference", final=False),
@@ -234,7 +241,8 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
     """
     plan = PLANS[asked.metric]
     base = {"datum_id": row.datum, "metric": asked.metric}
-    lacking = [name for name in plan.needs if name != REFERENCE and row.given.get(name) is None]
+    texts = {**row.given, REFERENCE: row.references}
+    lacking = [name for name in plan.needs if texts.get(name) is None]
     if lacking:
         said = f"{' and '.join(lacking)} null in this row"
         return [{**base, "status": "missing_input", "error": said}]
@@ -248,7 +256,7 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
     if any(empty.values()):
         return [{**base, "step": name, "status": "empty"} for name, there in empty.items() if there]
     given = dict(row.given)
-    references = list(enumerate(row.references)) if plan.each else [(0, None)]
+    references = list(enumerate(row.references or ())) if plan.each else [(0, None)]
     try:
         for extract in plan.extracts:
             if extract.of == TEXT:
@@ -270,7 +278,7 @@ def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
     """Ask for the lists of ground truths, too, so that one batch holds all first steps."""
     for extract in plan.extracts:
         if extract.of == REFERENCE and extract.wanted(asked.mode):
-            for reference in row.references:
+            for reference in row.references or ():
                 with suppress(NotAnswered):
                     _extracted(extract, reference, asked, ask)
 
@@ -318,27 +326,20 @@ def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iter
         return
     if not verdicts:
         yield {**base, "step": judge.part or None, "status": "empty"}
-    counts: dict[str, int] = {}
-    for verdict in verdicts:
+    for place, verdict in enumerate(verdicts):
         part = verdict.part or judge.part
-        place = counts.get(part, 0)
-        counts[part] = place + 1
+        # A reply that sorted statements may leave some out; their lists tell how many there are.
+        sorted_from = None if verdict.place is None else given[judge.sorts[part]]
         yield {
             **base,
             "step": part,
-            "item_index": place,
-            "items": _items(part, judge, verdicts, given),
+            "item_index": place if verdict.place is None else verdict.place,
+            "items": len(verdicts if sorted_from is None else sorted_from),
             "statement": verdict.statement,
             "verdict": judge.words.get(verdict.word, verdict.word),
             "reason": verdict.reason,
             "status": "ok",
         }
-
-
-def _items(part: str, judge: Judge, verdicts: list[Verdict], given: dict[str, Any]) -> int:
-    """How many items were judged together; of a list that the reply sorted, how many it had."""
-    listed = given.get(f"{part}_statements")
-    return len(listed) if listed is not None and not judge.items else len(verdicts)
 
 
 def _failed(base: Record, step: str | None, failure: Failed) -> Record:

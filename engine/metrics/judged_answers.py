@@ -5,7 +5,6 @@ from __future__ import annotations
 from .judged_means import metric
 
 _VALOR = "Valor; valor-lite 0.39"
-_RAGAS = "ragas 0.4.3"
 
 METRICS = (
     metric(
@@ -58,14 +57,5 @@ METRICS = (
         source=_VALOR,
         aliases=("summary_coherence",),
         range=(1.0, 5.0),
-    ),
-    metric(
-        "FactualCorrectness",
-        "factual_correctness",
-        definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
-        " reference's that the response does not hold; highest over references",
-        source=_RAGAS,
-        aliases=("factual_correctness",),
-        params=("mode", "beta", "atomicity", "coverage"),
     ),
 )

@@ -49,12 +49,4 @@ METRICS = (
         better="lower",
         params=("strict",),
     ),
-    metric(
-        "LLMContextRecall",
-        "llm_context_recall",
-        definition="statements of the reference that are attributed to the contexts / all; highest"
-        " over references",
-        source="ragas 0.4.3",
-        aliases=("llm_context_recall",),
-    ),
 )

@@ -18,6 +18,7 @@ Array = np.ndarray[Any, Any]
 
 SCORED, NOT_JUDGED = "scored", "not_judged"
 """Standing of a datum that has a value, and of one that has no row of the metric."""
+_MOST_KINDS = 10
 
 
 def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
@@ -42,16 +43,15 @@ def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
     total, scored = (part[:, 0, 0] for part in view.total(column.values))
     value = np.full(total.shape, np.nan)
     np.divide(total, scored, out=value, where=scored > 0)
-    by_kind = {
-        name: view.total((codes == code).astype(np.float64))[0] for code, name in enumerate(names)
-    }
-    absent = by_kind.pop(NOT_JUDGED)
-    with_value = by_kind.pop(SCORED)
-    support = with_value + sum(by_kind.values(), np.zeros(total.shape))
-    unscored = [
-        {name: int(count[group]) for name, count in by_kind.items() if count[group] > 0}
-        for group in range(view.n_groups)
-    ]
+    support, absent = np.zeros(total.shape), np.zeros(total.shape)
+    unscored: list[dict[str, int]] = [{} for _ in range(view.n_groups)]
+    for group, code, count in zip(*view.spread(codes), strict=True):
+        if names[code] == NOT_JUDGED:
+            absent[group] = count
+            continue
+        support[group] += count
+        if names[code] != SCORED and count > 0:
+            unscored[group][names[code]] = int(count)
     reasons = [
         _reason(int(support[group]), int(absent[group]), kinds)
         for group, kinds in enumerate(unscored)
@@ -75,9 +75,18 @@ def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
     """Why a mean is undefined, or what did not enter it, told from the counts alone."""
     if not rows:
         return "no verdict of this metric" if absent else "no datum to average over"
-    kinds = ", ".join(f"{name} {count}" for name, count in unscored.items())
     left = sum(unscored.values())
-    return f"{left} of {_rows(rows)} not scored: {kinds}" if left else ""
+    return f"{left} of {_rows(rows)} not scored: {kinds_of(unscored)}" if left else ""
+
+
+def kinds_of(unscored: dict[str, int]) -> str:
+    """``timeout 3, refused 1``: how many rows of each kind, the most frequent of many alone."""
+    first = sorted(unscored.items(), key=lambda kind: (-kind[1], kind[0]))
+    told = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
+    rest = [count for _, count in first[_MOST_KINDS:]]
+    if rest:
+        told.append(f"{len(rest):,} other kinds {sum(rest)}")
+    return ", ".join(told)
 
 
 def _rows(rows: int) -> str:

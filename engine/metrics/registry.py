@@ -28,7 +28,7 @@ _MODULES = {
     "retrieval": (
         "retrieval_gains",
         "retrieval_precision",
-        "retrieval_judged",
+        "retrieval_judgments",
         "retrieval_sets",
         "retrieval_texts",
         "retrieval_contexts",
@@ -40,7 +40,7 @@ _MODULES = {
         "segmentation_images",
         "segmentation_frames",
     ),
-    "judged": ("judged_answers", "judged_contexts"),
+    "judged": ("judged_answers", "judged_contexts", "judged_ragas"),
     "text": ("text_rouge", "text_bleu", "text_edits", "text_similarity", "text_readability"),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""

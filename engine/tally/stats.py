@@ -82,6 +82,24 @@ class StatsView(View):
         _, group, weight = self._rows
         return np.bincount(group, weight, minlength=self.n_groups).astype(np.float64)
 
+    def spread(self, codes: Array) -> tuple[Array, Array, Array]:
+        """How often each code occurs among the datums of each group that count.
+
+        Args:
+            codes: integers [n_datums], from 0.
+
+        Returns:
+            group int64, code int64 and how often float64, of all pairs that occur, in order.
+        """
+        rows, group, weight = self._rows
+        if not rows.size:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        width = int(codes.max()) + 1
+        pair = group * width + codes[rows]
+        # Pairs are many where groups and codes both are; few of them occur then.
+        there, place = np.unique(pair, return_inverse=True)
+        return there // width, there % width, np.bincount(place, weight).astype(np.float64)
+
     def total(self, values: Array) -> tuple[Array, Array]:
         """Sums over the datums of each group, in their order, leaving out undefined values.
 

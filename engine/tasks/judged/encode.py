@@ -14,6 +14,7 @@ import polars as pl
 from ... import metrics
 from ...inputs.frames import Frames
 from ...inputs.problems import count_of, listing
+from ...metrics.judged_means import NOT_JUDGED
 from ...schemas.contract import TABLE
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
@@ -24,7 +25,7 @@ from .settings import Settings
 OK = ("ok", "scored")
 EMPTY = "empty"
 NO_VERDICT, WRONG_WORD, FAILED = "no_verdict", "wrong_vocabulary", "error"
-MISSING, EXTRA = "missing_verdicts", "extra_verdicts"
+MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"
 
 _FOLDS: dict[str, Callable[[str], str]] = {
     "exact": lambda word: word,
@@ -43,12 +44,13 @@ class Batch(msgspec.Struct):
             int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or null, ``count``
             float64 (what the verdict counts, null where there is none), ``kind`` str (what is
             wrong, else null), ``none`` str (what there was none of, else null).
-        strange: words that are none of a metric's, by its name in the table.
+        strange: words that are none of a metric's, by its name in the table, and the words that
+            are.
     """
 
     datums: Datums
     rows: pl.DataFrame
-    strange: dict[str, list[str]]
+    strange: dict[str, tuple[list[str], list[str]]]
 
 
 def metric_names(written: pl.Series) -> dict[str, str]:
@@ -66,7 +68,8 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         needs: what will be measured.
 
     Raises:
-        InputError: a step that the metric does not have.
+        InputError: a step that the metric does not have; a verdict that stands in two rows under
+            different spellings of its metric or step.
     """
     table = frames.sides[TABLE]
     datums, codes = table_datums(frames, table, table.height)
@@ -109,18 +112,61 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
             orient="row",
         )
     )
-    strange: dict[str, list[str]] = {}
-    wrong = meaning.filter(pl.col("kind") == WRONG_WORD).unique(["metric", "verdict"])
-    for name, word in wrong.sort("metric", "verdict").select("metric", "verdict").iter_rows():
-        strange.setdefault(name, []).append(word)
     rows = base.join(meaning, on=key, how="left", nulls_equal=True, maintain_order="left")
+    _refuse_repeats(rows, meaning)
     rows = rows.drop(*key)
     together = ["datum", "need", "part", "reference", "judgment"]
     if rows["item"].null_count():
         # Verdicts without an index are counted in the order of their rows.
         counted = pl.col("row").rank("ordinal").over(together).cast(pl.Int64) - 1
         rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
-    return Batch(datums, rows, strange)
+    return Batch(datums, rows, _strange(meaning, settings))
+
+
+def _strange(meaning: pl.DataFrame, settings: Settings) -> dict[str, tuple[list[str], list[str]]]:
+    """Words of verdicts that are none of their metric's; rows of an error may have no word."""
+    wrong = meaning.filter(
+        pl.col("kind") == WRONG_WORD,
+        pl.col("verdict").is_not_null(),
+        pl.col("status").fill_null("").str.strip_chars().str.to_lowercase().is_in(["", *OK]),
+    ).unique(["metric", "verdict"])
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    columns = ("metric", "verdict", "need", "part")
+    for name, word, need, part in wrong.sort("metric", "verdict").select(columns).iter_rows():
+        words, known = found.setdefault(name, ([], []))
+        words.append(word)
+        known += [one for one in settings.words_of(need, part).counts if one not in known]
+    return found
+
+
+def _refuse_repeats(rows: pl.DataFrame, meaning: pl.DataFrame) -> None:
+    """Refuse a verdict in two rows that spell their metric or step differently.
+
+    Rows that spell them alike were compared when the table was checked.
+
+    Raises:
+        InputError: there are such rows.
+    """
+    real = meaning.filter(pl.col("none").is_null(), pl.col("verdict").is_not_null())
+    written = real.select("metric", "step").n_unique()
+    if written == real.select("need", "part").n_unique():
+        return
+    key = ["datum", "need", "part", "reference", "item", "judgment"]
+    named = rows.filter(pl.col("none").is_null(), pl.col("item").is_not_null())
+    again = named.filter(pl.struct(key).is_duplicated()).sort(*key, "row")
+    if not again.height:
+        return
+    some = again.head(4)
+    shown = [
+        f"{row} (metric {metric!r}" + (f", step {step!r})" if step else ")")
+        for row, metric, step in some.select("row", "metric", "step").iter_rows()
+    ]
+    more = ", ..." if again.height > some.height else ""
+    raise InputError(
+        f"columns 'metric' and 'step': {count_of(again.height, 'row')} of which another has the"
+        f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict stands"
+        " once; several judgments of one item are told apart by judgment_index."
+    )
 
 
 def _column(table: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
@@ -150,7 +196,8 @@ def _settle(
         plain = FAILED
     if plain is not None and plain not in OK:
         known = step if step in measure.parts else measure.parts[0]
-        return need, known, None, plain, None
+        # Our own word for datums without a row must not be taken for this.
+        return need, known, None, f"status {plain}" if plain == NOT_JUDGED else plain, None
     part = _part(written, step, measure)
     if verdict is None or not verdict.strip():
         return need, part, None, NO_VERDICT, None
@@ -163,8 +210,9 @@ def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | 
     words = settings.words_of(need, part)
     fold = settings.rules.fold_of.get(need, settings.rules.fold)
     word = _FOLDS[fold](verdict)
-    if word.endswith(".0"):  # whole numbers that were read as floats
-        word = word[:-2]
+    whole = word.removesuffix(".0")
+    if whole.removeprefix("-").isdecimal():  # whole numbers that were read as floats
+        word = whole
     if word in words.counts:
         return words.counts[word]
     digits = word.removeprefix("-")
@@ -175,6 +223,12 @@ def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | 
 
 def _part(written: str, step: str | None, measure: Measure) -> str:
     if len(measure.parts) == 1:
+        known = (*measure.called, *measure.parts)
+        if step is not None and step not in known:
+            raise InputError(
+                f"column 'step': {step!r} stands beside verdicts of {written}. Write"
+                f" {' or '.join(map(repr, known))}, or nothing."
+            )
         return measure.parts[0]
     if step is None or step not in measure.parts:
         raise InputError(

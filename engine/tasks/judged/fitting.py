@@ -49,4 +49,8 @@ def fit(
         for name in settings.given
         if name not in read
     ]
+    undecided = any(words.ambiguous for words in settings.rules.words.values())
+    if settings.penalize_ambiguous and "penalize_ambiguous" in read and not undecided:
+        said = "is read by dialects that know undecided verdicts, deepeval's, alone."
+        notes.append(Note("option_not_read", f"{option('penalize_ambiguous')} {said}"))
     return fitting, notes

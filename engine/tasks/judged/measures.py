@@ -30,6 +30,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         parts: what is judged apart; verdicts of a measure with one part need no step.
         empties: what there may be none of, as ``step`` says in rows of status empty; the first
             is meant where it says nothing.
+        called: what ``step`` may say beside verdicts of a measure with one part.
+        whole: those of ``empties`` that say it of all parts at once, of a measure with several;
+            with the first, as with every part, the formula decides what that is worth.
         formula: from counts to values, NaN where undefined.
         listed: parts of which only the verdicts that count against need stand in the table.
         ranked: verdicts are held by rank, over all ground truths at once.
@@ -39,6 +42,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     parts: tuple[str, ...] = ("verdicts",)
     empties: tuple[str, ...]
+    called: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     formula: Formula
     listed: tuple[str, ...] = ()
     ranked: bool = False
@@ -47,8 +52,12 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     def required(self, settings: Settings) -> tuple[str, ...]:
         """Parts without which there is no value: that nothing stands there would look like 0."""
-        spared = (*self.listed, *self.spared.get(settings.mode, ()))
+        spared = (*self.listed, *self.spared_by(settings))
         return tuple(part for part in self.parts if part not in spared)
+
+    def spared_by(self, settings: Settings) -> tuple[str, ...]:
+        """Parts that do not matter to this run, whatever stands there."""
+        return self.spared.get(settings.mode, ())
 
 
 def _over(part: Array, whole: Array) -> Array:
@@ -98,23 +107,31 @@ MEASURES: dict[str, Measure] = {
     "answer_correctness": Measure(
         parts=("response", "reference"),
         empties=("response", "reference", "statements", "references"),
+        whole=("statements", "references"),
         formula=answer_correctness,
         listed=("reference",),
     ),
-    "answer_relevance": Measure(empties=("statements",), formula=share),
-    "bias": Measure(empties=("opinions",), formula=share),
-    "toxicity": Measure(empties=("opinions",), formula=share),
-    "coherence": Measure(empties=("text",), formula=_rated, single=True),
-    "summary_coherence": Measure(empties=("text", "source"), formula=_rated, single=True),
-    "context_precision": Measure(empties=_CONTEXTS, formula=share, ranked=True),
-    "context_recall": Measure(empties=_STATEMENTS, formula=share),
-    "context_relevance": Measure(empties=("contexts",), formula=share),
-    "faithfulness": Measure(empties=("claims", "contexts"), formula=share),
-    "hallucination": Measure(empties=("contexts",), formula=share),
-    "llm_context_recall": Measure(empties=_STATEMENTS, formula=share),
+    "answer_relevance": Measure(empties=("statements",), called=("statements",), formula=share),
+    "bias": Measure(empties=("opinions",), called=("opinions",), formula=share),
+    "toxicity": Measure(empties=("opinions",), called=("opinions",), formula=share),
+    "coherence": Measure(empties=("text",), called=("rating",), formula=_rated, single=True),
+    "summary_coherence": Measure(
+        empties=("text", "source"), called=("rating",), formula=_rated, single=True
+    ),
+    "context_precision": Measure(
+        empties=_CONTEXTS, called=("contexts",), formula=share, ranked=True
+    ),
+    "context_recall": Measure(empties=_STATEMENTS, called=("statements",), formula=share),
+    "context_relevance": Measure(empties=("contexts",), called=("contexts",), formula=share),
+    "faithfulness": Measure(
+        empties=("claims", "contexts"), called=("claims", "statements"), formula=share
+    ),
+    "hallucination": Measure(empties=("contexts",), called=("contexts",), formula=share),
+    "llm_context_recall": Measure(empties=_STATEMENTS, called=("statements",), formula=share),
     "factual_correctness": Measure(
         parts=("response", "reference"),
         empties=("response", "reference", "claims", "references"),
+        whole=("claims", "references"),
         formula=factual_correctness,
         spared={"precision": ("reference",)},
     ),

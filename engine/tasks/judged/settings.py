@@ -103,5 +103,4 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
 
 def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
     """Every metric; the table tells which of them it has verdicts of."""
-    defaults: JudgedDefaults = dialect.defaults
-    return defaults.metrics
+    return tuple(metric.name for metric in metrics.all_metrics("judged").values())

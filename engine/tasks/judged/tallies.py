@@ -11,11 +11,12 @@ import polars as pl
 from ... import metrics
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
-from ...metrics.judged_means import NOT_JUDGED, SCORED
+from ...metrics.judged_means import NOT_JUDGED, SCORED, kinds_of
+from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
-from .encode import EXTRA, MISSING, NO_VERDICT, WRONG_WORD, encode_batch, said_of
+from .encode import EXTRA, MISSING, NO_VERDICT, UNLIKE, WRONG_WORD, encode_batch, said_of
 from .measures import MEASURES, PLACE, values_of
 from .settings import Settings
 from .votes import voted
@@ -27,6 +28,7 @@ _TOLD = {
     WRONG_WORD: "A verdict is none of its metric's words",
     MISSING: "There are fewer verdicts than items",
     EXTRA: "There are more verdicts than items",
+    UNLIKE: "Verdicts on the same items say different numbers of items",
 }
 """Kinds of error that the table itself shows -> what is told of the datums."""
 
@@ -43,11 +45,12 @@ def tally(
         workers: unused: everything is a few passes over columns.
 
     Raises:
-        InputError: a step that the metric does not have.
+        InputError: a step that the metric does not have; one verdict in two rows.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings, needs)
-    rows = _counted_out(voted(batch.rows))
+    chosen, apart = voted(_not_spared(batch.rows, settings), most=settings.rules.most_decide)
+    rows = _counted_out(chosen)
     encoded = time.perf_counter()
     columns: dict[str, tuple[Column, ...]] = {
         need: (_column(need, rows.filter(pl.col("need") == need), len(batch.datums), settings),)
@@ -57,9 +60,14 @@ def tally(
         if (rows["kind"] == kind).any():
             told = f"{said} in {said_of(rows, kind, batch.datums)}: an error, not a score."
             frames.notes.append(Note("judged", told))
-    for name, words in batch.strange.items():
-        told = f"{listing(words)} among the verdicts of {name}: none of its words."
+    for name, (words, known) in batch.strange.items():
+        exact = " to the letter" if settings.rules.fold == "exact" else ""
+        told = (
+            f"{listing(words)} among the verdicts of {name}: none of its words, which are"
+            f" {', '.join(known)}{exact}."
+        )
         frames.notes.append(Note("judged", told, len(words)))
+    frames.notes += _set_apart(apart, batch.datums)
     told_of = [_coverage(column) for made in columns.values() for column in made]
     frames.notes += [note for note in told_of if note.message]
     whole = np.ones(len(batch.datums), bool)
@@ -75,10 +83,39 @@ def _coverage(column: Column) -> Note:
     count = dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
     count.pop(NOT_JUDGED)
     scored = count.pop(SCORED)
-    unscored = ", ".join(f"{name} {n}" for name, n in count.items() if n)
+    unscored = kinds_of({name: n for name, n in count.items() if n})
     rows = scored + sum(count.values())
     said = f"{column.metric}: {scored:,} of {count_of(rows, 'row')} scored; {unscored}."
     return Note("coverage", said if unscored else "", rows - scored)
+
+
+def _set_apart(apart: pl.DataFrame, datums: Datums) -> list[Note]:
+    """Judgments that did not vote, since most found another number of items."""
+    notes = []
+    by_need = apart.select("need", *PLACE, "judgment").unique().sort("need", *PLACE)
+    for need, rows in by_need.group_by("need", maintain_order=True):
+        where = rows["datum"].unique().sort()
+        some = listing(datums.id.gather(where.head(5)).to_list(), len(where))
+        said = (
+            f"{_metric(str(need[0])).name}: {count_of(rows.height, 'judgment')} of"
+            f" {count_of(len(where), 'datum')} ({some}) did not vote: the number of items is not"
+            " that of the judgments that decide."
+        )
+        notes.append(Note("judged", said, rows.height))
+    return notes
+
+
+def _metric(need: str) -> metrics.Metric:
+    return next(one for one in metrics.all_metrics("judged").values() if one.needs == (need,))
+
+
+def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Without parts that this run does not need, where the ground truth has another."""
+    spared = pl.lit(False)
+    for need, measure in MEASURES.items():
+        for part in measure.spared_by(settings):
+            spared |= (pl.col("need") == need) & (pl.coalesce("none", "part") == part)
+    return rows.filter(~spared | spared.all().over(*PLACE, "need"))
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
@@ -91,7 +128,7 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
         workers: unused.
 
     Raises:
-        InputError: a step that the metric does not have.
+        InputError: a step that the metric does not have; one verdict in two rows.
     """
     tally(frames, settings, needs, workers)
 
@@ -131,9 +168,10 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
     of_all = pl.when("ranked").then(pl.col("n").max().over("datum", "need"))
     n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.coalesce("wanted", of_all))
     short = ~pl.col("listed") & ((n < wanted) | (n < pl.col("reached")))
-    long = (n > wanted) | (pl.col("wanted") != pl.col("least"))
     wrong = sets.with_columns(
-        pl.when(long.fill_null(False))
+        pl.when((pl.col("wanted") != pl.col("least")).fill_null(False))
+        .then(pl.lit(UNLIKE))
+        .when((n > wanted).fill_null(False))
         .then(pl.lit(EXTRA))
         .when(short.fill_null(False))
         .then(pl.lit(MISSING))
@@ -149,7 +187,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column:
     """Values and standings of all datums in one metric."""
-    metric = next(one for one in metrics.all_metrics("judged").values() if one.needs == (need,))
+    metric = _metric(need)
     rows = _complete(need, rows, settings)
     failed = rows.filter(pl.col("kind").is_not_null()).unique("datum", keep="first")
     sound = rows.join(failed.select("datum"), on="datum", how="anti")
@@ -174,7 +212,7 @@ def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column
     words = pl.concat(
         [
             failed.select("datum", pl.col("kind").alias("word")),
-            without.select("datum", ("no_" + pl.col("none")).alias("word")),
+            without.select("datum", pl.format("no_{}", "called").alias("word")),
         ]
     ).unique("datum", keep="first", maintain_order=True)
     return Column(
@@ -184,11 +222,12 @@ def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column
 
 def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Rows at places that lack a whole part marked as such."""
-    required = MEASURES[need].required(settings)
-    if len(MEASURES[need].parts) == 1 or not rows.height:
+    measure = MEASURES[need]
+    required = measure.required(settings)
+    if len(measure.parts) == 1 or not rows.height:
         return rows
     has = pl.coalesce("none", "part")
-    whole = pl.col("none").is_in(["references", "statements", "claims"]).any()
+    whole = pl.col("none").is_in(list(measure.whole)).any()
     places = rows.group_by(PLACE).agg(
         pl.all_horizontal([(has == part).any() for part in required]).alias("complete") | whole
     )
@@ -199,7 +238,11 @@ def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame
 
 
 def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Datum, reference, value and what there was none of, of rows of status empty."""
+    """Datum, reference, value and what there was none of, of rows of status empty.
+
+    ``called`` says that as a standing does: of all parts together by one word.
+    """
+    measure = MEASURES[need]
     sets = rows.group_by(PLACE, maintain_order=True).agg(
         pl.col("none").unique().sort().str.join("+")
     )
@@ -207,13 +250,18 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     known = sets["none"].unique().to_list()
     # Where several are empty and no rule names them together, each rule that there is agrees.
     found = {told: _ruled(told, ruled) for told in known}
-    if MEASURES[need].parts != ("verdicts",):
+    called = {told: told.replace("+", "_or_") for told in known}
+    if measure.whole:
         nothing = _of_nothing(need, settings)
-        own = set(MEASURES[need].parts) | {"statements", "claims"}
+        own = {*measure.parts, measure.whole[0]}
         found |= {t: nothing for t in known if t not in ruled and set(t.split("+")) <= own}
+        called["+".join(sorted(measure.parts))] = measure.whole[0]
     values = sets["none"].replace_strict(found, return_dtype=pl.Float64, default=None)
-    return sets.with_columns(values.alias("value")).with_columns(
-        pl.col("reference").cast(pl.Int64), pl.col("value").cast(pl.Float64)
+    return sets.select(
+        "datum",
+        pl.col("reference").cast(pl.Int64),
+        values.cast(pl.Float64).alias("value"),
+        pl.col("none").replace_strict(called, return_dtype=pl.String).alias("called"),
     )
 
 
@@ -248,16 +296,13 @@ def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:
 
 def _status(value: Array, rows: pl.DataFrame, words: pl.DataFrame) -> tuple[tuple[str, ...], Array]:
     """Names of standings and the code of each datum's."""
-    told = words["word"].unique().sort().to_list()
-    names = (SCORED, NOT_JUDGED, *(word for word in told if word not in (SCORED, NOT_JUDGED)))
-    codes = np.full(value.size, names.index(NOT_JUDGED), np.int32)
-    judged = rows["datum"].unique().to_numpy()
     undefined = "undefined"
-    names = names if undefined in names else (*names, undefined)
-    codes[judged] = names.index(undefined)
-    place = words["word"].replace_strict(
-        {word: names.index(word) for word in told}, return_dtype=pl.Int32
-    )
-    codes[words["datum"].to_numpy()] = place.to_numpy()
-    codes[~np.isnan(value)] = names.index(SCORED)
+    told = words["word"].unique().sort().to_list()
+    names = tuple(dict.fromkeys((SCORED, NOT_JUDGED, undefined, *told)))
+    place = {name: code for code, name in enumerate(names)}
+    codes = np.full(value.size, place[NOT_JUDGED], np.int32)
+    codes[rows["datum"].unique().to_numpy()] = place[undefined]
+    coded = words["word"].replace_strict(place, return_dtype=pl.Int32)
+    codes[words["datum"].to_numpy()] = coded.to_numpy()
+    codes[~np.isnan(value)] = place[SCORED]
     return names, codes

@@ -4,40 +4,67 @@ from __future__ import annotations
 
 import polars as pl
 
-from .measures import MEASURES
+from .measures import MEASURES, PLACE
 
+_WHERE = ["need", *PLACE]
 _SET = ["datum", "need", "part", "reference"]
 _ITEM = [*_SET, "item"]
 
 
-def voted(rows: pl.DataFrame) -> pl.DataFrame:
+def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row per item of several judgments: what most of them count; ties go to the first.
 
-    Judgments that failed do not vote, unless all of an item did: then it keeps the first of its
-    errors. Nor do those that list another number of items than the first that did not fail, since
-    their items are others. Of parts of which only what counts against stands in the table, an item
-    that a judgment does not list is a vote for it.
+    What there is to count is voted on first: whether there was anything to judge, then how many
+    items. Judgments that say otherwise than most list other items, and do not vote on these. Nor do
+    judgments that failed, unless all of an item did: then it keeps the first of its errors. Of
+    parts of which only what counts against stands in the table, an item that a judgment does not
+    list is a vote for it.
 
     Args:
         rows: of :class:`~evalengine.tasks.judged.encode.Batch`.
+        most: whether most judgments decide what there is to count; else the first that did not
+            fail does.
 
     Returns:
-        the same columns, by row.
+        the same columns, by row; the rows without error of judgments that did not vote.
     """
     if rows["judgment"].n_unique() < 2:
-        return rows
-    listed = pl.DataFrame(
-        [(need, part) for need, measure in MEASURES.items() for part in measure.listed],
-        schema={"need": pl.String, "part": pl.String},
+        return rows, rows.clear()
+    parts = pl.DataFrame(
+        [
+            (need, part, part, part in measure.listed)
+            for need, measure in MEASURES.items()
+            for part in measure.parts
+        ],
+        schema={"need": pl.String, "of": pl.String, "scope": pl.String, "listed": pl.Boolean},
         orient="row",
-    ).with_columns(listed=True)
+    )
     keyed = (
         rows.sort("judgment", "row", maintain_order=True)
-        .join(listed, on=["need", "part"], how="left", maintain_order="left")
+        .with_columns(pl.coalesce("none", "part").alias("of"))
+        .join(parts, on=["need", "of"], how="left", maintain_order="left")
         .with_columns(pl.col("listed").fill_null(False))
     )
-    keyed = _of_one_length(keyed)
-    sound = keyed.filter(pl.col("kind").is_null())
+    alike, other = keyed, keyed.clear()
+    # Without a scope: there was nothing to judge, whatever the part.
+    real = pl.col("scope").is_not_null()
+    if keyed["scope"].null_count():
+        stances = keyed.group_by(*_WHERE, "judgment").agg(
+            pl.col("kind").is_null().any().alias("usable"),
+            pl.when(real.any())
+            .then(pl.lit(""))
+            .otherwise(pl.col("none").unique().sort().str.join("+"))
+            .alias("said"),
+        )
+        alike, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
+    counted = alike.filter(real, ~pl.col("listed"))
+    lengths = counted.group_by(*_WHERE, "scope", "judgment").agg(
+        pl.col("kind").is_null().any().alias("usable"),
+        pl.col("none").null_count().alias("said"),
+    )
+    alike, longer = _of_the_same(alike, lengths, [*_WHERE, "scope"], pl.col("wanted") == 0, most)
+    apart = pl.concat([other, longer]).filter(pl.col("kind").is_null())
+    sound = alike.filter(pl.col("kind").is_null())
     votes = (
         sound.group_by([*_ITEM, "none", "count"], maintain_order=True)
         .agg(pl.len().alias("votes"), pl.all().exclude(*_ITEM, "none", "count").first())
@@ -45,32 +72,48 @@ def voted(rows: pl.DataFrame) -> pl.DataFrame:
         .unique([*_ITEM, "none"], keep="first", maintain_order=True)
     )
     votes = _carried(votes, sound)
-    lone = keyed.filter(pl.col("kind").is_not_null()).join(
+    lone = alike.filter(pl.col("kind").is_not_null()).join(
         sound.select(_ITEM).unique(), on=_ITEM, how="anti"
     )
     lone = lone.unique(_ITEM, keep="first", maintain_order=True)
-    return pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
+    chosen = pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
+    return chosen, apart.select(rows.columns)
 
 
-def _of_one_length(keyed: pl.DataFrame) -> pl.DataFrame:
-    """Without judgments that list another number of items than the first that did not fail."""
-    lengths = (
-        keyed.filter(pl.col("none").is_null(), ~pl.col("listed"))
-        .group_by([*_SET, "judgment"])
-        .agg(pl.len().alias("length"), pl.col("kind").is_null().any().alias("usable"))
+def _of_the_same(
+    keyed: pl.DataFrame, said: pl.DataFrame, of: list[str], nothing: pl.Expr, most: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows of judgments that say the same as most.
+
+    Args:
+        keyed: rows of all judgments.
+        said: what each judgment says: ``of``, ``judgment``, ``said``, and whether it is
+            ``usable``, which one is that did not fail as a whole.
+        of: what judgments are compared on.
+        nothing: of ``wanted``: whether there was nothing to judge.
+        most: whether most decide, or the first.
+
+    Returns:
+        rows that stay, and the others. Where there was nothing to judge, failures go, too.
+    """
+    wanted = (
+        said.filter("usable")
+        .group_by(*of, "said")
+        .agg(pl.len().alias("votes"), pl.col("judgment").min().alias("first"))
+        .sort(*(["votes"] if most else []), "first", descending=[True, False] if most else False)
+        .unique(of, keep="first", maintain_order=True)
+        .select(*of, pl.col("said").alias("wanted"))
     )
-    first = (
-        lengths.filter("usable")
-        .sort("judgment")
-        .group_by(_SET)
-        .agg(pl.col("length").first().alias("wanted"))
+    other = (
+        said.join(wanted, on=of)
+        .filter(pl.when("usable").then(pl.col("said") != pl.col("wanted")).otherwise(nothing))
+        .select(*of, "judgment")
     )
-    other = lengths.join(first, on=_SET).filter("usable", pl.col("length") != pl.col("wanted"))
     if not other.height:
-        return keyed
-    return keyed.join(
-        other.select(*_SET, "judgment"), on=[*_SET, "judgment"], how="anti", maintain_order="left"
-    )
+        return keyed, keyed.clear()
+    at = [*of, "judgment"]
+    stay = keyed.join(other, on=at, how="anti", maintain_order="left")
+    return stay, keyed.join(other, on=at, how="semi", maintain_order="left")
 
 
 def _carried(votes: pl.DataFrame, sound: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ...inputs.codes import encode
-from ...kernels.judged_rows import meet
+from ...kernels.judgment_ranks import meet
 from ...kernels.query_rows import ROW, by_query
 from ...kernels.tied_rows import beside
 from ...schemas.errors import InputError
