@@ -46,6 +46,8 @@ _SCHEMA: dict[str, Any] = {
     "output_tokens": pl.Int64,
 }
 """Columns of the verdict table after datum_id."""
+_OF_CALLS = ("prompt", "input_tokens", "output_tokens")
+"""Those that say what the calls of a row and metric took."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,22 +315,25 @@ def collect(
 def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFrame:
     """The verdict table; the tokens of a call stand once, in the first row that it served."""
     seen: set[str] = set()
-    records = []
+    told = [name for name in ("datum_id", *_SCHEMA) if name not in _OF_CALLS]
+    columns: dict[str, list[Any]] = {name: [] for name in (*told, *_OF_CALLS)}
     for outcome in outcomes:
-        spent = [tokens for key, tokens in outcome.spent.calls.items() if key not in seen]
-        seen |= outcome.spent.calls.keys()
-        for place, record in enumerate(outcome.records):
-            tokens = {}
-            if place == 0 and spent:
-                tokens = {
-                    "input_tokens": sum(read for read, _ in spent),
-                    "output_tokens": sum(written for _, written in spent),
-                }
-            records.append({**record, "prompt": outcome.spent.prompt or None, **tokens})
+        calls = outcome.spent.calls
+        new = [tokens for key, tokens in calls.items() if key not in seen]
+        seen.update(calls)
+        for record in outcome.records:
+            for name in told:
+                columns[name].append(record.get(name))
+        if not outcome.records:
+            continue
+        rest = len(outcome.records) - 1
+        prompts = ", ".join(outcome.spent.prompts) or None
+        columns["prompt"] += [prompts] * (rest + 1)
+        columns["input_tokens"] += [sum(one[0] for one in new) if new else None] + [None] * rest
+        columns["output_tokens"] += [sum(one[1] for one in new) if new else None] + [None] * rest
     datums = pl.Series("datum_id", [row.datum for row in rows])
     schema = {"datum_id": datums.dtype if len(rows) else pl.String(), **_SCHEMA}
-    full = [{name: record.get(name) for name in schema} for record in records]
-    return pl.DataFrame(full, schema=schema)
+    return pl.DataFrame({name: columns[name] for name in schema}, schema=schema)
 
 
 def write_whole(table: pl.DataFrame, path: str | Path) -> None:

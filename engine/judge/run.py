@@ -210,7 +210,7 @@ class Caller:
                 self._endpoint, self._model, messages, self._parameters, told, judgment, attempt
             )
             answer = self._answer(Request(key, prompt, body, count), told)
-            spent.prompt = told
+            spent.prompts[told] = None
             spent.calls[key] = (answer.input_tokens, answer.output_tokens)
             try:
                 return parse(_whole(answer), prompt, given)
@@ -266,11 +266,11 @@ class Spent(msgspec.Struct):
 
     Attributes:
         calls: key -> tokens read and written.
-        prompt: name and version of the last.
+        prompts: names and versions of those that were used, in their order.
     """
 
     calls: dict[str, tuple[int, int]] = {}
-    prompt: str = ""
+    prompts: dict[str, None] = {}
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -322,7 +322,7 @@ def run(
             if place is None:
                 return
             row, one = units[place]
-            spent = Spent(calls={})
+            spent = Spent()
             try:
                 records = judge_row(row, one, partial(caller.ask, spent=spent))
             except BaseException as error:

@@ -34,7 +34,7 @@ def first(*answers: Answer) -> Any:
 VERDICTS = "verdicts"
 SHORT = json.dumps({VERDICTS: []})
 LONG = json.dumps({VERDICTS: [{"reason": "", "verdict": "yes"}] * 2})
-STRANGE = json.dumps({VERDICTS: [{"reason": "", "verdict": "Yes"}]})
+STRANGE = json.dumps({VERDICTS: [{"reason": "", "verdict": "perhaps"}]})
 BAD_REPLIES = {
     "malformed_reply": Answer("I would rather talk about the weather."),
     "missing_verdicts": Answer(SHORT),
