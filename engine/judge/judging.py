@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +245,7 @@ def judge(
         if not offline:
             client = ChatClient(asks.base_url, key_from(api_key_env), timeout, concurrency)
             source = Endpoint(client, budget, asks.retries, structured, stop)
-        caller = _caller(asks, cache, source, budget)
+        caller = _caller(asks, cache, source, partial(_found, budget, source))
         outcomes = run(
             rows,
             asks.asked(),
@@ -268,7 +269,10 @@ def judge(
 
 
 def _caller(
-    asks: Asking, cache: Cache, source: Endpoint | Collector, budget: Budget | None = None
+    asks: Asking,
+    cache: Cache,
+    source: Endpoint | Collector,
+    found: Callable[[], None] = lambda: None,
 ) -> Caller:
     return Caller(
         prompts=load_prompts(asks.prompts),
@@ -278,8 +282,15 @@ def _caller(
         model=asks.model,
         parameters=asks.sent(),
         retries=asks.retries,
-        found=(lambda: None) if budget is None else budget.found,
+        found=found,
     )
+
+
+def _found(budget: Budget, source: Endpoint | Collector) -> None:
+    """An answer was in the cache."""
+    budget.found()
+    if isinstance(source, Endpoint):
+        source.found()
 
 
 def collect(

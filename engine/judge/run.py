@@ -99,6 +99,10 @@ class Endpoint:
         self._form = "schema" if structured == "auto" else structured
         self._may_fall = structured == "auto"
 
+    def found(self) -> None:
+        """An answer of this endpoint and model was there already, so that both are right."""
+        self._client.worked = True
+
     def answer(self, request: Request) -> Completion:
         """The answer to a request.
 
@@ -110,7 +114,7 @@ class Endpoint:
             form = self._form
             body = {**request.body, **self._asked(form, request)}
             try:
-                return self._patience.send(
+                answer = self._patience.send(
                     partial(self._client.complete, body),
                     lambda answer: (answer.input_tokens, answer.output_tokens),
                 )
@@ -130,6 +134,10 @@ class Endpoint:
                         f"nobody answers at the judge's address: {error.last}."
                     ) from None
                 raise Failed(error.last.kind, str(error)) from None
+            else:
+                # From now on a refusal that speaks of formats is about one request.
+                self._may_fall = self._may_fall and form != self._form
+                return answer
 
     @staticmethod
     def _asked(form: str, request: Request) -> dict[str, Any]:
