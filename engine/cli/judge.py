@@ -169,8 +169,13 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
     arguments = _asked(given)
     from ..judge.judging import judge as call
 
-    with _progress() as progress:
-        judged = call(data, references, scoring=scoring, progress=progress, **arguments)
+    try:
+        with _progress() as progress:
+            judged = call(data, references, scoring=scoring, progress=progress, **arguments)
+    except KeyboardInterrupt:
+        cache = arguments.get("cache", "judge.sqlite")
+        click.echo(f"answers so far are in {cache}; the same command goes on there", err=True)
+        raise
     from ..display.show import show
 
     show(judged.card, form)
@@ -187,14 +192,23 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Any], None] | None]:
+def _progress() -> Iterator[Callable[[Any], None]]:
+    def ending(progress: Any) -> None:
+        if progress.ending:
+            click.echo("waiting for answers under way; Ctrl-C again ends at once", err=True)
+
     if not sys.stderr.isatty():
-        yield None
+        yield ending
         return
     from rich.console import Console
 
     with Console(stderr=True, highlight=False).status("starting") as status:
-        yield lambda progress: status.update(progress.line)
+
+        def told(progress: Any) -> None:
+            status.update(progress.line)
+            ending(progress)
+
+        yield told
 
 
 @judge.command()

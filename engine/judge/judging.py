@@ -253,6 +253,7 @@ def judge(
             threads=1 if offline else concurrency,
             stop=stop,
             usage=budget.usage,
+            grace=timeout,
             progress=progress,
         )
     finally:

@@ -22,7 +22,6 @@ from .prompts import Prompt
 from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 
 _TOLD_EVERY = 0.2
-_GRACE = 5.0
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -57,12 +56,14 @@ class Progress(msgspec.Struct, frozen=True):
         total: of how many.
         usage: requests, tokens and cost so far.
         seconds: since the beginning.
+        ending: the run was interrupted and waits for the answers under way.
     """
 
     done: int
     total: int
     usage: Usage
     seconds: float
+    ending: bool = False
 
     @property
     def line(self) -> str:
@@ -119,10 +120,11 @@ class Endpoint:
                     lambda answer: (answer.input_tokens, answer.output_tokens),
                 )
             except Unstructured as error:
+                if form != self._form:  # another thread has learnt it meanwhile
+                    continue
                 if not self._may_fall:
                     raise Failed("rejected", str(error)) from None
-                if form == self._form:  # of several that learn it together, one falls back
-                    self._form = {"schema": "object", "object": "none"}[form]
+                self._form = {"schema": "object", "object": "none"}[form]
             except Rejected as error:
                 raise Failed("rejected", str(error)) from None
             except Unsent as error:
@@ -296,6 +298,7 @@ def run(
     threads: int,
     stop: threading.Event,
     usage: Usage,
+    grace: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Outcome]:
     """Judge every row by every metric.
@@ -307,6 +310,8 @@ def run(
         threads: how many rows are judged side by side.
         stop: set here where the run ends early, so that nothing more is sent.
         usage: what was used so far, for progress.
+        grace: seconds that an interrupted run waits for answers under way, which are paid for; a
+            second interruption ends it at once.
         progress: told now and then, from this thread.
 
     Returns:
@@ -342,18 +347,22 @@ def run(
                 done += 1
 
     begun = time.monotonic()
+
+    def now(ending: bool = False) -> Progress:
+        return Progress(done, len(units), usage, time.monotonic() - begun, ending)
+
     workers = [
         threading.Thread(target=work, daemon=True) for _ in range(max(1, min(threads, len(units))))
     ]
     for worker in workers:
         worker.start()
     try:
-        _watch(
-            workers, lambda: Progress(done, len(units), usage, time.monotonic() - begun), progress
-        )
+        _watch(workers, now, progress)
     except BaseException:
         stop.set()
-        until = time.monotonic() + _GRACE  # answers under way are paid for: let them be kept
+        if progress is not None:
+            progress(now(ending=True))
+        until = time.monotonic() + grace
         for worker in workers:
             worker.join(max(0.0, until - time.monotonic()))
         raise
