@@ -49,7 +49,7 @@ _asking = (
     click.option("--temperature", metavar="X", help="Of the model; 0. 'none' leaves it out."),
     click.option("--max-output-tokens", type=int, metavar="N", help="Limit of one reply."),
     click.option("--param", "parameters", multiple=True, metavar="NAME=JSON",
-                 help="Further field of each request, such as seed=1; repeatable."),
+                 help="Further field of each request, such as seed=1 or user=me; repeatable."),
     click.option("--retries", type=int, metavar="N", help="Repeats of a call that failed; 3."),
     debug,
 )  # fmt: skip
@@ -181,9 +181,12 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
     show(judged.card, form)
     usage = judged.usage
     cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
+    verdicts = judged.verdicts["verdict"].count()
+    others = judged.verdicts.height - verdicts
+    without = f" and {others} rows without one" if others else ""
     told = [
         *judged.notes,
-        f"{judged.verdicts.height} verdicts in {given['out']}; {usage.requests} requests,"
+        f"{verdicts} verdicts{without} in {given['out']}; {usage.requests} requests,"
         f" {usage.cached} answers from the cache,"
         f" {usage.input_tokens + usage.output_tokens} tokens{cost}",
     ]
@@ -307,3 +310,9 @@ def import_(files: tuple[str, ...], cache: str) -> None:  # fmt: skip
 
     found = read_batches(files, cache)
     click.echo(f"{found.answers} answers and {found.failures} failures in {cache}")
+    if found.foreign:
+        click.echo(
+            f"{found.foreign} of them belong to no request that was exported with this cache: is"
+            " --cache the one of the export, and are these its files?",
+            err=True,
+        )

@@ -13,16 +13,20 @@ from typing import IO, Any
 
 import msgspec
 
-from ..endpoint.client import Transient
+from ..endpoint.client import Transient, error_in
+from ..endpoint.redaction import redacted, sound
 from ..schemas.errors import InputError
 from .cache import Cache
 from .client import read_completion
 from .parsing import response_schema
-from .run import Request
+from .run import REJECTED, Request
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 URL = "/v1/chat/completions"
+_PASSING = (401, 402, 403, 404, 408, 409, 425, 429)
+"""Statuses of the 400s that say nothing of the request itself: it is exported again."""
+_SHOWN = 300
 
 
 def write_batches(
@@ -91,14 +95,18 @@ class Imported(msgspec.Struct):
     Attributes:
         answers: lines that hold an answer.
         failures: lines that say that there is none.
+        foreign: lines of both kinds whose request was not exported with this cache.
     """
 
     answers: int = 0
     failures: int = 0
+    foreign: int = 0
 
 
 def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
     """Put the answers of output files and the failures of error files into the cache.
+
+    An answer that is there already stays.
 
     Args:
         paths: files in any order; which kind a line is, it says itself.
@@ -112,7 +120,7 @@ def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
     try:
         for path in paths:
             try:
-                with open(path, encoding="utf-8") as file:
+                with open(path, encoding="utf-8-sig") as file:
                     for number, line in enumerate(file, 1):
                         if line.strip():
                             _take(line, f"{path}, line {number}", store, found)
@@ -129,10 +137,12 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         key = entry["custom_id"]
         if not isinstance(key, str):
             raise TypeError
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{where}: no line of a batch's output (JSON with custom_id).") from None
     if "body" in entry and "response" not in entry:
         raise InputError(f"{where}: this is a request; give the file that the batch wrote.")
+    key = sound(key)
+    found.foreign += not cache.was_exported(key)
     error, response = entry.get("error"), entry.get("response")
     body = response.get("body", response) if isinstance(response, dict) else None
     status = response.get("status_code", 200) if isinstance(response, dict) else None
@@ -140,13 +150,21 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         try:
             answer = read_completion(body)
         except Transient as failure:
-            cache.fail(key, failure.kind, str(failure))
+            cache.fail(key, failure.kind, _told(str(failure)))
             found.failures += 1
             return
-        cache.put(key, "batch", str(body.get("model", "")), answer)
+        model = body.get("model") if isinstance(body, dict) else None
+        cache.put(key, "batch", sound(str(model or "")), answer)
         found.answers += 1
         return
-    told = error or (body or {}).get("error") or f"status {status}"
-    message = told.get("message", "") if isinstance(told, dict) else str(told)
-    cache.fail(key, "batch_failed", " ".join(str(message).split())[:300])
+    said = error_in({"error": error}) or error_in(body)
+    if said is None:
+        said = (body, "") if isinstance(body, str) and body.strip() else (f"status {status}", "")
+    refused = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
+    cache.fail(key, REJECTED if refused else "batch_failed", _told(said[0]))
     found.failures += 1
+
+
+def _told(message: str) -> str:
+    """A message as it may be kept: no key in it, on one line, not long."""
+    return sound(redacted(" ".join(message.split()), None)[:_SHOWN])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Protocol
@@ -21,6 +21,8 @@ from .parsing import BadReply, parse, response_schema
 from .prompts import Prompt
 from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 
+REJECTED = "rejected"
+"""Status of a call that the endpoint does not take, however often it is sent."""
 _TOLD_EVERY = 0.2
 
 
@@ -123,10 +125,10 @@ class Endpoint:
                 if form != self._form:  # another thread has learnt it meanwhile
                     continue
                 if not self._may_fall:
-                    raise Failed("rejected", str(error)) from None
+                    raise Failed(REJECTED, str(error)) from None
                 self._form = {"schema": "object", "object": "none"}[form]
             except Rejected as error:
-                raise Failed("rejected", str(error)) from None
+                raise Failed(REJECTED, str(error)) from None
             except Unsent as error:
                 told = f"not asked: {error}" if error.kind == "budget" else str(error)
                 raise Failed(error.kind, told) from None
@@ -161,10 +163,13 @@ class Collector:
         """Keep the request.
 
         Raises:
-            NotAnswered: always: what a batch said of it, or that nobody was asked.
+            NotAnswered: what a batch said of it, or that nobody was asked.
+            Failed: a batch said that it does not take the request, which is not kept then.
         """
-        self.requests.setdefault(request.key, request)
         failed = self._cache.failure(request.key)
+        if failed is not None and failed[0] == REJECTED:
+            raise Failed(*failed)
+        self.requests.setdefault(request.key, request)
         if failed is not None:
             raise NotAnswered(*failed)
         raise NotAnswered("not_answered", "no answer in the cache")
@@ -245,8 +250,8 @@ class Caller:
             # Between the look into the cache and here another thread may have put it there.
             answer = self._cache.get(request.key)
             if answer is None:
-                answer = self._source.answer(request)
-                self._cache.put(request.key, told, self._model, answer)
+                new = self._source.answer(request)
+                answer = self._cache.put(request.key, told, self._model, new)
             mine.set_result(answer)
         except BaseException as error:
             mine.set_exception(error)
@@ -328,6 +333,16 @@ def run(
     done = 0
 
     def work() -> None:
+        nonlocal busy
+        try:
+            judge_some()
+        finally:
+            with lock:
+                busy -= 1
+                if not busy:
+                    ended.set()
+
+    def judge_some() -> None:
         nonlocal done
         while not stop.is_set():
             with lock:
@@ -351,35 +366,23 @@ def run(
     def now(ending: bool = False) -> Progress:
         return Progress(done, len(units), usage, time.monotonic() - begun, ending)
 
-    workers = [
-        threading.Thread(target=work, daemon=True) for _ in range(max(1, min(threads, len(units))))
-    ]
-    for worker in workers:
+    busy = max(1, min(threads, len(units)))
+    # Not Thread.join: in Python 3.11 one that is interrupted takes its thread for ended.
+    ended = threading.Event()
+    for worker in [threading.Thread(target=work, daemon=True) for _ in range(busy)]:
         worker.start()
     try:
-        _watch(workers, now, progress)
+        while not ended.wait(_TOLD_EVERY):
+            if progress is not None:
+                progress(now())
+        if progress is not None:
+            progress(now())
     except BaseException:
         stop.set()
         if progress is not None:
             progress(now(ending=True))
-        until = time.monotonic() + grace
-        for worker in workers:
-            worker.join(max(0.0, until - time.monotonic()))
+        ended.wait(grace)
         raise
     if errors:
         raise errors[0]
     return [outcome for outcome in outcomes if outcome is not None]
-
-
-def _watch(
-    workers: Iterable[threading.Thread],
-    now: Callable[[], Progress],
-    progress: Callable[[Progress], None] | None,
-) -> None:
-    for worker in workers:
-        while worker.is_alive():
-            worker.join(_TOLD_EVERY)
-            if progress is not None:
-                progress(now())
-    if progress is not None:
-        progress(now())
