@@ -177,13 +177,14 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
         click.echo(f"answers so far are in {cache}; the same command goes on there", err=True)
         raise
     from ..display.show import show
+    from ..inputs.problems import count_of
 
     show(judged.card, form)
     usage = judged.usage
     cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
     verdicts = judged.verdicts["verdict"].count()
     others = judged.verdicts.height - verdicts
-    without = f" and {others} rows without one" if others else ""
+    without = f" and {count_of(others, 'row')} without one" if others else ""
     told = [
         *judged.notes,
         f"{verdicts} verdicts{without} in {given['out']}; {usage.requests} requests,"

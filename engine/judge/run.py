@@ -330,7 +330,7 @@ def run(
     turn = iter(range(len(units)))
     lock = threading.Lock()
     errors: list[BaseException] = []
-    done = 0
+    done, busy = 0, max(1, min(threads, len(units)))
 
     def work() -> None:
         nonlocal busy
@@ -366,7 +366,6 @@ def run(
     def now(ending: bool = False) -> Progress:
         return Progress(done, len(units), usage, time.monotonic() - begun, ending)
 
-    busy = max(1, min(threads, len(units)))
     # Not Thread.join: in Python 3.11 one that is interrupted takes its thread for ended.
     ended = threading.Event()
     for worker in [threading.Thread(target=work, daemon=True) for _ in range(busy)]:

@@ -165,7 +165,7 @@ def test_verdicts_and_rows_without_one_are_counted_apart(server, tmp_path, monke
     command = ["judge", "run", "rows.jsonl", "--metric", "Hallucination", "--model", "m",
                "--base-url", server.url, "--out", "v.parquet"]  # fmt: skip
     assert main(command) == 0
-    assert "3 verdicts and 1 rows without one in v.parquet" in capsys.readouterr().err
+    assert "3 verdicts and 1 row without one in v.parquet" in capsys.readouterr().err
 
 
 def test_tables_that_break_their_contract_are_refused(server, judged):
