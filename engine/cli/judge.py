@@ -256,7 +256,7 @@ def prompts(names: tuple[str, ...], out: str | None) -> None:
 )
 @click.option(
     "--most-requests",
-    type=int,
+    type=click.IntRange(min=1),
     default=50_000,
     show_default=True,
     metavar="N",
@@ -276,17 +276,18 @@ def export(
       evalengine judge export answers.parquet --metric Bias --model my-model \\
         --base-url http://localhost:8000/v1 --out round1
     """
-    from ..judge.batch import write_batches
-    from ..judge.judging import collect, make_asking
+    from ..judge.batch import BatchFiles
+    from ..judge.judging import collect_into, make_asking
 
     arguments = _asked(given)
     columns = arguments.pop("columns")
-    requests = collect(data, references, make_asking(**arguments), columns=columns)
-    if not requests:
+    asks = make_asking(**arguments)
+    with BatchFiles(out, structured=structured, most_requests=most_requests) as files:
+        collect_into(files.add, data, references, asks, columns=columns)
+    if not files.written:
         click.echo("nothing is left to ask; `judge run --offline` makes the verdict table")
         return
-    written = write_batches(requests, out, structured=structured, most_requests=most_requests)
-    for path, lines in written.items():
+    for path, lines in files.written.items():
         click.echo(f"{path}: {lines} requests")
 
 

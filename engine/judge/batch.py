@@ -7,7 +7,7 @@ cache, and never by order. File names hold the prompt's name and a number, nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,8 +29,85 @@ _PASSING = (401, 402, 403, 404, 408, 409, 425, 429)
 _SHOWN = 300
 
 
+class BatchFiles:
+    """Batch files that are written as requests come; they appear once all are there.
+
+    Args:
+        folder: made if it is not there; must hold no JSONL yet.
+        structured: ``schema``, ``object`` or ``none``: the response format asked for.
+        most_requests: lines in a file.
+        most_bytes: bytes in a file.
+
+    Attributes:
+        written: file -> lines in it, by step in the order of their first requests.
+
+    Raises:
+        InputError: the folder holds batch files already.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        structured: str = "schema",
+        most_requests: int = MOST_REQUESTS,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._folder, self._structured = Path(folder), structured
+        self._most = most_requests, most_bytes
+        self._steps: dict[str, list[_Part]] = {}
+        if any(self._folder.glob("*.jsonl")):
+            raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
+
+    def __enter__(self) -> BatchFiles:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
+        for part in self._all():
+            part.file.close()
+            if kind is None:
+                part.draft.replace(part.path)
+            else:
+                part.draft.unlink()
+
+    @property
+    def written(self) -> dict[Path, int]:
+        return {part.path: part.lines for part in self._all()}
+
+    def add(self, request: Request) -> None:
+        """Write one request into the file of its step."""
+        line = _line(request, self._structured)
+        parts = self._steps.setdefault(request.prompt.name, [])
+        full = parts and (
+            parts[-1].lines == self._most[0] or parts[-1].size + len(line) > self._most[1]
+        )
+        if full:
+            parts[-1].file.close()
+        if full or not parts:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"{request.prompt.name}-{len(parts) + 1:03d}.jsonl"
+            draft = path.with_name(f".{path.name}.part")
+            parts.append(_Part(path, draft, draft.open("wb")))
+        parts[-1].file.write(line)
+        parts[-1].lines += 1
+        parts[-1].size += len(line)
+
+    def _all(self) -> Iterator[_Part]:
+        return (part for parts in self._steps.values() for part in parts)
+
+
+class _Part(msgspec.Struct):
+    """One file: where it will be, where it is written, its lines and bytes so far."""
+
+    path: Path
+    draft: Path
+    file: IO[bytes]
+    lines: int = 0
+    size: int = 0
+
+
 def write_batches(
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     folder: str | Path,
     *,
     structured: str = "schema",
@@ -41,8 +118,8 @@ def write_batches(
 
     Args:
         requests: what is asked.
-        folder: made if it is not there; must hold no JSONL yet.
-        structured: ``schema``, ``object`` or ``none``: the response format asked for.
+        folder: as for :class:`BatchFiles`, and so are the rest.
+        structured: the response format asked for.
         most_requests: lines in a file.
         most_bytes: bytes in a file.
 
@@ -52,31 +129,12 @@ def write_batches(
     Raises:
         InputError: the folder holds batch files already.
     """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    if any(target.glob("*.jsonl")):
-        raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
-    steps: dict[str, list[Request]] = {}
-    for request in requests:
-        steps.setdefault(request.prompt.name, []).append(request)
-    written: dict[Path, int] = {}
-    for step, own in steps.items():
-        size = lines = number = 0
-        file: IO[bytes] | None = None
-        for request in own:
-            line = _line(request, structured)
-            if file is None or lines == most_requests or size + len(line) > most_bytes:
-                if file is not None:
-                    file.close()
-                number += 1
-                path = target / f"{step}-{number:03d}.jsonl"
-                file, lines, size = path.open("wb"), 0, 0
-            file.write(line)
-            lines, size = lines + 1, size + len(line)
-            written[path] = lines
-        if file is not None:
-            file.close()
-    return written
+    with BatchFiles(
+        folder, structured=structured, most_requests=most_requests, most_bytes=most_bytes
+    ) as files:
+        for request in requests:
+            files.add(request)
+    return files.written
 
 
 def _line(request: Request, structured: str) -> bytes:

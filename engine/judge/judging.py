@@ -310,9 +310,30 @@ def collect(
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
 ) -> list[Request]:
+    """Every call that can be asked now and that the cache has no answer to, as a list.
+
+    The arguments are those of :func:`collect_into`, which keeps none of them in memory.
+    """
+    found: list[Request] = []
+    collect_into(
+        found.append, data, references, asks, columns=columns, storage_options=storage_options
+    )
+    return found
+
+
+def collect_into(
+    keep: Callable[[Request], object],
+    data: Any,
+    references: Any,
+    asks: Asking,
+    *,
+    columns: Mapping[str, str] | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> None:
     """Every call that can be asked now and that the cache has no answer to.
 
     Args:
+        keep: takes each call, once.
         data: as for :func:`judge`.
         references: as for :func:`judge`.
         asks: what is asked of whom.
@@ -324,13 +345,12 @@ def collect(
     )
     cache = Cache(asks.cache)
     try:
-        source = Collector(cache)
+        source = Collector(cache, keep)
         caller = _caller(asks, cache, source)
         run(rows, asks.asked(), caller, threads=1, stop=threading.Event(), usage=Usage())
-        cache.export(source.requests)
+        cache.export(source.keys)
     finally:
         cache.close()
-    return list(source.requests.values())
 
 
 def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFrame:

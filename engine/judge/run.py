@@ -153,14 +153,24 @@ class Endpoint:
 
 
 class Collector:
-    """Answers nothing and keeps what would have been asked, for batch files."""
+    """Answers nothing and hands on what would have been asked, for batch files.
 
-    def __init__(self, cache: Cache) -> None:
-        self.requests: dict[str, Request] = {}
-        self._cache = cache
+    Args:
+        cache: every answer so far.
+        keep: takes each request once.
+
+    Attributes:
+        keys: of the requests.
+    """
+
+    def __init__(
+        self, cache: Cache, keep: Callable[[Request], object] = lambda request: None
+    ) -> None:
+        self.keys: set[str] = set()
+        self._cache, self._keep = cache, keep
 
     def answer(self, request: Request) -> Completion:
-        """Keep the request.
+        """Hand the request on.
 
         Raises:
             NotAnswered: what a batch said of it, or that nobody was asked.
@@ -169,7 +179,9 @@ class Collector:
         failed = self._cache.failure(request.key)
         if failed is not None and failed[0] == REJECTED:
             raise Failed(*failed)
-        self.requests.setdefault(request.key, request)
+        if request.key not in self.keys:
+            self.keys.add(request.key)
+            self._keep(request)
         if failed is not None:
             raise NotAnswered(*failed)
         raise NotAnswered("not_answered", "no answer in the cache")

@@ -12,7 +12,7 @@ from judge.server import Answer, completion, reply
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.judge.batch import read_batches, write_batches
+from evalengine.judge.batch import BatchFiles, read_batches, write_batches
 from evalengine.judge.cache import Cache
 from evalengine.judge.client import Completion
 from evalengine.judge.judging import collect, make_asking
@@ -78,6 +78,26 @@ def test_what_a_batch_could_not_answer_is_told_and_asked_again(tmp_path):
     (path,) = write_batches(again, tmp_path / "two")
     read_batches(answered(path), cache)
     assert collect(ROWS, None, asks) == []
+
+
+def test_files_appear_once_all_are_there(tmp_path):
+    """Requests go to disk as they come; an export that ends early leaves no half of a file."""
+    asks = make_asking("Bias", model="m", base_url=URL, cache=str(tmp_path / "c"))
+    first, second, _ = collect(ROWS, None, asks)
+    folder = tmp_path / "a"
+
+    def interrupted() -> None:
+        with BatchFiles(folder, most_requests=1) as files:
+            files.add(first)
+            files.add(second)  # the first file is full, and was closed
+            (early,) = folder.glob(".opinions-001*")
+            assert early.stat().st_size > 0
+            assert not list(folder.glob("*.jsonl"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(folder.iterdir()) == []
 
 
 def test_files_are_split_at_both_limits(tmp_path):
