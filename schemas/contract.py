@@ -36,6 +36,7 @@ class Column(msgspec.Struct, frozen=True):
         weak: aliases that other tables have for slices: no sign of the task in a table whose rows
             are named by another column of ids, unless what ``either`` names first is there.
         serves: metrics that it is read for; where others were asked for alone it stays unread.
+        way_out: what to do where its type does not fit, instead of what its kind says.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column(msgspec.Struct, frozen=True):
     otherwise: str = ""
     weak: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
+    way_out: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -82,6 +84,7 @@ class Table(msgspec.Struct, frozen=True):
             has the second and not the first, the second is required instead.
         yields: whether all signs are needed to tell the task, and any other that the columns fit
             goes first: texts may stand beside labels and lists.
+        filtered: whether the option ``where`` can leave rows of it out.
     """
 
     task: str
@@ -106,6 +109,7 @@ class Table(msgspec.Struct, frozen=True):
     unread: tuple[tuple[Column, str], ...] = ()
     stand_ins: tuple[tuple[str, str], ...] = ()
     yields: bool = False
+    filtered: bool = True
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -1,7 +1,7 @@
 """What can go wrong, in words that name the column, the count, the rows and the way out.
 
 Every error a user can cause is a :class:`EvalengineError`, which is a ``ValueError``; the command
-exits with 2 on those and with 3 on anything else.
+exits with 2 on those, but with 3 on :class:`EndpointError` and on anything else.
 """
 
 from __future__ import annotations

@@ -134,6 +134,8 @@ CONTEXTS = Column(
     "What was retrieved, best first.",
     ("retrieved_contexts", "retrieval_context", "context", "context_list", "retrieved"),
     nullable=True,
+    way_out="Give each row a list of strings, as Parquet and JSON Lines hold them; of one string,"
+    " as CSV has it, pl.col('contexts').str.split('|') makes a list.",
 )
 REFERENCE = Column(
     "reference",
@@ -159,11 +161,13 @@ JUDGE_ROWS = Table(
     key=("datum_id",),
     any_of=("query", "text", "contexts", "reference", "source"),
     lack="there is nothing to judge",
+    filtered=False,
 )
 """What the judge stage reads; which of its columns must be there follows from the metrics."""
 JUDGE_REFERENCES = Table(
     "judged",
     "judge_references",
     (JUDGED_DATUM, renamed(TEXT, "reference", "ground_truth", about="One ground truth.")),
+    filtered=False,
 )
 """Ground truths of the judge stage as a table of their own, a row each."""

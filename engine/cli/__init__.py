@@ -368,7 +368,8 @@ def main(args: Sequence[str] | None = None) -> int:
         args: arguments; the process's own unless given.
 
     Returns:
-        the exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 anything else.
+        the exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 anything else,
+        such as an endpoint that cannot be used.
     """
     STATE["debug"] = False
     given = list(sys.argv[1:] if args is None else args)
@@ -390,7 +391,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _report(error: Exception) -> int:
-    from ..schemas.errors import EvalengineError
+    from ..schemas.errors import EndpointError, EvalengineError
     from ..schemas.wording import in_shell
 
     if STATE["debug"]:
@@ -403,4 +404,4 @@ def _report(error: Exception) -> int:
     click.echo(f"evalengine: {kind}{said}", err=True)
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
-    return BAD_INPUT if ours else FAILED
+    return BAD_INPUT if ours and not isinstance(error, EndpointError) else FAILED

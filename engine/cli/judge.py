@@ -49,7 +49,7 @@ _asking = (
     click.option("--temperature", metavar="X", help="Of the model; 0. 'none' leaves it out."),
     click.option("--max-output-tokens", type=int, metavar="N", help="Limit of one reply."),
     click.option("--param", "parameters", multiple=True, metavar="NAME=JSON",
-                 help="Further field of each request, such as seed=1; repeatable."),
+                 help="Further field of each request, such as seed=1 or user=me; repeatable."),
     click.option("--retries", type=int, metavar="N", help="Repeats of a call that failed; 3."),
     debug,
 )  # fmt: skip
@@ -169,16 +169,25 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
     arguments = _asked(given)
     from ..judge.judging import judge as call
 
-    with _progress() as progress:
-        judged = call(data, references, scoring=scoring, progress=progress, **arguments)
+    try:
+        with _progress() as progress:
+            judged = call(data, references, scoring=scoring, progress=progress, **arguments)
+    except KeyboardInterrupt:
+        cache = arguments.get("cache", "judge.sqlite")
+        click.echo(f"answers so far are in {cache}; the same command goes on there", err=True)
+        raise
     from ..display.show import show
+    from ..inputs.problems import count_of
 
     show(judged.card, form)
     usage = judged.usage
     cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
+    verdicts = judged.verdicts["verdict"].count()
+    others = judged.verdicts.height - verdicts
+    without = f" and {count_of(others, 'row')} without one" if others else ""
     told = [
         *judged.notes,
-        f"{judged.verdicts.height} verdicts in {given['out']}; {usage.requests} requests,"
+        f"{verdicts} verdicts{without} in {given['out']}; {usage.requests} requests,"
         f" {usage.cached} answers from the cache,"
         f" {usage.input_tokens + usage.output_tokens} tokens{cost}",
     ]
@@ -187,14 +196,23 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Any], None] | None]:
+def _progress() -> Iterator[Callable[[Any], None]]:
+    def ending(progress: Any) -> None:
+        if progress.ending:
+            click.echo("waiting for answers under way; Ctrl-C again ends at once", err=True)
+
     if not sys.stderr.isatty():
-        yield None
+        yield ending
         return
     from rich.console import Console
 
     with Console(stderr=True, highlight=False).status("starting") as status:
-        yield lambda progress: status.update(progress.line)
+
+        def told(progress: Any) -> None:
+            status.update(progress.line)
+            ending(progress)
+
+        yield told
 
 
 @judge.command()
@@ -238,7 +256,7 @@ def prompts(names: tuple[str, ...], out: str | None) -> None:
 )
 @click.option(
     "--most-requests",
-    type=int,
+    type=click.IntRange(min=1),
     default=50_000,
     show_default=True,
     metavar="N",
@@ -258,17 +276,18 @@ def export(
       evalengine judge export answers.parquet --metric Bias --model my-model \\
         --base-url http://localhost:8000/v1 --out round1
     """
-    from ..judge.batch import write_batches
-    from ..judge.judging import collect, make_asking
+    from ..judge.batch import BatchFiles
+    from ..judge.judging import collect_into, make_asking
 
     arguments = _asked(given)
     columns = arguments.pop("columns")
-    requests = collect(data, references, make_asking(**arguments), columns=columns)
-    if not requests:
+    asks = make_asking(**arguments)
+    with BatchFiles(out, structured=structured, most_requests=most_requests) as files:
+        collect_into(files.add, data, references, asks, columns=columns)
+    if not files.written:
         click.echo("nothing is left to ask; `judge run --offline` makes the verdict table")
         return
-    written = write_batches(requests, out, structured=structured, most_requests=most_requests)
-    for path, lines in written.items():
+    for path, lines in files.written.items():
         click.echo(f"{path}: {lines} requests")
 
 
@@ -293,3 +312,9 @@ def import_(files: tuple[str, ...], cache: str) -> None:  # fmt: skip
 
     found = read_batches(files, cache)
     click.echo(f"{found.answers} answers and {found.failures} failures in {cache}")
+    if found.foreign:
+        click.echo(
+            f"{found.foreign} of them belong to no request that was exported with this cache: is"
+            " --cache the one of the export, and are these its files?",
+            err=True,
+        )

@@ -9,6 +9,11 @@ from pathlib import Path
 
 from ..schemas.errors import InputError
 
+_OWN = 0x6576616C
+"""What SQLite keeps as the application of our files: "eval"."""
+_VERSION = 1
+"""Raised when a table changes its form."""
+
 
 class AnswerFile:
     """One SQLite file; threads may share it.
@@ -18,7 +23,8 @@ class AnswerFile:
         tables: SQL that makes the tables where there are none.
 
     Raises:
-        InputError: the file is something else, or cannot be written.
+        InputError: the file is something else, such as another program's database, or cannot be
+            written.
     """
 
     def __init__(self, path: str | Path, tables: str) -> None:
@@ -33,6 +39,7 @@ class AnswerFile:
         except (sqlite3.Error, OSError) as error:
             raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
         try:
+            self._claim()
             # After a kill nothing is lost; after a power cut at most the last answers are.
             self._base.execute("PRAGMA journal_mode=WAL")
             self._base.execute("PRAGMA synchronous=NORMAL")
@@ -40,6 +47,32 @@ class AnswerFile:
         except sqlite3.Error as error:
             self._base.close()
             raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
+        except InputError:
+            self._base.close()
+            raise
+
+    def _claim(self) -> None:
+        """Mark a new file as ours; another program's is not touched."""
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            (own,) = self._base.execute("PRAGMA application_id").fetchone()
+            (version,) = self._base.execute("PRAGMA user_version").fetchone()
+            (filled,) = self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if own != _OWN and filled:
+                raise InputError(
+                    f"cache {self.path}: this is a database of another program, or of an earlier"
+                    " version of this one; name a file that is not there yet."
+                )
+            if own == _OWN and version != _VERSION:
+                raise InputError(
+                    f"cache {self.path}: its form is {version}, and this version of evalengine"
+                    f" reads form {_VERSION}; name another file."
+                )
+            if own != _OWN:
+                self._base.execute(f"PRAGMA application_id={_OWN}")
+                self._base.execute(f"PRAGMA user_version={_VERSION}")
+        finally:
+            self._base.execute("COMMIT" if self._base.in_transaction else "SELECT 1")
 
     def close(self) -> None:
         """Write everything back into the one file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 import tomllib
@@ -13,6 +14,10 @@ import msgspec
 from ..schemas.errors import OptionError
 
 _MILLION = 1e6
+_FIRST = 4
+"""Requests under way before the first answer tells what one takes."""
+_LEAST_SPREAD, _MOST_SPREAD = 1.0, 60.0
+_CALMER = 0.98
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,14 +109,19 @@ class Budget:
     """Counts what is sent and says when to stop; threads may share it.
 
     Requests never pass their limit. Tokens and cost are known once an answer is there: what is
-    under way counts as much as the mean of the answers so far, so that a limit is passed by at most
-    the difference, and by the first answers that are under way together.
+    under way counts as much as the mean of the answers so far. Where that would pass a limit,
+    :meth:`take` waits for an answer to come back; it stops where what was used has reached it. A
+    few requests go out before the first answer. So a limit is passed by little more than the
+    answers that were under way together cost more than the mean.
+
+    After a pause that the endpoint asked for, those who wait go on spread out over a time that
+    doubles with every pause and shrinks with every answer.
 
     Args:
         limits: of the run.
         price: of the model, or None.
         clock: seconds; for tests.
-        sleep: waits; for tests.
+        sleep: waits so many seconds; true where the run has ended meanwhile.
     """
 
     def __init__(
@@ -125,61 +135,114 @@ class Budget:
             raise OptionError("max_cost needs prices: a table of what the model's tokens cost.")
         self.limits, self.price = limits, price
         self.usage = Usage(cost=None if price is None else 0.0)
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._clock, self._sleep = clock, sleep
         self._under_way = 0
         self._next = 0.0
         self._pause = 0.0
+        self._spread = 0.0
 
     def take(self) -> bool:
         """Ask leave for one request, waiting for its turn; False where a limit is reached."""
-        with self._lock:
-            reached = self._reached()
-            if reached is not None:
-                self.usage.stopped = reached
-                return False
+        with self._changed:
+            while True:
+                reached = self._reached()
+                if reached is not None:
+                    self.usage.stopped = reached
+                    return False
+                if self._has_room():
+                    break
+                self._changed.wait()
             self.usage.requests += 1
             self._under_way += 1
             now = self._clock()
-            turn = max(now, self._pause)
-            if self.limits.per_minute is not None:
-                turn = max(turn, self._next)
-                self._next = turn + 60.0 / self.limits.per_minute
-        if turn > now:
-            self._sleep(turn - now)
+            turn = self._turn(now)
+        while turn > now:
+            if self._sleep(turn - now):
+                break
+            with self._changed:
+                if self._pause <= turn:
+                    break
+                now = self._clock()
+                turn = self._turn(now)  # a pause was asked for while this one waited
         return True
 
     def back(self, input_tokens: int, output_tokens: int) -> None:
         """An answer came."""
-        with self._lock:
-            usage = self.usage
-            self._under_way -= 1
-            usage.answers += 1
-            usage.input_tokens += input_tokens
-            usage.output_tokens += output_tokens
-            if self.price is not None:
-                usage.cost = self.price.of(usage.input_tokens, usage.output_tokens)
+        with self._changed:
+            self.usage.answers += 1
+            self._spread *= _CALMER
+            self._count(input_tokens, output_tokens)
 
-    def failed(self, wait: float | None) -> None:
-        """No answer came; with ``wait`` nobody sends anything for so many seconds."""
-        with self._lock:
-            self._under_way -= 1
+    def failed(self, wait: float | None, input_tokens: int = 0, output_tokens: int = 0) -> None:
+        """No answer came that can be used.
+
+        Args:
+            wait: nobody sends anything for so many seconds; None for no pause.
+            input_tokens: read all the same.
+            output_tokens: written all the same.
+        """
+        with self._changed:
+            self._count(input_tokens, output_tokens)
             if wait:
-                self._pause = max(self._pause, self._clock() + wait)
+                now = self._clock()
+                if now >= self._pause:  # several that were under way together are one refusal
+                    self._spread = min(max(2 * self._spread, wait, _LEAST_SPREAD), _MOST_SPREAD)
+                self._pause = max(self._pause, now + wait)
 
     def found(self) -> None:
         """An answer was there already."""
-        with self._lock:
+        with self._changed:
             self.usage.cached += 1
+
+    def _count(self, input_tokens: int, output_tokens: int) -> None:
+        usage = self.usage
+        self._under_way -= 1
+        usage.input_tokens += input_tokens
+        usage.output_tokens += output_tokens
+        if self.price is not None:
+            usage.cost = self.price.of(usage.input_tokens, usage.output_tokens)
+        self._changed.notify_all()
+
+    def _turn(self, now: float) -> float:
+        """When the next request may leave."""
+        if self.limits.per_minute is None:
+            if now >= self._pause:
+                return now
+            return self._pause + random.uniform(0.0, self._spread)
+        turn = max(now, self._pause, self._next)
+        self._next = turn + 60.0 / self.limits.per_minute
+        return turn
 
     def _reached(self) -> str | None:
         usage, limits = self.usage, self.limits
         if limits.requests is not None and usage.requests >= limits.requests:
             return f"max_requests={limits.requests}"
-        share = 1 + self._under_way / max(1, usage.answers)
+        tokens = usage.input_tokens + usage.output_tokens
+        for name, limit, used in (
+            ("max_tokens", limits.tokens, tokens),
+            ("max_cost", limits.cost, usage.cost or 0.0),
+        ):
+            if limit is None:
+                continue
+            if used >= limit:
+                return f"{name}={limit:g}" if isinstance(limit, float) else f"{name}={limit}"
+            if usage.answers and not tokens:
+                return (
+                    f"{name}, which cannot be kept, as the endpoint tells no token counts (use"
+                    " max_requests),"
+                )
+        return None
+
+    def _has_room(self) -> bool:
+        """Whether what is under way leaves room for one more, as far as can be known."""
+        usage, limits = self.usage, self.limits
+        if (limits.tokens is None and limits.cost is None) or not self._under_way:
+            return True
+        if not usage.answers:
+            return self._under_way < _FIRST
+        share = 1 + self._under_way / usage.answers
         tokens = (usage.input_tokens + usage.output_tokens) * share
         if limits.tokens is not None and tokens >= limits.tokens:
-            return f"max_tokens={limits.tokens}"
-        if limits.cost is not None and (usage.cost or 0.0) * share >= limits.cost:
-            return f"max_cost={limits.cost:g}"
-        return None
+            return False
+        return limits.cost is None or (usage.cost or 0.0) * share < limits.cost

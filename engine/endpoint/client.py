@@ -15,15 +15,27 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_NO_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 _STOPPING = {
     401: "the key was refused",
+    402: "the account has no credit left",
     403: "the key is not allowed to do this",
     404: "there is no such model or address",
 }
+_STOPPING_CODES = {
+    "insufficient_quota": "the account has no quota left",
+    "billing_hard_limit_reached": "the account has no quota left",
+    "invalid_api_key": "the key was refused",
+    "model_not_found": "there is no such model",
+}
+_MAY_BE_ROWS = {403: 2, 404: 1}
+"""Statuses that may be about one request alone, and how many of them stop a run that has no answer
+yet; one 403 may be a filter that refuses a text."""
+_IN_A_ROW = 20
+"""How many of those stop a run that had answers."""
 _AGAIN = (408, 409, 425, 429)
 _LONGEST_WAIT = 600.0
 _SHOWN = 300
+_MOST_TOKENS = 10**12
 
 
 class Transient(Exception):
@@ -33,12 +45,20 @@ class Transient(Exception):
         kind: ``rate_limited``, ``server_error``, ``timeout``, ``connection``, ``bad_answer``.
         wait: seconds that the server asked to wait, or None.
         unreachable: nobody answered at the address.
+        tokens: read and written all the same.
     """
 
     def __init__(
-        self, kind: str, message: str, wait: float | None = None, *, unreachable: bool = False
+        self,
+        kind: str,
+        message: str,
+        wait: float | None = None,
+        *,
+        unreachable: bool = False,
+        tokens: tuple[int, int] = (0, 0),
     ) -> None:
         self.kind, self.wait, self.unreachable = kind, wait, unreachable
+        self.tokens = tokens
         super().__init__(message)
 
 
@@ -58,6 +78,9 @@ class Client:
         who: what stops, in messages: ``the judge``.
         extra: the extra of this package that brings httpx.
         failure: what is raised where it makes no sense to go on.
+
+    Attributes:
+        worked: the endpoint has answered with the model, now or in an earlier run.
 
     Raises:
         OptionError: the extra is not installed.
@@ -85,7 +108,8 @@ class Client:
         self._key = key
         self._url = base_url + path
         self._who, self._stops = who, failure
-        self.answered = False
+        self._answered = self.worked = False
+        self._refused = 0
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http: httpx.Client = httpx.Client(
             headers=headers,
@@ -117,15 +141,20 @@ class Client:
             raise Transient("timeout", "no answer in time") from None
         except unreachable as error:
             said = self._clean(str(error))
-            raise Transient("connection", said, unreachable=not self.answered) from None
+            raise Transient("connection", said, unreachable=not self._answered) from None
         except any_failure as error:
             raise Transient("connection", self._clean(str(error) or "dropped")) from None
-        self.answered = True
+        self._answered = True
         if response.status_code == 200:
             try:
-                return read(response.json())
+                found = read(response.json())
             except (ValueError, RecursionError):
                 raise Transient("bad_answer", "the endpoint's answer is no JSON") from None
+            except Transient as error:
+                said = self._clean(str(error))
+                raise Transient(error.kind, said, error.wait, tokens=error.tokens) from None
+            self.worked, self._refused = True, 0
+            return found
         raise self._failure(response, body)
 
     def _failure(self, response: httpx.Response, body: dict[str, Any]) -> Exception:
@@ -133,10 +162,14 @@ class Client:
         told, code = _error_of(response)
         told = self._clean(told)
         said = f"HTTP {status}" + (f": {told}" if told else "")
-        if status in _STOPPING or code in _NO_QUOTA or 300 <= status < 400:
-            why = _STOPPING.get(status, "the account has no quota left")
-            if 300 <= status < 400:
-                why = "the endpoint is somewhere else"
+        why = _STOPPING_CODES.get(code) or _STOPPING.get(status)
+        if 300 <= status < 400:
+            why = "the endpoint is somewhere else"
+        if code not in _STOPPING_CODES and status in _MAY_BE_ROWS:
+            self._refused += 1
+            if self._refused < (_IN_A_ROW if self.worked else _MAY_BE_ROWS[status]):
+                return Rejected(said)
+        if why is not None:
             return self._stops(
                 f"{self._who} at {self._url} stopped: {why} ({said}). Model {body['model']!r};"
                 " check the address, the model and the key in the environment."
@@ -154,16 +187,39 @@ class Client:
 def _error_of(response: httpx.Response) -> tuple[str, str]:
     """Message and code of an error's body, whatever form it has."""
     try:
-        error = response.json()["error"]
-        if isinstance(error, dict):
-            return str(error.get("message", "")), str(error.get("code", ""))
-        return str(error), ""
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return error_in(response.json()) or (response.text, "")
+    except (ValueError, RecursionError):
         return response.text, ""
 
 
+def error_in(body: Any) -> tuple[str, str] | None:
+    """Message and code of the error that a body holds, or None."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict):
+        return str(error.get("message", "")), str(error.get("code", ""))
+    return (str(error), "") if error else None
+
+
+def token_counts(body: Any) -> tuple[int, int]:
+    """Tokens read and written that a body tells of, 0 where it does not.
+
+    Raises:
+        Transient: counts that are none.
+    """
+    usage = (body.get("usage") if isinstance(body, dict) else None) or {}
+    try:
+        read = int(usage.get("prompt_tokens") or 0)
+        written = int(usage.get("completion_tokens") or 0)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        read = -1
+    if not (0 <= read <= _MOST_TOKENS and 0 <= written <= _MOST_TOKENS):
+        raise Transient("bad_answer", "the endpoint tells token counts that are none")
+    return read, written
+
+
 def retry_after(given: str | None) -> float | None:
-    """Seconds to wait, of a header that holds seconds or a date; None where it says neither."""
+    """Seconds to wait, of a header that holds seconds or a date; None where it says neither, or
+    not to wait at all."""
     if given is None:
         return None
     try:
@@ -171,8 +227,6 @@ def retry_after(given: str | None) -> float | None:
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(given).timestamp() - time.time()
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
-    if seconds != seconds:
-        return None
-    return min(max(0.0, seconds), _LONGEST_WAIT)
+    return min(seconds, _LONGEST_WAIT) if seconds > 0 else None

@@ -13,6 +13,8 @@ from .client import Transient
 R = TypeVar("R")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
+_LIMITED = 8
+"""How many times as often as another a request is repeated that came too early (429)."""
 
 
 class Unsent(Exception):
@@ -45,7 +47,8 @@ class Patience:
 
     Args:
         budget: says when to stop, and holds everybody back after a 429.
-        retries: how often a request is sent again.
+        retries: how often a request is sent again; after a 429 eight times as often, as that says
+            nothing of the request.
         stop: set where the run ends early.
     """
 
@@ -64,7 +67,7 @@ class Patience:
             GivenUp: it failed every time.
             Exception: whatever else sending raises, at once.
         """
-        tried = 0
+        tried = limited = 0
         while True:
             if not self.budget.take():
                 raise Unsent("budget", f"{self.budget.usage.stopped} was reached")
@@ -74,12 +77,16 @@ class Patience:
             try:
                 answer = once()
             except Transient as error:
-                self.budget.failed(error.wait)
-                tried += 1
-                if tried > self.retries:
-                    raise GivenUp(error, tried) from None
-                if error.wait is None:
-                    most = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (tried - 1))
+                self.budget.failed(error.wait, *error.tokens)
+                if error.kind == "rate_limited":
+                    limited += 1
+                else:
+                    tried += 1
+                if tried > self.retries or limited > self.retries * _LIMITED:
+                    raise GivenUp(error, tried + limited) from None
+                if not error.wait:
+                    again = limited if error.kind == "rate_limited" else tried
+                    most = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (again - 1))
                     self.stop.wait(most * random.uniform(0.5, 1.0))
             except BaseException:
                 self.budget.failed(None)

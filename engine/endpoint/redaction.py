@@ -14,12 +14,18 @@ _HIDDEN = "[key]"
 
 
 def key_from(variable: str) -> str | None:
-    """The key that an environment variable holds; None where it is not set.
+    """The key that an environment variable holds; None where it is the usual one and not set.
 
     Raises:
-        OptionError: a key with characters that no header can hold.
+        OptionError: a variable of another name that is not set; a key with characters that no
+            header can hold.
     """
     key = os.environ.get(variable, "").strip()
+    if not key and variable != KEY_VARIABLE:
+        raise OptionError(
+            f"api_key_env={variable!r}: this environment variable is not set. Set it, or leave the"
+            f" option out for an endpoint without a key ({KEY_VARIABLE} is read if it is set)."
+        )
     if not key:
         return None
     if not key.isascii() or not key.isprintable() or " " in key:
@@ -48,16 +54,18 @@ def checked_url(base_url: str) -> str:
     Raises:
         OptionError: no http(s) address, or one with a user, password or query in it.
     """
-    parts = urlsplit(base_url.strip())
+    given = base_url.strip()
     try:
+        parts = urlsplit(given)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
         known = known and (parts.port is None or parts.port > 0)
-    except ValueError:  # a port that is none
+    except ValueError:  # a port or an IPv6 address that is none
         known = False
-    if not known:
+    if not known or any(letter.isspace() or not letter.isprintable() for letter in given):
+        # What may hold a password is not repeated.
+        shown = "" if set("@?#") & set(given) else f"={redacted(given, None)!r}"
         raise OptionError(
-            f"base_url={redacted(base_url, None)!r}: write an address such as"
-            " http://localhost:8000/v1."
+            f"base_url{shown}: no address; write one such as http://localhost:8000/v1."
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise OptionError(

@@ -78,7 +78,7 @@ class Check:
         self.sound: dict[str, pl.Expr] = {}
         self.counted = f"rows that {option('where')} keeps" if filtered else "rows"
         self.frame = frame
-        self.side = table.side
+        self.side, self.selects = table.side, table.filtered
         self.key = table.key
         self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
@@ -138,11 +138,11 @@ class Check:
             if n == 0:
                 continue
             has = "has" if len(names) == 1 else "have"
+            how = f", e.g. with {option('where', f'{self.own(names[0])} IS NOT NULL')}"
             self.add(
                 names[0], n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
-                " Fill or remove these rows, e.g. with"
-                f" {option('where', f'{self.own(names[0])} IS NOT NULL')}.",
+                f" Fill or remove these rows{how if self.selects else ''}.",
             )  # fmt: skip
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:

@@ -273,7 +273,7 @@ def like(dtype: pl.DataType, target: pl.DataType) -> pl.DataType:
 def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     """The sentence about a column whose dtype cannot serve."""
     seen = f" (from {original!r})" if original != column.name else ""
-    advice = _WAY_OUT[column.kind]
+    advice = column.way_out or _WAY_OUT[column.kind]
     if column.single and dtype == pl.Boolean:
         advice = "True and false are no scores; predicted labels need none."
     if column.single and dtype.is_nested():

@@ -7,26 +7,107 @@ cache, and never by order. File names hold the prompt's name and a number, nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from ..endpoint.client import Transient
+from ..endpoint.client import Transient, error_in
+from ..endpoint.redaction import redacted, sound
 from ..schemas.errors import InputError
 from .cache import Cache
 from .client import read_completion
 from .parsing import response_schema
-from .run import Request
+from .run import REJECTED, Request
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 URL = "/v1/chat/completions"
+_PASSING = (401, 402, 403, 404, 408, 409, 425, 429)
+"""Statuses of the 400s that say nothing of the request itself: it is exported again."""
+_SHOWN = 300
+
+
+class BatchFiles:
+    """Batch files that are written as requests come; they appear once all are there.
+
+    Args:
+        folder: made if it is not there; must hold no JSONL yet.
+        structured: ``schema``, ``object`` or ``none``: the response format asked for.
+        most_requests: lines in a file.
+        most_bytes: bytes in a file.
+
+    Attributes:
+        written: file -> lines in it, by step in the order of their first requests.
+
+    Raises:
+        InputError: the folder holds batch files already.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        structured: str = "schema",
+        most_requests: int = MOST_REQUESTS,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._folder, self._structured = Path(folder), structured
+        self._most = most_requests, most_bytes
+        self._steps: dict[str, list[_Part]] = {}
+        if any(self._folder.glob("*.jsonl")):
+            raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
+
+    def __enter__(self) -> BatchFiles:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
+        for part in self._all():
+            part.file.close()
+            if kind is None:
+                part.draft.replace(part.path)
+            else:
+                part.draft.unlink()
+
+    @property
+    def written(self) -> dict[Path, int]:
+        return {part.path: part.lines for part in self._all()}
+
+    def add(self, request: Request) -> None:
+        """Write one request into the file of its step."""
+        line = _line(request, self._structured)
+        parts = self._steps.setdefault(request.prompt.name, [])
+        full = parts and (
+            parts[-1].lines == self._most[0] or parts[-1].size + len(line) > self._most[1]
+        )
+        if full:
+            parts[-1].file.close()
+        if full or not parts:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"{request.prompt.name}-{len(parts) + 1:03d}.jsonl"
+            draft = path.with_name(f".{path.name}.part")
+            parts.append(_Part(path, draft, draft.open("wb")))
+        parts[-1].file.write(line)
+        parts[-1].lines += 1
+        parts[-1].size += len(line)
+
+    def _all(self) -> Iterator[_Part]:
+        return (part for parts in self._steps.values() for part in parts)
+
+
+class _Part(msgspec.Struct):
+    """One file: where it will be, where it is written, its lines and bytes so far."""
+
+    path: Path
+    draft: Path
+    file: IO[bytes]
+    lines: int = 0
+    size: int = 0
 
 
 def write_batches(
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     folder: str | Path,
     *,
     structured: str = "schema",
@@ -37,8 +118,8 @@ def write_batches(
 
     Args:
         requests: what is asked.
-        folder: made if it is not there; must hold no JSONL yet.
-        structured: ``schema``, ``object`` or ``none``: the response format asked for.
+        folder: as for :class:`BatchFiles`, and so are the rest.
+        structured: the response format asked for.
         most_requests: lines in a file.
         most_bytes: bytes in a file.
 
@@ -48,31 +129,12 @@ def write_batches(
     Raises:
         InputError: the folder holds batch files already.
     """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    if any(target.glob("*.jsonl")):
-        raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
-    steps: dict[str, list[Request]] = {}
-    for request in requests:
-        steps.setdefault(request.prompt.name, []).append(request)
-    written: dict[Path, int] = {}
-    for step, own in steps.items():
-        size = lines = number = 0
-        file: IO[bytes] | None = None
-        for request in own:
-            line = _line(request, structured)
-            if file is None or lines == most_requests or size + len(line) > most_bytes:
-                if file is not None:
-                    file.close()
-                number += 1
-                path = target / f"{step}-{number:03d}.jsonl"
-                file, lines, size = path.open("wb"), 0, 0
-            file.write(line)
-            lines, size = lines + 1, size + len(line)
-            written[path] = lines
-        if file is not None:
-            file.close()
-    return written
+    with BatchFiles(
+        folder, structured=structured, most_requests=most_requests, most_bytes=most_bytes
+    ) as files:
+        for request in requests:
+            files.add(request)
+    return files.written
 
 
 def _line(request: Request, structured: str) -> bytes:
@@ -91,14 +153,18 @@ class Imported(msgspec.Struct):
     Attributes:
         answers: lines that hold an answer.
         failures: lines that say that there is none.
+        foreign: lines of both kinds whose request was not exported with this cache.
     """
 
     answers: int = 0
     failures: int = 0
+    foreign: int = 0
 
 
 def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
     """Put the answers of output files and the failures of error files into the cache.
+
+    An answer that is there already stays.
 
     Args:
         paths: files in any order; which kind a line is, it says itself.
@@ -112,7 +178,7 @@ def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
     try:
         for path in paths:
             try:
-                with open(path, encoding="utf-8") as file:
+                with open(path, encoding="utf-8-sig") as file:
                     for number, line in enumerate(file, 1):
                         if line.strip():
                             _take(line, f"{path}, line {number}", store, found)
@@ -129,10 +195,12 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         key = entry["custom_id"]
         if not isinstance(key, str):
             raise TypeError
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{where}: no line of a batch's output (JSON with custom_id).") from None
     if "body" in entry and "response" not in entry:
         raise InputError(f"{where}: this is a request; give the file that the batch wrote.")
+    key = sound(key)
+    found.foreign += not cache.was_exported(key)
     error, response = entry.get("error"), entry.get("response")
     body = response.get("body", response) if isinstance(response, dict) else None
     status = response.get("status_code", 200) if isinstance(response, dict) else None
@@ -140,13 +208,21 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         try:
             answer = read_completion(body)
         except Transient as failure:
-            cache.fail(key, failure.kind, str(failure))
+            cache.fail(key, failure.kind, _told(str(failure)))
             found.failures += 1
             return
-        cache.put(key, "batch", str(body.get("model", "")), answer)
+        model = body.get("model") if isinstance(body, dict) else None
+        cache.put(key, "batch", sound(str(model or "")), answer)
         found.answers += 1
         return
-    told = error or (body or {}).get("error") or f"status {status}"
-    message = told.get("message", "") if isinstance(told, dict) else str(told)
-    cache.fail(key, "batch_failed", " ".join(str(message).split())[:300])
+    said = error_in({"error": error}) or error_in(body)
+    if said is None:
+        said = (body, "") if isinstance(body, str) and body.strip() else (f"status {status}", "")
+    refused = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
+    cache.fail(key, REJECTED if refused else "batch_failed", _told(said[0]))
     found.failures += 1
+
+
+def _told(message: str) -> str:
+    """A message as it may be kept: no key in it, on one line, not long."""
+    return sound(redacted(" ".join(message.split()), None)[:_SHOWN])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS failures (
     key TEXT PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS exported (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 
@@ -75,15 +77,37 @@ class Cache(AnswerFile):
             ).fetchone()
         return None if row is None else Completion(*row)
 
-    def put(self, key: str, prompt: str, model: str, answer: Completion) -> None:
-        """Keep an answer; it is on disk, as far as this process goes, once this returns."""
+    def put(self, key: str, prompt: str, model: str, answer: Completion) -> Completion:
+        """Keep an answer; it is on disk, as far as this process goes, once this returns.
+
+        Returns:
+            the answer that counts: the first, where another process has put one there meanwhile.
+        """
         values = (
             key, prompt, model, answer.text, answer.finish, answer.refusal, answer.input_tokens,
             answer.output_tokens, time.time(),
         )  # fmt: skip
         with self._lock:
-            self._base.execute("INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?,?,?,?)", values)
+            new = self._base.execute(
+                "INSERT INTO answers VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", values
+            ).rowcount
             self._base.execute("DELETE FROM failures WHERE key = ?", (key,))
+        return answer if new else (self.get(key) or answer)
+
+    def export(self, keys: Iterable[str]) -> None:
+        """Keep that calls went into batch files."""
+        with self._lock:
+            self._base.execute("BEGIN")
+            self._base.executemany(
+                "INSERT INTO exported VALUES (?) ON CONFLICT DO NOTHING", ((key,) for key in keys)
+            )
+            self._base.execute("COMMIT")
+
+    def was_exported(self, key: str) -> bool:
+        """Whether a call went into a batch file."""
+        with self._lock:
+            found = self._base.execute("SELECT 1 FROM exported WHERE key = ?", (key,)).fetchone()
+        return found is not None
 
     def fail(self, key: str, kind: str, message: str) -> None:
         """Keep that a batch could not answer a call."""

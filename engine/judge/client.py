@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..endpoint.client import Client, Rejected, Transient
+from ..endpoint.client import Client, Rejected, Transient, error_in, token_counts
 from ..endpoint.redaction import sound
 from ..schemas.errors import JudgeError
 
@@ -40,22 +40,25 @@ def read_completion(body: Any) -> Completion:
     """The completion in a response's JSON.
 
     Raises:
-        Transient: JSON of another form.
+        Transient: JSON of another form; it tells of the tokens that were used all the same.
     """
+    tokens = token_counts(body)
     try:
         choice = body["choices"][0]
         message = choice["message"]
-        usage = body.get("usage") or {}
         refusal = message.get("refusal")
         return Completion(
             text=sound(_text(message.get("content"))),
             finish=str(choice.get("finish_reason") or "stop"),
             refusal=sound(str(refusal)) if refusal else None,
-            input_tokens=int(usage.get("prompt_tokens") or 0),
-            output_tokens=int(usage.get("completion_tokens") or 0),
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise Transient("bad_answer", "the endpoint answered without a completion") from None
+        error = error_in(body)
+        told = f": {error[0]}" if error else ""
+        said = f"the endpoint answered without a completion{told}"
+        raise Transient("bad_answer", said, tokens=tokens) from None
 
 
 def _text(content: Any) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from ..schemas.option_values import make_options
 from ..scorecard import Scorecard
 from ..tasks.judged.settings import LEVELS, MODES
 from .cache import Cache
+from .checks import check_out, check_parameters, check_sending
 from .client import ChatClient
 from .prompts import load_prompts
 from .rows import read_rows, refuse_slices, with_carried
@@ -28,7 +31,6 @@ from .run import Caller, Collector, Endpoint, Outcome, Progress, Request, run
 from .steps import PLANS, Asked, Row
 
 CACHE = "judge.sqlite"
-STRUCTURED = ("auto", "schema", "object", "none")
 _SCHEMA: dict[str, Any] = {
     "metric": pl.String,
     "step": pl.String,
@@ -46,6 +48,8 @@ _SCHEMA: dict[str, Any] = {
     "output_tokens": pl.Int64,
 }
 """Columns of the verdict table after datum_id."""
+_OF_CALLS = ("prompt", "input_tokens", "output_tokens")
+"""Those that say what the calls of a row and metric took."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +67,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         judgments: how often each verdict is asked for; most of them decide when scored.
         temperature: of the model; None leaves it out of the request.
         max_output_tokens: limit of one reply; None leaves it out.
-        parameters: further fields of the request, as the endpoint knows them.
+        parameters: further fields of the request, as the endpoint knows them; one for temperature
+            or max_tokens stands for that option.
         retries: how often a call is repeated that failed or whose reply cannot be used.
     """
 
@@ -144,11 +149,18 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
             raise OptionError(f"{name}={getattr(asking, name)!r}: write {' or '.join(known)}.")
     if asking.judgments < 1 or asking.retries < 0:
         raise OptionError("judgments: 1 or more; retries: 0 or more.")
+    if asking.max_output_tokens is not None and asking.max_output_tokens < 1:
+        raise OptionError("max_output_tokens: 1 or more, or none.")
     if not asking.model.strip():
         raise OptionError("model: write the name that the endpoint knows it by.")
-    own = {"model", "messages", "stream", "n", "response_format"} & set(asking.parameters)
-    if own:
-        raise OptionError(f"parameters: {', '.join(sorted(own))} cannot be set there.")
+    check_parameters(asking.parameters)
+    if asking.temperature is not None and not math.isfinite(asking.temperature):
+        raise OptionError(f"temperature={asking.temperature}: write a number, or none.")
+    for name, field in (("temperature", "temperature"), ("max_output_tokens", "max_tokens")):
+        if field in asking.parameters:
+            if given.get(name) is not None:
+                raise OptionError(f"{name} is given twice: as an option and as a parameter.")
+            asking = msgspec.structs.replace(asking, **{name: None})
     return msgspec.structs.replace(asking, base_url=checked_url(asking.base_url))
 
 
@@ -186,7 +198,7 @@ def judge(
         metrics: names of judged metrics.
         model: its name at the endpoint.
         base_url: any OpenAI-compatible endpoint, such as ``http://localhost:8000/v1``.
-        out: where the verdict table goes, as Parquet.
+        out: file that the verdict table goes into, ending in ``.parquet``.
         api_key_env: environment variable that holds the key; sent in one header, kept nowhere.
         concurrency: requests under way at once.
         timeout: seconds for a connection, and between two pieces of an answer.
@@ -213,36 +225,35 @@ def judge(
         JudgeError: the endpoint cannot be used: wrong key, unknown model, nobody there.
     """
     asks = make_asking(metrics, model=model, base_url=base_url, **asking)
-    if structured not in STRUCTURED:
-        raise OptionError(f"structured={structured!r}: write {', '.join(STRUCTURED)}.")
-    if concurrency < 1 or timeout <= 0:
-        raise OptionError("concurrency: 1 or more; timeout: more than 0 seconds.")
+    limits = Limits(
+        requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
+    )
+    check_sending(limits, concurrency=concurrency, timeout=timeout, structured=structured)
     read = {name for metric in asks.metrics for name in registry.get("judged", metric).params}
     scored: dict[str, Any] = {
         name: getattr(asks, name) for name in ("mode", "atomicity", "coverage") if name in read
     }
     scored |= scoring or {}
     options = make_options(scored, task="judged", metrics=asks.metrics)
-    if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
-        raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")
+    if out is not None:
+        check_out(out, {"data": data, "references": references, "prices": prices,
+                        "cache": asks.cache})  # fmt: skip
     make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
     rows, carried, notes = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
     )
     refuse_slices(options.by, carried)
     stop = threading.Event()
-    limits = Limits(
-        requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
-    )
     budget = Budget(limits, price_of(model, prices), sleep=stop.wait)
-    cache = Cache(asks.cache)
     client = None
+    if not offline:
+        client = ChatClient(asks.base_url, key_from(api_key_env), timeout, concurrency)
+    cache = Cache(asks.cache)
     try:
         source: Endpoint | Collector = Collector(cache)
-        if not offline:
-            client = ChatClient(asks.base_url, key_from(api_key_env), timeout, concurrency)
+        if client is not None:
             source = Endpoint(client, budget, asks.retries, structured, stop)
-        caller = _caller(asks, cache, source, budget)
+        caller = _caller(asks, cache, source, partial(_found, budget, source))
         outcomes = run(
             rows,
             asks.asked(),
@@ -250,6 +261,7 @@ def judge(
             threads=1 if offline else concurrency,
             stop=stop,
             usage=budget.usage,
+            grace=timeout,
             progress=progress,
         )
     finally:
@@ -266,7 +278,10 @@ def judge(
 
 
 def _caller(
-    asks: Asking, cache: Cache, source: Endpoint | Collector, budget: Budget | None = None
+    asks: Asking,
+    cache: Cache,
+    source: Endpoint | Collector,
+    found: Callable[[], None] = lambda: None,
 ) -> Caller:
     return Caller(
         prompts=load_prompts(asks.prompts),
@@ -276,8 +291,15 @@ def _caller(
         model=asks.model,
         parameters=asks.sent(),
         retries=asks.retries,
-        found=(lambda: None) if budget is None else budget.found,
+        found=found,
     )
+
+
+def _found(budget: Budget, source: Endpoint | Collector) -> None:
+    """An answer was in the cache."""
+    budget.found()
+    if isinstance(source, Endpoint):
+        source.found()
 
 
 def collect(
@@ -288,9 +310,30 @@ def collect(
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
 ) -> list[Request]:
+    """Every call that can be asked now and that the cache has no answer to, as a list.
+
+    The arguments are those of :func:`collect_into`, which keeps none of them in memory.
+    """
+    found: list[Request] = []
+    collect_into(
+        found.append, data, references, asks, columns=columns, storage_options=storage_options
+    )
+    return found
+
+
+def collect_into(
+    keep: Callable[[Request], object],
+    data: Any,
+    references: Any,
+    asks: Asking,
+    *,
+    columns: Mapping[str, str] | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> None:
     """Every call that can be asked now and that the cache has no answer to.
 
     Args:
+        keep: takes each call, once.
         data: as for :func:`judge`.
         references: as for :func:`judge`.
         asks: what is asked of whom.
@@ -302,33 +345,36 @@ def collect(
     )
     cache = Cache(asks.cache)
     try:
-        source = Collector(cache)
+        source = Collector(cache, keep)
         caller = _caller(asks, cache, source)
         run(rows, asks.asked(), caller, threads=1, stop=threading.Event(), usage=Usage())
+        cache.export(source.keys)
     finally:
         cache.close()
-    return list(source.requests.values())
 
 
 def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFrame:
     """The verdict table; the tokens of a call stand once, in the first row that it served."""
     seen: set[str] = set()
-    records = []
+    told = [name for name in ("datum_id", *_SCHEMA) if name not in _OF_CALLS]
+    columns: dict[str, list[Any]] = {name: [] for name in (*told, *_OF_CALLS)}
     for outcome in outcomes:
-        spent = [tokens for key, tokens in outcome.spent.calls.items() if key not in seen]
-        seen |= outcome.spent.calls.keys()
-        for place, record in enumerate(outcome.records):
-            tokens = {}
-            if place == 0 and spent:
-                tokens = {
-                    "input_tokens": sum(read for read, _ in spent),
-                    "output_tokens": sum(written for _, written in spent),
-                }
-            records.append({**record, "prompt": outcome.spent.prompt or None, **tokens})
+        calls = outcome.spent.calls
+        new = [tokens for key, tokens in calls.items() if key not in seen]
+        seen.update(calls)
+        for record in outcome.records:
+            for name in told:
+                columns[name].append(record.get(name))
+        if not outcome.records:
+            continue
+        rest = len(outcome.records) - 1
+        prompts = ", ".join(outcome.spent.prompts) or None
+        columns["prompt"] += [prompts] * (rest + 1)
+        columns["input_tokens"] += [sum(one[0] for one in new) if new else None] + [None] * rest
+        columns["output_tokens"] += [sum(one[1] for one in new) if new else None] + [None] * rest
     datums = pl.Series("datum_id", [row.datum for row in rows])
     schema = {"datum_id": datums.dtype if len(rows) else pl.String(), **_SCHEMA}
-    full = [{name: record.get(name) for name in schema} for record in records]
-    return pl.DataFrame(full, schema=schema)
+    return pl.DataFrame({name: columns[name] for name in schema}, schema=schema)
 
 
 def write_whole(table: pl.DataFrame, path: str | Path) -> None:

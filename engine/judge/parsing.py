@@ -1,6 +1,7 @@
 """Replies: what is asked for, as words and as a JSON schema, and what a reply says.
 
-A reply is read as the outermost ``{...}`` in it, whatever stands around. It is used whole or not at
+A reply is read as the outermost ``{...}`` in it, whatever stands around; the thoughts that some
+models write before it (``<think>...</think>``) are no part of it. It is used whole or not at
 all: a key that is missing, another number of verdicts than items, or a word outside the vocabulary
 makes it a bad reply, which is asked for again and at last recorded as an error.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _MOST_DIGITS = 9
+_THOUGHTS = ("<think>", "</think>")
 _SHOWN = 120
 
 
@@ -100,17 +102,25 @@ def parse(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Any]:
     return REPLIES[prompt.reply].parse(text, prompt, given)
 
 
+def _answer_of(text: str) -> str:
+    """A reply without the thoughts that some models write before it."""
+    if text.lstrip().startswith(_THOUGHTS[0]):
+        return text.partition(_THOUGHTS[1])[2]
+    return text
+
+
 def outermost(text: str) -> dict[str, Any]:
-    """The JSON object from the first brace to the last.
+    """The JSON object from the first brace to the last, behind ``<think>...</think>``.
 
     Raises:
         BadReply: none there, or no JSON.
     """
-    first, last = text.find("{"), text.rfind("}")
+    said = _answer_of(text)
+    first, last = said.find("{"), said.rfind("}")
     if first < 0 or last < first:
         raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
     try:
-        found = json.loads(text[first : last + 1])
+        found = json.loads(said[first : last + 1])
     except (ValueError, RecursionError):
         raise BadReply("malformed_reply", f"no valid JSON in the reply: {_start(text)}") from None
     if not isinstance(found, dict):
@@ -131,7 +141,9 @@ def _texts(found: dict[str, Any], key: str) -> list[str]:
 
 
 def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
-    return _texts(outermost(text), prompt.key)
+    """Each text once: a repeated or blank one is nothing more to judge."""
+    found = _texts(outermost(text), prompt.key)
+    return list(dict.fromkeys(one for one in found if one.strip()))
 
 
 def _objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -158,12 +170,21 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
     _counted(values, len(items), prompt.items)
     found = []
     for value, item in zip(values, items, strict=True):
-        word = value.get("verdict")
-        if word not in prompt.words:
+        word = _word(value.get("verdict"))
+        if word.casefold() not in prompt.words:  # the dialect decides what a YES is worth
             allowed = ", ".join(prompt.words)
-            raise BadReply("wrong_vocabulary", f"verdict {word!r} is none of {allowed}.")
-        found.append(Verdict(str(word), item, _why(value)))
+            raise BadReply(
+                "wrong_vocabulary", f"verdict {value.get('verdict')!r} is none of {allowed}."
+            )
+        found.append(Verdict(word, item, _why(value)))
     return found
+
+
+def _word(given: Any) -> str:
+    """A verdict as it is written, true and false as yes and no."""
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    return given.strip() if isinstance(given, str) else ""
 
 
 def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
@@ -188,19 +209,30 @@ def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
 
 def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     reason = None
-    try:
+    said = _answer_of(text)
+    if "{" in said:
+        # Of JSON that is broken no number counts: it may be one of the reason's.
         found = outermost(text)
-    except BadReply:
-        match = _INTEGER.search(text)
-        # No rating has more digits, and Python refuses to read thousands of them.
-        value: Any = int(match[0]) if match and len(match[0]) <= _MOST_DIGITS else None
+        value, reason = _whole(found.get("rating")), _why(found)
     else:
-        value, reason = found.get("rating"), _why(found)
-    if isinstance(value, bool) or not isinstance(value, int):
+        match = _INTEGER.search(said)
+        value = _whole(match[0]) if match else None
+    if value is None:
         raise BadReply("malformed_reply", f"no rating in the reply: {_start(text)}")
     if not 1 <= value <= 5:
         raise BadReply("wrong_vocabulary", f"rating {value} is not from 1 to 5.")
     return [Verdict(str(value), None, reason)]
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number, also where it is written as 4.0 or "4"; None for anything else."""
+    if isinstance(value, str):
+        # No rating has more digits, and Python refuses to read thousands of them.
+        known = _INTEGER.fullmatch(value.strip()) and len(value) <= _MOST_DIGITS
+        return int(value) if known else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:

@@ -140,14 +140,18 @@ def _joined(frame: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
     lists = references.group_by("datum_id", maintain_order=True).agg(
         pl.col("text").alias("reference")
     )
+    if "reference" in frame.columns:
+        raise InputError(
+            "references: the rows have ground truths of their own in column 'reference'. Leave out"
+            " that column or the second table."
+        )
     strange = lists.join(frame, on="datum_id", how="anti")["datum_id"]
     if len(strange):
         raise InputError(
             f"references: {count_of(len(strange), 'datum_id')} that no row has:"
             f" {listing(strange.to_list())}."
         )
-    rest = frame.drop("reference", strict=False)
-    joined = rest.join(lists, on="datum_id", how="left", maintain_order="left")
+    joined = frame.join(lists, on="datum_id", how="left", maintain_order="left")
     return joined.with_columns(pl.col("reference").fill_null([]))
 
 

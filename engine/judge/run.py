@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Protocol
@@ -21,8 +21,9 @@ from .parsing import BadReply, parse, response_schema
 from .prompts import Prompt
 from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 
+REJECTED = "rejected"
+"""Status of a call that the endpoint does not take, however often it is sent."""
 _TOLD_EVERY = 0.2
-_GRACE = 5.0
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -57,12 +58,14 @@ class Progress(msgspec.Struct, frozen=True):
         total: of how many.
         usage: requests, tokens and cost so far.
         seconds: since the beginning.
+        ending: the run was interrupted and waits for the answers under way.
     """
 
     done: int
     total: int
     usage: Usage
     seconds: float
+    ending: bool = False
 
     @property
     def line(self) -> str:
@@ -99,6 +102,10 @@ class Endpoint:
         self._form = "schema" if structured == "auto" else structured
         self._may_fall = structured == "auto"
 
+    def found(self) -> None:
+        """An answer of this endpoint and model was there already, so that both are right."""
+        self._client.worked = True
+
     def answer(self, request: Request) -> Completion:
         """The answer to a request.
 
@@ -110,17 +117,18 @@ class Endpoint:
             form = self._form
             body = {**request.body, **self._asked(form, request)}
             try:
-                return self._patience.send(
+                answer = self._patience.send(
                     partial(self._client.complete, body),
                     lambda answer: (answer.input_tokens, answer.output_tokens),
                 )
             except Unstructured as error:
+                if form != self._form:  # another thread has learnt it meanwhile
+                    continue
                 if not self._may_fall:
-                    raise Failed("rejected", str(error)) from None
-                if form == self._form:  # of several that learn it together, one falls back
-                    self._form = {"schema": "object", "object": "none"}[form]
+                    raise Failed(REJECTED, str(error)) from None
+                self._form = {"schema": "object", "object": "none"}[form]
             except Rejected as error:
-                raise Failed("rejected", str(error)) from None
+                raise Failed(REJECTED, str(error)) from None
             except Unsent as error:
                 told = f"not asked: {error}" if error.kind == "budget" else str(error)
                 raise Failed(error.kind, told) from None
@@ -130,6 +138,10 @@ class Endpoint:
                         f"nobody answers at the judge's address: {error.last}."
                     ) from None
                 raise Failed(error.last.kind, str(error)) from None
+            else:
+                # From now on a refusal that speaks of formats is about one request.
+                self._may_fall = self._may_fall and form != self._form
+                return answer
 
     @staticmethod
     def _asked(form: str, request: Request) -> dict[str, Any]:
@@ -141,20 +153,35 @@ class Endpoint:
 
 
 class Collector:
-    """Answers nothing and keeps what would have been asked, for batch files."""
+    """Answers nothing and hands on what would have been asked, for batch files.
 
-    def __init__(self, cache: Cache) -> None:
-        self.requests: dict[str, Request] = {}
-        self._cache = cache
+    Args:
+        cache: every answer so far.
+        keep: takes each request once.
+
+    Attributes:
+        keys: of the requests.
+    """
+
+    def __init__(
+        self, cache: Cache, keep: Callable[[Request], object] = lambda request: None
+    ) -> None:
+        self.keys: set[str] = set()
+        self._cache, self._keep = cache, keep
 
     def answer(self, request: Request) -> Completion:
-        """Keep the request.
+        """Hand the request on.
 
         Raises:
-            NotAnswered: always: what a batch said of it, or that nobody was asked.
+            NotAnswered: what a batch said of it, or that nobody was asked.
+            Failed: a batch said that it does not take the request, which is not kept then.
         """
-        self.requests.setdefault(request.key, request)
         failed = self._cache.failure(request.key)
+        if failed is not None and failed[0] == REJECTED:
+            raise Failed(*failed)
+        if request.key not in self.keys:
+            self.keys.add(request.key)
+            self._keep(request)
         if failed is not None:
             raise NotAnswered(*failed)
         raise NotAnswered("not_answered", "no answer in the cache")
@@ -210,7 +237,7 @@ class Caller:
                 self._endpoint, self._model, messages, self._parameters, told, judgment, attempt
             )
             answer = self._answer(Request(key, prompt, body, count), told)
-            spent.prompt = told
+            spent.prompts[told] = None
             spent.calls[key] = (answer.input_tokens, answer.output_tokens)
             try:
                 return parse(_whole(answer), prompt, given)
@@ -235,8 +262,8 @@ class Caller:
             # Between the look into the cache and here another thread may have put it there.
             answer = self._cache.get(request.key)
             if answer is None:
-                answer = self._source.answer(request)
-                self._cache.put(request.key, told, self._model, answer)
+                new = self._source.answer(request)
+                answer = self._cache.put(request.key, told, self._model, new)
             mine.set_result(answer)
         except BaseException as error:
             mine.set_exception(error)
@@ -266,11 +293,11 @@ class Spent(msgspec.Struct):
 
     Attributes:
         calls: key -> tokens read and written.
-        prompt: name and version of the last.
+        prompts: names and versions of those that were used, in their order.
     """
 
     calls: dict[str, tuple[int, int]] = {}
-    prompt: str = ""
+    prompts: dict[str, None] = {}
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -288,6 +315,7 @@ def run(
     threads: int,
     stop: threading.Event,
     usage: Usage,
+    grace: float = 0.0,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Outcome]:
     """Judge every row by every metric.
@@ -299,6 +327,8 @@ def run(
         threads: how many rows are judged side by side.
         stop: set here where the run ends early, so that nothing more is sent.
         usage: what was used so far, for progress.
+        grace: seconds that an interrupted run waits for answers under way, which are paid for; a
+            second interruption ends it at once.
         progress: told now and then, from this thread.
 
     Returns:
@@ -312,9 +342,19 @@ def run(
     turn = iter(range(len(units)))
     lock = threading.Lock()
     errors: list[BaseException] = []
-    done = 0
+    done, busy = 0, max(1, min(threads, len(units)))
 
     def work() -> None:
+        nonlocal busy
+        try:
+            judge_some()
+        finally:
+            with lock:
+                busy -= 1
+                if not busy:
+                    ended.set()
+
+    def judge_some() -> None:
         nonlocal done
         while not stop.is_set():
             with lock:
@@ -322,7 +362,7 @@ def run(
             if place is None:
                 return
             row, one = units[place]
-            spent = Spent(calls={})
+            spent = Spent()
             try:
                 records = judge_row(row, one, partial(caller.ask, spent=spent))
             except BaseException as error:
@@ -334,35 +374,26 @@ def run(
                 done += 1
 
     begun = time.monotonic()
-    workers = [
-        threading.Thread(target=work, daemon=True) for _ in range(max(1, min(threads, len(units))))
-    ]
-    for worker in workers:
+
+    def now(ending: bool = False) -> Progress:
+        return Progress(done, len(units), usage, time.monotonic() - begun, ending)
+
+    # Not Thread.join: in Python 3.11 one that is interrupted takes its thread for ended.
+    ended = threading.Event()
+    for worker in [threading.Thread(target=work, daemon=True) for _ in range(busy)]:
         worker.start()
     try:
-        _watch(
-            workers, lambda: Progress(done, len(units), usage, time.monotonic() - begun), progress
-        )
+        while not ended.wait(_TOLD_EVERY):
+            if progress is not None:
+                progress(now())
+        if progress is not None:
+            progress(now())
     except BaseException:
         stop.set()
-        until = time.monotonic() + _GRACE  # answers under way are paid for: let them be kept
-        for worker in workers:
-            worker.join(max(0.0, until - time.monotonic()))
+        if progress is not None:
+            progress(now(ending=True))
+        ended.wait(grace)
         raise
     if errors:
         raise errors[0]
     return [outcome for outcome in outcomes if outcome is not None]
-
-
-def _watch(
-    workers: Iterable[threading.Thread],
-    now: Callable[[], Progress],
-    progress: Callable[[Progress], None] | None,
-) -> None:
-    for worker in workers:
-        while worker.is_alive():
-            worker.join(_TOLD_EVERY)
-            if progress is not None:
-                progress(now())
-    if progress is not None:
-        progress(now())

@@ -336,7 +336,7 @@ def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iter
             "item_index": place if verdict.place is None else verdict.place,
             "items": len(verdicts if sorted_from is None else sorted_from),
             "statement": verdict.statement,
-            "verdict": judge.words.get(verdict.word, verdict.word),
+            "verdict": judge.words.get(verdict.word.casefold(), verdict.word),
             "reason": verdict.reason,
             "status": "ok",
         }

@@ -12,7 +12,9 @@ from judge.server import Answer, completion, reply
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.judge.batch import read_batches, write_batches
+from evalengine.judge.batch import BatchFiles, read_batches, write_batches
+from evalengine.judge.cache import Cache
+from evalengine.judge.client import Completion
 from evalengine.judge.judging import collect, make_asking
 from evalengine.judge.steps import PLANS
 
@@ -78,6 +80,26 @@ def test_what_a_batch_could_not_answer_is_told_and_asked_again(tmp_path):
     assert collect(ROWS, None, asks) == []
 
 
+def test_files_appear_once_all_are_there(tmp_path):
+    """Requests go to disk as they come; an export that ends early leaves no half of a file."""
+    asks = make_asking("Bias", model="m", base_url=URL, cache=str(tmp_path / "c"))
+    first, second, _ = collect(ROWS, None, asks)
+    folder = tmp_path / "a"
+
+    def interrupted() -> None:
+        with BatchFiles(folder, most_requests=1) as files:
+            files.add(first)
+            files.add(second)  # the first file is full, and was closed
+            (early,) = folder.glob(".opinions-001*")
+            assert early.stat().st_size > 0
+            assert not list(folder.glob("*.jsonl"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(folder.iterdir()) == []
+
+
 def test_files_are_split_at_both_limits(tmp_path):
     asks = make_asking("Bias", model="m", base_url=URL, cache=str(tmp_path / "c"))
     requests = collect(ROWS, None, asks)
@@ -137,3 +159,99 @@ def test_the_commands(tmp_path, monkeypatch, capsys):
     assert "nothing is left to ask" in printed
     assert main(["judge", "run", *asking, "--offline", "--out", "v.parquet"]) == 0
     assert "Bias  0.6667" in capsys.readouterr().out
+
+
+def line_of(path: Path, entry: Any) -> Path:
+    path.write_text(entry if isinstance(entry, str) else json.dumps(entry))
+    return path
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"response": {"status_code": 502, "body": "upstream connect error"}, "error": None},
+        {"response": {"status_code": 502, "body": ["x"]}, "error": None},
+        {"response": {"status_code": 200, "body": "fine"}, "error": None},
+        {"response": {"status_code": 200, "body": ["fine"]}, "error": None},
+        {"response": None, "error": {"message": "half \ud800"}},
+        {"response": None, "error": "plain"},
+        {"response": 7, "error": 7},
+    ],
+)
+def test_strange_lines_are_failures(entry, tmp_path):
+    path = line_of(tmp_path / "x", {"custom_id": "a \udfff", **entry})
+    found = read_batches([path], tmp_path / "c")
+    assert (found.answers, found.failures) == (0, 1)
+
+
+@pytest.mark.parametrize("count", ["1e400", "99999999999999999999", "-3"])
+def test_token_counts_that_are_none_are_a_failure(count, tmp_path):
+    body = completion(Answer("{}"))
+    text = json.dumps({"custom_id": "a", "response": {"status_code": 200, "body": body}})
+    path = line_of(
+        tmp_path / "x", text.replace('"prompt_tokens": 100', f'"prompt_tokens": {count}')
+    )
+    assert count in path.read_text()
+    found = read_batches([path], tmp_path / "c")
+    assert (found.answers, found.failures) == (0, 1)
+
+
+def test_an_answer_under_a_status_that_failed_is_none(tmp_path):
+    body = completion(Answer("{}"))
+    path = line_of(
+        tmp_path / "x", {"custom_id": "a", "response": {"status_code": 500, "body": body}}
+    )
+    found = read_batches([path], tmp_path / "c")
+    assert (found.answers, found.failures) == (0, 1)
+
+
+def test_a_key_in_an_error_is_not_kept(tmp_path):
+    error = {"message": "Incorrect API key provided: sk-secret-0123456789abcdef"}
+    read_batches([line_of(tmp_path / "x", {"custom_id": "a", "error": error})], tmp_path / "c")
+    cache = Cache(tmp_path / "c")
+    failure = cache.failure("a")
+    cache.close()
+    assert failure == ("batch_failed", "Incorrect API key provided: [key]")
+
+
+def test_an_answer_takes_a_failure_back_and_the_first_answer_stays(tmp_path):
+    cache = Cache(tmp_path / "c")
+    cache.fail("a", "batch_failed", "worker died")
+    first, second = Completion("first"), Completion("second")
+    assert cache.put("a", "p", "m", first) == first
+    assert cache.failure("a") is None
+    assert cache.put("a", "p", "m", second) == first
+    assert cache.get("a") == first
+    cache.close()
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    path = tmp_path / "x"
+    body = completion(Answer("{}"))
+    path.write_text("\ufeff" + json.dumps({"custom_id": "a", "response": body}), "utf-8")
+    assert read_batches([path], tmp_path / "c").answers == 1
+
+
+@pytest.mark.parametrize(("status", "left"), [(400, 1), (413, 1), (429, 2), (500, 2)])
+def test_what_can_never_be_answered_is_not_exported_again(status, left, tmp_path):
+    cache = str(tmp_path / "c")
+    asks = make_asking("Hallucination", model="m", base_url=URL, cache=cache)
+    first, _ = collect(ROWS, None, asks)
+    body = {"error": {"message": "too long"}}
+    entry = {"custom_id": first.key, "response": {"status_code": status, "body": body}}
+    found = read_batches([line_of(tmp_path / "x", entry)], cache)
+    assert (found.failures, found.foreign) == (1, 0)
+    assert len(collect(ROWS, None, asks)) == left
+    done = ee.judge(
+        ROWS, metrics="Hallucination", model="m", base_url=URL, cache=cache, offline=True
+    )
+    kind = "rejected" if left == 1 else "batch_failed"
+    assert done.verdicts.filter(done.verdicts["error"] == "too long")["status"].to_list() == [kind]
+
+
+def test_answers_to_nothing_that_was_exported_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    body = completion(Answer("{}"))
+    line_of(tmp_path / "x", {"custom_id": "a", "response": body})
+    assert main(["judge", "import", "x"]) == 0
+    assert "1 of them belong to no request that was exported" in capsys.readouterr().err

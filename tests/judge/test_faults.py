@@ -13,6 +13,8 @@ from judge.conftest import ROWS
 from judge.server import Answer, reply, serving, well
 
 import evalengine as ee
+from evalengine.endpoint.client import Transient
+from evalengine.judge.client import ChatClient
 
 ONE = ROWS.head(1)
 
@@ -34,7 +36,7 @@ def first(*answers: Answer) -> Any:
 VERDICTS = "verdicts"
 SHORT = json.dumps({VERDICTS: []})
 LONG = json.dumps({VERDICTS: [{"reason": "", "verdict": "yes"}] * 2})
-STRANGE = json.dumps({VERDICTS: [{"reason": "", "verdict": "Yes"}]})
+STRANGE = json.dumps({VERDICTS: [{"reason": "", "verdict": "perhaps"}]})
 BAD_REPLIES = {
     "malformed_reply": Answer("I would rather talk about the weather."),
     "missing_verdicts": Answer(SHORT),
@@ -81,11 +83,18 @@ def test_a_bad_reply_of_the_first_step_is_one_error_row(tmp_path):
 
 
 FAULTS = {
-    "rate_limited": Answer(status=429, headers={"Retry-After": "0"}),
+    "rate_limited": Answer(status=429, headers={"Retry-After": "0.01"}),
     "server_error": Answer(status=500),
     "connection": Answer(drop=True),
     "bad_answer": Answer(body=b"<html>gateway</html>"),
 }
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a pause everybody goes on at once."""
+    monkeypatch.setattr("evalengine.endpoint.budget._LEAST_SPREAD", 0.01)
+    monkeypatch.setattr("evalengine.endpoint.budget._MOST_SPREAD", 0.01)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -98,11 +107,12 @@ def test_a_fault_is_tried_again(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.usefixtures("eager")
 def test_a_lasting_fault_is_an_error_row_that_a_later_run_asks_again(kind, tmp_path):
     with serving(lambda body, before: FAULTS[kind]) as server:
         done = judge(server, tmp_path, retries=1)
         assert done.verdicts["status"].to_list() == [kind]
-        assert len(server.requests) == 2
+        assert len(server.requests) == (9 if kind == "rate_limited" else 2)
         server.script = well
         assert judge(server, tmp_path).card.value("Hallucination") == 1.0
 
@@ -126,7 +136,13 @@ def test_retry_after_holds_everybody_back(tmp_path):
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(401, "key was refused"), (403, "not allowed"), (404, "no such model"), (307, "somewhere")],
+    [
+        (401, "key was refused"),
+        (402, "no credit left"),
+        (403, "not allowed"),
+        (404, "no such model"),
+        (307, "somewhere"),
+    ],
 )
 def test_what_cannot_pass_stops_at_once(status, said, tmp_path):
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(200)], "contexts": [["c"]] * 200})
@@ -134,9 +150,73 @@ def test_what_cannot_pass_stops_at_once(status, said, tmp_path):
     with serving(lambda _, before: Answer(status=status, body=body)) as server:
         with pytest.raises(ee.JudgeError, match=said) as raised:
             judge(server, tmp_path, data=rows, concurrency=4)
-        assert len(server.requests) <= 4
+        assert len(server.requests) <= 5
     assert "sk-secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_model_that_a_400_says_is_unknown_stops_at_once(tmp_path):
+    body = {"error": {"message": "Model Not Exist", "code": "model_not_found"}}
+    with serving(lambda _, before: Answer(status=400, body=body)) as server:
+        with pytest.raises(ee.JudgeError, match="no such model"):
+            judge(server, tmp_path)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_text_that_a_filter_refuses_is_a_row(status, tmp_path):
+    """Where the endpoint has answered others it is neither the key nor the model."""
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(12)], "contexts": [["c"]] * 12})
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        if "Text 7." in body["messages"][1]["content"]:
+            return Answer(status=status, body={"error": {"message": "Your input was flagged"}})
+        return well(body, before)
+
+    with serving(script) as server:
+        done = judge(server, tmp_path, data=rows, concurrency=1)
+        told = done.verdicts.filter(pl.col("status") != "ok").select("datum_id", "status", "error")
+        assert told.rows() == [(7, "rejected", f"HTTP {status}: Your input was flagged")]
+        again = judge(server, tmp_path, data=rows, concurrency=1)
+        assert again.verdicts["status"].to_list() == done.verdicts["status"].to_list()
+        assert len(server.requests) == 13
+
+
+def test_a_key_that_is_withdrawn_stops_a_run(tmp_path):
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(100)], "contexts": [["c"]] * 100})
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        return well(body, before) if before < 10 else Answer(status=403)
+
+    with serving(script) as server:
+        with pytest.raises(ee.JudgeError, match="not allowed"):
+            judge(server, tmp_path, data=rows, concurrency=1)
+        assert len(server.requests) == 30
+
+
+def test_an_endpoint_that_goes_away_is_an_error_row(tmp_path):
+    """Nobody at the address stops a run; an endpoint that answered before may come back."""
+    rows = pl.DataFrame({"text": ["One.", "Two."], "contexts": [["c"]] * 2})
+    with serving() as server:
+        server.script = lambda body, before: (
+            well(body, before) if before == 0 else Answer(drop=True)
+        )
+        done = judge(server, tmp_path, data=rows, concurrency=1, retries=0)
+    assert done.verdicts["status"].to_list() == ["ok", "connection"]
+
+
+def test_nobody_is_at_an_address_only_until_it_has_answered():
+    body = {"model": "m", "messages": [{}, {"content": "{}"}]}
+    with serving(lambda body, before: Answer("{}")) as server:
+        client, other = (ChatClient(server.url, None, 5.0, 1) for _ in range(2))
+        client.complete(body)
+    client._http.close()
+    client._http = other._http  # a connection of its own, as the server is gone
+    for one, unreachable in ((client, False), (ChatClient(server.url, None, 5.0, 1), True)):
+        with pytest.raises(Transient) as raised:
+            one.complete(body)
+        assert raised.value.unreachable is unreachable
+        one.close()
 
 
 def test_an_empty_account_stops_at_once(tmp_path):
@@ -171,6 +251,23 @@ def test_an_endpoint_without_schemas_is_asked_in_words(tmp_path):
     assert formats == ["json_schema", "json_object", None, None]  # learnt once
 
 
+def test_a_row_that_speaks_of_schemas_moves_no_other(tmp_path):
+    """The format is given up until the first answer in it, and never after."""
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(6)], "contexts": [["c"]] * 6})
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        if "Text 2." in body["messages"][1]["content"]:
+            error = {"message": "flagged: 'what is a json_schema?'"}
+            return Answer(status=400, body={"error": error})
+        return well(body, before)
+
+    with serving(script) as server:
+        done = judge(server, tmp_path, data=rows, concurrency=1)
+        formats = {body["response_format"]["type"] for body in server.requests}
+    assert formats == {"json_schema"}
+    assert done.verdicts["status"].to_list() == ["ok", "ok", "rejected", "ok", "ok", "ok"]
+
+
 def test_a_schema_that_was_insisted_on_is_an_error_row(tmp_path):
     error = {"message": "json_schema is not supported"}
     with serving(lambda _, before: Answer(status=400, body={"error": error})) as server:
@@ -189,6 +286,7 @@ def test_a_request_that_is_too_long_is_an_error_row(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("eager")
 def test_faults_everywhere_lose_no_row(tmp_path):
     """Every third request fails in some way; all rows come out, and all are scored."""
     faults = [*FAULTS.values(), *BAD_REPLIES.values()]

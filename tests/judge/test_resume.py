@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -61,9 +63,70 @@ def test_kill_in_the_middle_of_5000_requests(tmp_path):
     assert f"{2 * rows + again - sent[-1]} requests" in done.stderr
 
 
+def interrupted(tmp_path: Path, times: int) -> tuple[subprocess.CompletedProcess[str], float, int]:
+    """A run that is interrupted while four answers are under way for three seconds.
+
+    Returns:
+        what it left behind; seconds from the interruption to its end; answers in the cache.
+    """
+    from judge.server import Answer, serving, well
+
+    slow = 3.0
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        return Answer(well(body, before).text, wait=0.0 if before < 4 else slow)
+
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
+    rows.write_parquet(tmp_path / "rows.parquet")
+    with serving(script) as server:
+        command = [
+            sys.executable, "-m", "evalengine", "judge", "run", "rows.parquet", "--metric",
+            "Hallucination", "--model", "m", "--base-url", server.url, "--out", "v.parquet",
+            "--concurrency", "4",
+        ]  # fmt: skip
+        environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+        run = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        while len(server.requests) < 8:
+            assert run.poll() is None, "ended before it could be interrupted"
+            time.sleep(0.02)
+        begun = time.monotonic()
+        for _ in range(times):
+            run.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+        out, err = run.communicate(timeout=60)
+        seconds = time.monotonic() - begun
+        assert len(server.requests) == 8
+    with sqlite3.connect(tmp_path / "judge.sqlite") as base:
+        kept = base.execute("SELECT count(*) FROM answers").fetchone()[0]
+    base.close()
+    return subprocess.CompletedProcess(command, run.returncode, out, err), seconds, kept
+
+
+def test_ctrl_c_keeps_the_answers_that_are_under_way(tmp_path):
+    done, _, kept = interrupted(tmp_path, 1)
+    assert done.returncode == 130
+    assert kept == 8
+    assert "waiting for answers under way" in done.stderr
+    assert "answers so far are in judge.sqlite" in done.stderr
+    assert not (tmp_path / "v.parquet").exists()
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path):
+    done, seconds, kept = interrupted(tmp_path, 2)
+    assert done.returncode == 130
+    assert seconds < 2.5  # the answers take three
+    assert kept == 4
+
+
 @pytest.mark.slow
 def test_many_at_once_keep_near_the_floor(tmp_path):
-    """300 requests, 64 at once, against 0.5 s: no thread stands in another's way."""
+    """320 requests, 64 at once, against 0.5 s: no thread stands in another's way.
+
+    The floor is 2.5 s; how near to it a quiet machine comes, benchmarks/judged.py measures.
+    """
     from judge.server import serving
 
     import evalengine as ee
@@ -78,4 +141,4 @@ def test_many_at_once_keep_near_the_floor(tmp_path):
         seconds = time.monotonic() - begun
         assert server.most >= 48
     assert done.usage.requests == 320
-    assert seconds < 320 * 0.5 / 8  # far from one after another; benchmarks/judged.py measures it
+    assert seconds < 4 * (320 / 64 * 0.5)

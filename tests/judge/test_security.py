@@ -159,7 +159,7 @@ def test_the_key_is_nowhere(tmp_path, monkeypatch, capsys):
     assert any("[key]" in (error or "") for error in table["error"])
     error = {"message": f"bad key {KEY}"}
     with serving(lambda body, before: Answer(status=401, body={"error": error})) as server:
-        assert main(["--debug", *command, server.url, "--cache", "other.sqlite"]) == 2
+        assert main(["--debug", *command, server.url, "--cache", "other.sqlite"]) == 3
     printed = capsys.readouterr()
     assert KEY not in printed.out + printed.err
     for path in tmp_path.rglob("*"):
@@ -197,5 +197,18 @@ def test_keys_and_addresses_are_checked(monkeypatch):
         with pytest.raises(ee.OptionError) as raised:
             checked_url(address)
         assert KEY not in str(raised.value)
+    for address in (
+        "http://user:hunter2@host:99999/v1",
+        "ftp://user:hunter2@h/v1",
+        "http://host:x/v1?api-key=hunter2",
+        "http://[::1#hunter2",
+    ):
+        with pytest.raises(ee.OptionError, match="no address") as raised:
+            checked_url(address)
+        assert "hunter2" not in str(raised.value)
+    for address in ("http://[::1", "http://ho st/v1", "http://host/v\t1", "http://host/\x00", ""):
+        with pytest.raises(ee.OptionError, match="no address"):
+            checked_url(address)
+    assert checked_url("http://[::1]:8000/v1") == "http://[::1]:8000/v1"
     assert checked_url(" http://h:1/v1/ ") == "http://h:1/v1"
     assert redacted(f"a {KEY} b Bearer xyz", None) == "a [key] b [key]"

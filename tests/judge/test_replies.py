@@ -1,0 +1,99 @@
+"""What a reply says, and what is no reply: a number of the reason is no rating."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from judge.conftest import ROWS
+from judge.server import Answer, serving
+
+import evalengine as ee
+from evalengine.judge.parsing import BadReply, parse
+from evalengine.judge.prompts import load_prompts
+
+PROMPTS = load_prompts()
+
+RATINGS = {
+    "4": 4,
+    "Score: 4 out of 5": 4,
+    "2.5": 2,
+    "<think>1 of the {links} is weak</think> I say 4.": 4,
+    '{"reason": "2 of 3", "rating": 4}': 4,
+    '{"rating": 4.0}': 4,
+    '{"rating": "4"}': 4,
+    'Here: {"rating": " 5 "}': 5,
+}
+
+
+@pytest.mark.parametrize("text", RATINGS)
+def test_a_rating_is_read_in_its_spellings(text):
+    (verdict,) = parse(text, PROMPTS["coherence"], {"text": "t"})
+    assert verdict.word == str(RATINGS[text])
+
+
+NO_RATINGS = [
+    '{"reason": "Sentence 2 does not follow from 1", "rating": 4,}',
+    '{"reason": "Sentence 2 does not',
+    '{"rating": "about 4"}',
+    '{"rating": 4.5}',
+    '{"rating": true}',
+    '{"rating": null}',
+    '{"reason": "4"}',
+    "<think>I would say 3",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", NO_RATINGS)
+def test_a_broken_rating_is_no_number_of_its_reason(text):
+    with pytest.raises(BadReply) as raised:
+        parse(text, PROMPTS["coherence"], {"text": "t"})
+    assert raised.value.kind == "malformed_reply"
+
+
+@pytest.mark.parametrize(
+    ("word", "read"),
+    [("Yes", "Yes"), (" NO ", "NO"), (True, "yes"), (False, "no")],
+)
+def test_verdicts_are_read_in_their_spellings(word, read):
+    """The dialect decides what a YES is worth: Valor knows none, the others do."""
+    reply = json.dumps({"verdicts": [{"reason": "", "verdict": word}]})
+    (verdict,) = parse(reply, PROMPTS["bias"], {"opinions": ["o"]})
+    assert verdict.word == read
+
+
+@pytest.mark.parametrize("word", ["perhaps", "", None, 1, ["yes"], "yes, no"])
+def test_other_words_are_no_verdicts(word):
+    reply = json.dumps({"verdicts": [{"reason": "", "verdict": word}]})
+    with pytest.raises(BadReply) as raised:
+        parse(reply, PROMPTS["bias"], {"opinions": ["o"]})
+    assert raised.value.kind == "wrong_vocabulary"
+
+
+def test_thoughts_with_braces_hide_no_reply():
+    reply = json.dumps({"opinions": ["a"]})
+    for text in (
+        f'<think>{{"opinions": ["x"]}} or {{ so</think>\n{reply}',
+        f"\n<think>\nno braces\n</think>```json\n{reply}\n```",
+        reply,
+    ):
+        assert parse(text, PROMPTS["opinions"], {"text": "t"}) == ["a"]
+    with pytest.raises(BadReply):  # thoughts alone are no answer
+        parse(f"<think>{reply}</think>", PROMPTS["opinions"], {"text": "t"})
+
+
+def test_blank_and_repeated_items_are_nothing_to_judge():
+    reply = json.dumps({"opinions": ["", "a", "a", " ", "b"]})
+    assert parse(reply, PROMPTS["opinions"], {"text": "t"}) == ["a", "b"]
+
+
+def test_a_hallucination_in_capitals_is_one_under_every_dialect(tmp_path):
+    """A plain yes is the opposite in deepeval: what was asked for is written."""
+    reply = json.dumps({"verdicts": [{"reason": "", "verdict": "YES"}]})
+    with serving(lambda body, before: Answer(reply)) as server:
+        done = ee.judge(
+            ROWS.head(1), metrics="Hallucination", model="m", base_url=server.url,
+            cache=str(tmp_path / "c"),
+        )  # fmt: skip
+    assert done.verdicts["verdict"].to_list() == ["contradicted"]
