@@ -44,13 +44,14 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         kills = module.Kills(Path(name), rows=given.rows, seed=given.seed)
         counted = module.trials(kills, given.kills)
-        subprocess.run([*module.COMMAND, str(kills.job), "--quiet"], check=True)
+        last = [*module.COMMAND, str(kills.job), "--quiet"]
+        subprocess.run(last, check=True, stdout=subprocess.DEVNULL)
         standing, left = kills.found(), kills.left_behind()
     if left:
         print(f"left behind: {', '.join(left)}", file=sys.stderr)
         return 1
     print(
-        f"{given.kills} trials, {counted['kills']} killed before their end:"
+        f"{given.kills} kills in {counted['started']} starts:"
         f" the old result stood there {counted['old']} times, the new one {counted['new']} times,"
         f" a mixture never; one whole run took {kills.seconds:.1f} s, all"
         f" {counted['seconds']:.0f} s; version {standing} at last, nothing left beside it"

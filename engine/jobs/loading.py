@@ -18,6 +18,8 @@ from .variables import Lookup, dates, expanded, from_environment, in_texts, mark
 
 LAST = "last"
 RUN_ID = "run_id"
+_HOW = tuple(name for name in ("threads", "memory_limit", "scratch") if name in FIELDS)
+"""Options that change no number."""
 _TABLES: dict[str, tuple[str, ...]] = {
     "": Job.__struct_fields__,
     "inputs": JobInputs.__struct_fields__,
@@ -46,6 +48,11 @@ class LoadedJob(msgspec.Struct, frozen=True):
     gates: tuple[Gate, ...]
     variables: dict[str, str]
     earlier: str
+
+    @property
+    def deciding(self) -> Options:
+        """The options that decide the numbers: those that only say how to get there left out."""
+        return msgspec.structs.replace(self.options, **dict.fromkeys(_HOW, None))
 
     def beside(self, path: str) -> str:
         """A path of the file as seen from the working folder."""

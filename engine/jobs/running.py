@@ -101,9 +101,8 @@ def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> Jo
 
 def _run_id(loaded: LoadedJob, found: Found) -> str:
     """Same for the same inputs, options and version of one job; threads change no number."""
-    options = msgspec.structs.replace(loaded.options, threads=None)
     files = [[role, file.name, file.sha256] for role, own in found.files.items() for file in own]
-    key = [__version__, loaded.job.name, repr(options), found.partitions, files]
+    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
     return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
 
