@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
@@ -20,12 +20,16 @@ from .exports import makers
 from .inputs.frames import Frames, checked_frames
 from .inputs.infer import infer_task
 from .inputs.opening import Inputs, open_inputs
+from .inputs.problems import Note
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from . import partitions
 
 Progress = Callable[[str], None]
 
@@ -91,13 +95,13 @@ def _rows(frames: Frames) -> dict[str, int]:
     return {name: table.height for name, table in tables.items() if table is not None}
 
 
-def _recognised(frames: Frames) -> list[str]:
+def _recognised(recognised: dict[str, dict[str, str]]) -> list[str]:
     """One sentence a table whose columns go by other names."""
     return [
         f"{table.replace('_', ' ')}: read "
         + ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
         + "."
-        for table, names in frames.recognised.items()
+        for table, names in recognised.items()
         if names
     ]
 
@@ -125,7 +129,8 @@ def score(
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
+    address: str | None = None,
     progress: Progress | None = None,
     **named: Any,
 ) -> Scorecard:
@@ -140,7 +145,9 @@ def score(
         datums: table or list of all datum ids, with slice columns; datums without boxes count.
         labels: table or list of declared classes.
         storage_options: for remote paths, as Polars takes them.
-        executor: a thread-based ``concurrent.futures.Executor`` to run on instead of own threads.
+        executor: where the work runs: ``threads`` (unless given), ``processes`` of this machine,
+            or ``dask``; or a thread-based ``concurrent.futures.Executor`` instead of own threads.
+        address: of a Dask scheduler, whose workers share a file system with this machine.
         progress: called with the name of each step as it starts.
         **named: any field of :class:`evalengine.Options`.
 
@@ -151,6 +158,7 @@ def score(
         InputError: the tables break their contract; the message lists every problem.
         ReadError: a file is missing or cannot be read.
         OptionError: an option, metric, dialect or column that does not exist.
+        ScratchError: rows do not fit into memory, nor on the disk of the scratch folder.
 
     Example:
         >>> import evalengine as ee
@@ -163,29 +171,86 @@ def score(
     begun = time.perf_counter()
     tell("reading and checking")
     plan, inputs = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
+    first = TABLE if TABLE in inputs.sources else PREDICTIONS
+    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
+    pool = executor if isinstance(executor, str) else None
+    unlimited = ""
+    if executor is None or pool or address:
+        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell)
+        if done is not None:
+            seconds = {**done.seconds, "total": time.perf_counter() - begun}
+            told = {"inputs": _sources(done.sources, done.rows), "datums": done.n_datums,
+                    "recognised": done.recognised, "buckets": done.buckets}  # fmt: skip
+            return _card(
+                done.plan,
+                chosen,
+                {name: frame.clone for name, frame in done.frames.items()},
+                done.labels,
+                _run(done.plan, told, seconds, paths),
+                (*_recognised(done.recognised), *(in_python(n.message) for n in done.notes)),
+                makers(done.plan.task, done.plan.dialect.name),
+            )
     frames = checked_frames(inputs, plan.task, chosen)
     plan = planner.fitted(plan, frames)
+    if unlimited:
+        said = f"all rows are held in the memory of one process: {unlimited}."
+        frames.notes.append(Note("not_in_parts", said))
     rows = _rows(frames)
     loaded = time.perf_counter()
     tell("matching")
-    threads = Threads(chosen.threads, executor)
+    threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     tallies = planner.run(plan, frames, threads)
     frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
-    first = TABLE if frames.table is not None else PREDICTIONS
-    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
+    told = {"inputs": _sources(frames.sources, rows), "datums": len(tallies.datums),
+            "recognised": frames.recognised, **frames.facts}  # fmt: skip
+    return _card(
+        plan,
+        chosen,
+        frame_makers,
+        tallies.labels.frame,
+        _run(plan, told, seconds, paths),
+        (*_recognised(frames.recognised), *(in_python(note.message) for note in frames.notes)),
+        makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+    )
+
+
+def _in_parts(
+    plan: planner.Plan,
+    inputs: Inputs,
+    options: Options,
+    executor: str | None,
+    address: str | None,
+    tell: Progress,
+) -> tuple[partitions.Done | None, str]:
+    """A run through buckets on disk; where none is due nothing, and why not if it was asked for."""
+    from . import partitions
+    from .executors.pools import pool_of
+
+    pool = pool_of(executor, address, options.threads)
+    try:
+        found, reason = partitions.wanted(plan, inputs, options, pool)
+        if found is None:
+            return None, reason
+        return partitions.run(found, plan, options, pool, tell), ""
+    finally:
+        pool.close()
+
+
+def _sources(sources: dict[str, str], rows: dict[str, int]) -> dict[str, Any]:
+    return {name: {"source": sources.get(name), "rows": count} for name, count in rows.items()}
+
+
+def _run(
+    plan: planner.Plan, told: dict[str, Any], seconds: dict[str, float], paths: dict[str, Any]
+) -> Callable[[], dict[str, Any]]:
+    """What makes ``run.json``, with digests of the files."""
     run: dict[str, Any] = {
         "evalengine": __version__,
         "python": platform.python_version(),
         "polars": pl.__version__,
         "fingerprint": plan.fingerprint,
-        "inputs": {
-            name: {"source": frames.sources.get(name), "rows": count}
-            for name, count in rows.items()
-        },
-        "datums": len(tallies.datums),
-        "recognised": frames.recognised,
-        **frames.facts,
+        **told,
         "seconds": {step: round(value, 6) for step, value in seconds.items()},
     }
 
@@ -195,15 +260,27 @@ def score(
                 run["inputs"][name].update(_digest(path))
         return run
 
+    return with_digests
+
+
+def _card(
+    plan: planner.Plan,
+    options: Options,
+    frames: Mapping[str, Callable[[], pl.DataFrame]],
+    labels: pl.DataFrame,
+    run: Callable[[], dict[str, Any]],
+    notes: tuple[str, ...],
+    exports: Mapping[str, Callable[[Scorecard], Any]],
+) -> Scorecard:
     return Scorecard(
         task=plan.task,
         dialect=plan.dialect.name,
-        options=chosen,
-        frames=frame_makers,
-        labels=tallies.labels.frame,
-        run=with_digests,
-        notes=(*_recognised(frames), *(in_python(note.message) for note in frames.notes)),
-        exports=makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        options=options,
+        frames=frames,
+        labels=labels,
+        run=run,
+        notes=notes,
+        exports=exports,
         directions={
             metric.name: plan.dialect.better.get(metric.name, metric.better)
             for metric in plan.metrics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import ModuleType
@@ -147,7 +147,9 @@ def _fingerprint(plan: Plan) -> str:
 
     Threads do not, nor do metrics beyond what they need tallied.
     """
-    rows = msgspec.structs.replace(plan.options, threads=None, metrics=None)
+    rows = msgspec.structs.replace(
+        plan.options, threads=None, metrics=None, memory_limit=None, scratch=None
+    )
     key = [__version__, plan.task, plan.dialect.name, sorted(plan.needs), plan.settings, rows]
     return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
 
@@ -195,6 +197,20 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
     """Encode, match and tally; returns the task's tallies."""
     return plan.module.tally(frames, plan.settings, plan.needs, threads)
+
+
+def merge(plan: Plan, parts: Sequence[Any]) -> Any:
+    """The tally of all parts, to the bit that of one run over all of their rows.
+
+    Args:
+        plan: the plan that made the parts.
+        parts: tallies of disjoint sets of datums; in the order of their rows, where those are
+            numbered from the first row of each part.
+
+    Raises:
+        InputError: a datum stands in two parts, or they were read in different ways.
+    """
+    return plan.module.merge(parts, plan.settings)
 
 
 class _Views:

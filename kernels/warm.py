@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
 from .hash_codes import hash_codes
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
 from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition
+from .run_merging import merge_runs
 from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
 
@@ -38,4 +40,9 @@ def warm_large() -> None:
     boxes, area = np.zeros((together.size, 4)), np.zeros(together.size)
     ours = *rows_by_datum(together, 1), boxes, area, together
     candidates(0, 1, ours, truths_by_datum(together, 1, boxes, area, together), 0.5)
+    hashes = hash_integers(value)
+    hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
+    deal(hashes, 2)
+    begin, end = np.array([[0], [2]]), np.array([[2], [4]])
+    merge_runs(begin, end, -score, np.zeros(0), code)
     warm_masks()

@@ -12,6 +12,8 @@ DATUMS = "datums"
 LABELS = "labels"
 
 DEFAULT_LABEL_KEY = "label"
+ROW = "__row"
+"""Beside the columns of a side that is part of a larger one: where its rows stand there, int64."""
 
 
 class Column(msgspec.Struct, frozen=True):

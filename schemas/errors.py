@@ -48,6 +48,10 @@ class OptionError(EvalengineError):
     """An option, metric, dialect or column name that does not exist or does not fit."""
 
 
+class ScratchError(EvalengineError):
+    """The folder for what does not fit into memory: it cannot be written, or its disk is full."""
+
+
 class ResultError(EvalengineError):
     """A question a scorecard cannot answer: no such metric in it, or more than one such row."""
 

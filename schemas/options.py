@@ -292,6 +292,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None, _meta("Null texts: refuse them, or skip their datums; refuse.", "skip")
     ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
+    memory_limit: Annotated[
+        str | int | None,
+        _meta(
+            "Memory to stay within: bytes or '2GB'; a share of what is free unless given. Inputs"
+            " that need more go through files.",
+            "2GB",
+        ),
+    ] = None
+    scratch: Annotated[
+        str | None,
+        _meta("Folder for those files; the system's temporary one unless given.", "/mnt/large"),
+    ] = None
 
     def replace(self, **changes: Any) -> Options:
         """A copy with some fields changed; a mistyped name answers with the nearest right one."""

@@ -74,6 +74,12 @@ def cli() -> None:
 @click.option(
     "--baseline", metavar="DIR", help="Earlier result (--out) that gates call the baseline."
 )
+@click.option(
+    "--executor",
+    type=click.Choice(("threads", "processes", "dask")),
+    help="Where the work runs; threads unless given.",
+)
+@click.option("--address", metavar="URL", help="Scheduler of --executor dask; a local one if none.")
 @with_tables
 def score(
     predictions: str,
@@ -84,6 +90,8 @@ def score(
     frame: str | None,
     gates: tuple[str, ...],
     baseline: str | None,
+    executor: str | None,
+    address: str | None,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
@@ -112,6 +120,8 @@ def score(
     with progress_line() as progress:
         from ..api import score as run
 
+        where = {"executor": executor, "address": address}
+        given |= {name: value for name, value in where.items() if value is not None}
         card = run(predictions, ground_truths, progress=progress, **given)
         card.frame("metrics")
         if out is not None:

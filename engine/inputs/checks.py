@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from evalengine.schemas.contract import TABLE, Table
+from evalengine.schemas.contract import ROW, TABLE, Table
 from evalengine.schemas.wording import option
 
 from .distinct import has_repeats
@@ -63,6 +63,7 @@ class Check:
         notes: what is only worth telling.
         made: flags of single columns that were made on the way, by name.
         sound: column to the rows in which its nulls are not told already.
+        shown: the rows named last, until they are reported.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Check:
         self.problems: list[Problem] = []
         self.notes: list[Note] = []
         self.made: dict[str, Marks] = {}
+        self.shown: tuple[tuple[int, str], ...] = ()
 
     def run(self) -> None:
         """Check everything."""
@@ -258,26 +260,27 @@ class Check:
     def rows(self, where: pl.Expr, names: Sequence[str]) -> str:
         """``first rows (from 0): row 3 (datum_id=7, score=nan); ...``"""
         shown = [name for name in _CONTEXT if name in self.frame.columns and name not in names]
-        found = (
-            self.frame.lazy()
-            .with_row_index("__row")
-            .filter(where)
-            .select("__row", *shown, *names)
-            .head(_SHOWN)
-            .collect()
-        )
-        rows = [
-            f"row {row.pop('__row')} ("
-            + ", ".join(f"{self.shape.helpers.get(key, key)}={value!r}"
-                        for key, value in row.items())
-            + ")"
+        table = self.frame.lazy()
+        if ROW not in self.frame.columns:
+            table = table.with_row_index(ROW)
+        found = table.filter(where).select(ROW, *shown, *names).head(_SHOWN).collect()
+        self.shown = tuple(
+            (
+                number,
+                f"row {number} ("
+                + ", ".join(f"{self.shape.helpers.get(key, key)}={value!r}"
+                            for key, value in row.items())
+                + ")",
+            )
             for row in found.iter_rows(named=True)
-        ]  # fmt: skip
-        return f"first ({self.counted} count from 0): {'; '.join(rows)}"
+            for number in (row.pop(ROW),)
+        )  # fmt: skip
+        return f"first ({self.counted} count from 0): {'; '.join(row for _, row in self.shown)}"
 
     def add(self, column: str, count: int | None, message: str) -> None:
         """Report a problem."""
-        self.problems.append(Problem(self.side, column, message, count))
+        self.problems.append(Problem(self.side, column, message, count, self.shown))
+        self.shown = ()
 
 
 def _finite(total: float | None) -> bool:

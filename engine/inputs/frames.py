@@ -9,18 +9,21 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from evalengine.readers.coco_masks import said_plainly
-from evalengine.readers.explain import explain
-from evalengine.readers.source import Source
-from evalengine.readers.tables import READ_FAILURES
-from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.contract import (
+    DATUMS,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    TABLE,
+    Table,
+)
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from . import dtypes, meeting, wide
-from .checks import check_side, finish
 from .codes import Coded
+from .collecting import Prepared, Side, checked, collect
 from .contracts import contract
 from .distinct import distinct
 from .geometry_choice import leave_unread
@@ -34,13 +37,37 @@ from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
-from .shapes import SHAPES
-from .slices import SlicePlan, build_slices, plan_slices, slices_by_row
+from .slices import build_slices, plan_slices, slices_by_row
 from .where import Condition, filtered, keep_datums, plan_where
 from .where import Table as Named
 
 SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 _NUMBER = "number of the row"
+
+
+class Met(msgspec.Struct, frozen=True):
+    """Distinct datum ids of both sides of a part.
+
+    Attributes:
+        sizes: how many the predictions and the ground truths have.
+        common: how many stand in both.
+        lowest: the lowest ids of each.
+    """
+
+    sizes: tuple[int, int]
+    common: int
+    lowest: tuple[pl.Series, pl.Series]
+
+
+def _met(ids: dict[str, Known], frames: dict[str, pl.DataFrame]) -> Met | None:
+    if TABLE in frames:
+        return None
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
+        n, lowest = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"].head(3)
+        return Met((n, n), n, (lowest, lowest))
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    common = len(ours) - len(ours.lacking(theirs))
+    return Met((len(ours), len(theirs)), common, (ours.ordered.head(3), theirs.ordered.head(3)))
 
 
 class Frames(msgspec.Struct, kw_only=True):
@@ -82,6 +109,8 @@ class Frames(msgspec.Struct, kw_only=True):
     same_order: bool = False
     marks: dict[str, Marks | Coded] = msgspec.field(default_factory=dict)
     label_map: dict[str, pl.DataFrame] | None = None
+    known: pl.DataFrame | None = None
+    met: Met | None = None
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
@@ -113,13 +142,22 @@ class Frames(msgspec.Struct, kw_only=True):
         return self.sides.get(TABLE)
 
 
-class _Side(msgspec.Struct):
-    """One table on its way from source to frame."""
+class Part(msgspec.Struct):
+    """What a part of an input has to know of the whole.
 
-    source: Source
-    table: Table
-    schema: dict[str, pl.DataType]
-    naming: Naming
+    Attributes:
+        pairs: side to the distinct (label_key, label_value) of all its rows.
+        known: label_key and label_value of all sides, before any label map.
+    """
+
+    pairs: dict[str, pl.DataFrame]
+    known: pl.DataFrame | None
+
+    @property
+    def labels(self) -> pl.Series | None:
+        """The distinct label values of the ground truths."""
+        side = self.pairs.get(GROUND_TRUTHS)
+        return None if side is None else side["label_value"].unique().sort()
 
 
 def load_frames(
@@ -164,26 +202,52 @@ def load_frames(
 
 def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     """Read, recognise, filter and check tables that are open; see :func:`load_frames`."""
+    ready = prepare(inputs, task, options)
+    frames, before = collect(ready.sides, ready.where, ready.plan)
+    return assemble(ready, frames, before, options)
+
+
+def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
+    """Columns recognised, slices and conditions planned: all that is done before rows are read."""
     sides = _recognised(inputs, task, options)
-    sources = {role: side.source.description for role, side in sides.items()}
     speech = _speech(sides)
     known = {role: (side.schema, side.naming) for role, side in sides.items()}
     plan = plan_slices(options.by, known, speech)
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
-    where = plan_where(options.where, tables, plan.pieces)
-    frames, before = _collect(sides, where, plan)
-    kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
-    notes = [Note(*note) for side in sides.values() for note in side.source.notes]
-    for side in sides.values():
-        notes += unread(side.schema, side.naming, side.table, plan.pieces)
-    if options.task is None:
-        notes += maybe_scores(sides, plan.pieces)
+    return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
+
+
+def assemble(
+    ready: Prepared,
+    frames: dict[str, pl.DataFrame],
+    before: dict[str, int],
+    options: Options,
+    part: Part | None = None,
+) -> Frames:
+    """Rows that were read, checked and brought together.
+
+    Args:
+        ready: as :func:`prepare` gives it.
+        frames: role to rows of canonical columns, conditions on their own rows applied.
+        before: role to rows before that, of the filtered ones.
+        options: of the run.
+        part: what is known of the whole input, where the rows are all those of some of its datums.
+
+    Raises:
+        InputError: everything about the tables, all problems of a side at once.
+    """
+    sides, plan, where = ready.sides, ready.plan, ready.where
+    speech = _speech(sides)
+    sources = {role: side.source.description for role, side in sides.items()}
+    notes = [] if part is not None else told_before(ready, options)
     problems: list[Problem] = []
     made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
     for role, side in sides.items():
-        found, told, frames[role] = _checked(side, frames[role], made[role], filtered=role in where)
+        found, told, frames[role] = checked(
+            side, frames[role], made[role], filtered=role in where, part=part is not None
+        )
         problems += found
-        notes += told
+        notes += told if part is None or role != LABELS else []
     if problems:  # what looks like swapped tables explains the rest
         problems += [
             Problem(PREDICTIONS, "", note.message)
@@ -195,25 +259,29 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         if side.table.datum in frames[role].columns:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     text = {role: side.source.text for role, side in sides.items()}
-    notes += meeting.same_kind(frames, ("datum_id",), text)
+    same = meeting.same_kind(frames, ("datum_id",), text)
     meeting.check_kinds(frames, ("datum_id",), speech)
     for name in _common(sides):
-        notes += meeting.same_kind(frames, (name,), text)
+        same += meeting.same_kind(frames, (name,), text)
         meeting.check_kinds(frames, (name,), speech)
-    notes += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
-    _add_score_labels(sides, frames)
-    notes += keep_datums(frames, where, before, kept)
+    same += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
+    notes += same if part is None else []
+    _add_score_labels(sides, frames, None if part is None else part.labels)
+    kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
+    removed = keep_datums(frames, where, before, kept)
+    notes += removed if part is None else []
     by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
     marks: dict[str, Marks | Coded] = {}
     marks |= (flags := _valid_marks(made, frames))
     ids: dict[str, Known] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
         ids = _ids(frames, flags, same_order=same_order)
-        meeting.check_meet(ids, speech)
+        if part is None:
+            meeting.check_meet(ids, speech)
         notes += meeting.datum_notes(ids, speech)
         marks |= {role: known.made for role, known in ids.items() if known.made is not None}
-    mapping, told = hold_labels(frames, options.label_map)
-    notes += told
+    mapping, told = hold_labels(frames, options.label_map, None if part is None else part.pairs)
+    notes += told if part is None else []
     if by_row:
         slices, told = slices_by_row(plan, frames)
     else:
@@ -237,6 +305,8 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
         same_order=same_order,
         marks=marks,
         label_map=mapping,
+        known=None if part is None else part.known,
+        met=None if part is None else _met(ids, frames),
         recognised={role: side.naming.recognised for role, side in sides.items()},
         notes=notes + told,
         sources=sources,
@@ -250,7 +320,18 @@ def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
     )
 
 
-def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]:
+def told_before(ready: Prepared, options: Options) -> list[Note]:
+    """What columns alone tell."""
+    sides = ready.sides
+    notes = [Note(*note) for side in sides.values() for note in side.source.notes]
+    for side in sides.values():
+        notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
+    if options.task is None:
+        notes += maybe_scores(sides, ready.plan.pieces)
+    return notes
+
+
+def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     """The columns of every table, held against its contract."""
     contracts = {
         role: contract(task, role, options, inputs.schemas[role]) for role in inputs.sources
@@ -273,17 +354,17 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, _Side]
     sides = {}
     for role, table in contracts.items():
         whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
-        sides[role] = _Side(inputs.sources[role], whole, schemas[role], namings[role])
+        sides[role] = Side(inputs.sources[role], whole, schemas[role], namings[role])
     return sides
 
 
-def _speech(sides: Mapping[str, _Side]) -> meeting.Speech:
+def _speech(sides: Mapping[str, Side]) -> meeting.Speech:
     """What the task calls its datums."""
     table = next(side.table for role, side in sides.items() if role in SIDES)
     return meeting.Speech(table.datum, *table.unit)
 
 
-def _common(sides: Mapping[str, _Side]) -> tuple[str, ...]:
+def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
     """Ids beside those of datums by which rows of the two sides meet."""
     found = {
         column.name
@@ -302,8 +383,16 @@ def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> N
     return recognise(schema, table, options.columns, options.box_format, options.score_columns)
 
 
-def _add_score_labels(sides: dict[str, _Side], frames: dict[str, pl.DataFrame]) -> None:
-    """Labels of score columns as a table beside the others, in the dtype of the true ones."""
+def _add_score_labels(
+    sides: dict[str, Side], frames: dict[str, pl.DataFrame], whole: pl.Series | None
+) -> None:
+    """Labels of score columns as a table beside the others, in the dtype of the true ones.
+
+    Args:
+        sides: the tables.
+        frames: their rows.
+        whole: true labels of the whole input, where the rows are part of one.
+    """
     for role, side in sides.items():
         if side.naming.wide:
             truths, name = (role, "actual") if role == TABLE else (GROUND_TRUTHS, "label_value")
@@ -311,6 +400,8 @@ def _add_score_labels(sides: dict[str, _Side], frames: dict[str, pl.DataFrame]) 
             filled = len(values) > 0
             dtype = dtypes.inner_of(values.dtype) if filled else None
             known = distinct(values) if filled and not values.dtype.is_nested() else values.clear()
+            if whole is not None and len(whole):
+                dtype, known = whole.dtype, whole
             labels = wide.label_series(side.naming.labels, dtype, known)
             frames[meeting.SCORES] = labels.to_frame()
             meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
@@ -331,7 +422,7 @@ def _valid_marks(
 
 
 def _by_row(
-    sides: dict[str, _Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
+    sides: dict[str, Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
 ) -> bool:
     """Whether each row of one table is a datum; a key column may make several rows one."""
     if TABLE not in frames or sides[TABLE].table.long:
@@ -368,34 +459,7 @@ def _ids(
     return ids
 
 
-def _collect(
-    sides: dict[str, _Side], where: dict[str, Condition], plan: SlicePlan
-) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
-    """All tables in one go, and how many rows the filtered ones had before."""
-    queries: dict[tuple[str, str], pl.LazyFrame] = {}
-    for role, side in sides.items():
-        lazy = side.source.frame
-        if role in where:
-            queries[role, "count"] = lazy.select(pl.len())
-            lazy = filtered(lazy, Named(side.schema, side.naming), where[role])
-        columns = [*side.naming.exprs.values(), *plan.extra.get(role, ())]
-        queries[role, "rows"] = lazy.select(columns)
-    try:
-        with said_plainly():
-            found = dict(zip(queries, pl.collect_all(list(queries.values())), strict=True))
-    except READ_FAILURES as error:
-        for (role, _), query in queries.items():
-            try:
-                query.collect()
-            except READ_FAILURES as alone:
-                raise explain(sides[role].source, alone) from alone
-        raise explain(next(iter(sides.values())).source, error) from error
-    frames = {role: frame for (role, what), frame in found.items() if what == "rows"}
-    before = {role: frame.item() for (role, what), frame in found.items() if what == "count"}
-    return frames, before
-
-
-def _kept(side: _Side, condition: Condition) -> Kept:
+def _kept(side: Side, condition: Condition) -> Kept:
     """The rows that meet a condition, which is held against the source anew if they are asked for.
 
     Numbering them on the way would keep the condition from being pushed into the reading.
@@ -407,52 +471,3 @@ def _kept(side: _Side, condition: Condition) -> Kept:
         return left.select(_NUMBER).collect().to_series()
 
     return Kept(numbers)
-
-
-def _checked(
-    side: _Side, frame: pl.DataFrame, made: dict[str, Marks], *, filtered: bool
-) -> tuple[list[Problem], list[Note], pl.DataFrame]:
-    """Problems and notes of one side, and its frame in final dtypes."""
-    empty = frame.height == 0 and not _rows(side)
-    problems = [
-        problem
-        for problem in side.naming.problems
-        if not (empty and _has(side.schema, side.naming, problem.column))
-    ]
-    shape = SHAPES[side.table.shape]
-    found, notes = check_side(
-        frame, side.table, shape, side.naming.recognised, filtered=filtered, made=made
-    )
-    told = {problem.column for problem in problems if problem.column}
-    problems += [problem for problem in found if problem.column not in told]
-    notes = [*side.naming.notes, *notes]
-    if problems:
-        return problems, notes, frame
-    if frame.height == 0:
-        return [], notes, _without_rows(frame, side.table)
-    return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
-
-
-def _rows(side: _Side) -> int:
-    """Rows of a side of which no column could be selected."""
-    return int(side.source.frame.select(pl.len()).collect().item()) if side.schema else 0
-
-
-def _has(schema: Mapping[str, Any], naming: Naming, column: str) -> bool:
-    """Whether a column with a problem is there (so that only its type can be wrong)."""
-    own = {name for name, canonical in naming.recognised.items() if column in canonical.split(", ")}
-    return column in schema or bool(own)
-
-
-def _without_rows(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """A side without rows has all required columns, whatever their dtypes were."""
-    names = [column.name for column in table.required]
-    names += [column.name for column in table.optional if column.name in frame.columns]
-    kinds = {column.name: column for column in table.columns}
-    extra = {name: dtype for name, dtype in frame.schema.items() if name not in names}
-    schema: dict[str, pl.DataType] = {}
-    for name in names:
-        default = dtypes.DEFAULTS.get(kinds[name].kind, pl.String())
-        flag = kinds[name].kind == "flag"
-        schema[name] = default if flag or name not in frame.columns else frame.schema[name]
-    return pl.DataFrame(schema={**schema, **extra})

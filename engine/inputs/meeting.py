@@ -21,7 +21,7 @@ from evalengine.schemas.wording import option
 from . import dtypes
 from .distinct import distinct
 from .known import Known, Lone
-from .problems import Note, count_of, listing
+from .problems import Note, count_of, listing, note_of
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
 SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
@@ -189,14 +189,29 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> None:
     if DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs)):
         return
     if len(ours.lacking(theirs)) == len(ours):
-        hint = _transformed(ours.ordered, theirs.ordered)
-        raise InputError(
-            f"predictions and ground truths have no {speech.column} in common: predictions hold"
-            f" {count_of(len(ours), speech.one, speech.many)} ({_samples(ours.ordered)}),"
-            f" ground truths {len(theirs):,} ({_samples(theirs.ordered)}).{hint} Are both of the"
-            f" same dataset, and is the right column the id?"
-            f" {option('columns', {'mine': speech.column})} says which."
-        )
+        refuse_apart((len(ours), ours.ordered), (len(theirs), theirs.ordered), speech)
+
+
+def refuse_apart(
+    ours: tuple[int, pl.Series], theirs: tuple[int, pl.Series], speech: Speech = PLAIN
+) -> None:
+    """Refuse two sides without a common datum.
+
+    Args:
+        ours: how many distinct ids the predictions have, and some of them, ascending.
+        theirs: the same of the ground truths.
+        speech: what the task calls its datums.
+
+    Raises:
+        InputError: with three samples of each side.
+    """
+    raise InputError(
+        f"predictions and ground truths have no {speech.column} in common: predictions hold"
+        f" {count_of(ours[0], speech.one, speech.many)} ({_samples(ours[1])}),"
+        f" ground truths {theirs[0]:,} ({_samples(theirs[1])}).{_transformed(ours[1], theirs[1])}"
+        " Are both of the same dataset, and is the right column the id?"
+        f" {option('columns', {'mine': speech.column})} says which."
+    )
 
 
 def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
@@ -253,8 +268,7 @@ def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:
     n = len(found)
     if n == 0:
         return []
-    some = listing(found.first(), n)
-    return [Note(kind, f"{count_of(n, speech.one, speech.many)} {what}: {some}.", n)]
+    return [note_of(kind, n, (speech.one, speech.many, what), found.first())]
 
 
 def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:

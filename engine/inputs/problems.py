@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,11 +18,64 @@ class Note(msgspec.Struct, frozen=True):
         kind: what it is about, in a word of code: ``zero_area_boxes``, ``labels_one_side``, ...
         message: one sentence.
         count: how many rows, labels or datums it concerns, where there is a number.
+        words: word for one, for several, and what is said of them, where the message is made of
+            these, the count and the lowest ids.
+        lowest: those ids.
     """
 
     kind: str
     message: str
     count: int | None = None
+    words: tuple[str, str, str] | None = None
+    lowest: tuple[Any, ...] = ()
+
+
+def note_of(kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any]) -> Note:
+    """A note of so many datums, the lowest ids of which are named.
+
+    Args:
+        kind: see :class:`Note`.
+        n: how many.
+        words: word for one, for several, and what is said of them.
+        lowest: at least five of their ids, lowest first, or all.
+    """
+    one, several, what = words
+    some = tuple(lowest)[:5]
+    said = f"{count_of(n, one, several)} {what}: {listing(some, n)}."
+    return Note(kind, said, n, words, some)
+
+
+def notes_of_parts(parts: Iterable[Sequence[Note]]) -> list[Note]:
+    """Notes of parts of one input as notes of the whole: counts added up, the lowest ids named.
+
+    Args:
+        parts: the notes of each part.
+    """
+    found: dict[tuple[str, str], list[Note]] = {}
+    for notes in parts:
+        for note in notes:
+            plain = note.message
+            if note.words is not None:
+                plain = note.words[2]
+            elif note.count is not None:
+                plain = _COUNTED.sub("#", plain, count=1)
+            found.setdefault((note.kind, plain), []).append(note)
+    return [_whole(notes) for notes in found.values()]
+
+
+_COUNTED = re.compile(r"\b[0-9][0-9,]*\b")
+
+
+def _whole(notes: Sequence[Note]) -> Note:
+    first = notes[0]
+    if first.count is None or len(notes) == 1:
+        return first
+    n = sum(note.count or 0 for note in notes)
+    if first.words is not None:
+        return note_of(
+            first.kind, n, first.words, sorted({i for note in notes for i in note.lowest})
+        )
+    return Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -32,12 +86,71 @@ class Problem(msgspec.Struct, frozen=True):
         column: canonical column it concerns, empty if none.
         message: what is wrong, where, and the way out.
         count: how many rows, where there is a number.
+        shown: the rows named in the message: number in the table, and how it is written.
     """
 
     side: str
     column: str
     message: str
     count: int | None = None
+    shown: tuple[tuple[int, str], ...] = ()
+
+
+def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
+    """Problems of parts of one input as those of the whole: counts added up, the first rows named.
+
+    Args:
+        parts: the problems of each part, rows numbered as in the whole.
+    """
+    found: dict[tuple[str, str, str], list[Problem]] = {}
+    for problems in parts:
+        for problem in problems:
+            plain = _PLURAL.sub(r"# \1", _NUMBER.sub("#", _without_rows(problem)))
+            found.setdefault((problem.side, problem.column, plain), []).append(problem)
+    return [_in_all(problems) for problems in found.values()]
+
+
+_NUMBER = re.compile(r"(?<![\w.='])[0-9]{1,3}(?:,[0-9]{3})*(?= [a-z])")
+_PLURAL = re.compile(r"# ((?:inverted )?[a-z]+?)(?:es|s)?\b")
+
+
+def _rows_of(problem: Problem) -> str:
+    return "; ".join(row for _, row in problem.shown)
+
+
+def _without_rows(problem: Problem) -> str:
+    """The message with a mark where rows are named."""
+    rows = _rows_of(problem)
+    return problem.message.replace(rows, _MARK) if rows else problem.message
+
+
+_MARK = "<rows>"
+
+
+def _in_all(problems: Sequence[Problem]) -> Problem:
+    """One problem of several parts, in the words of the one with most rows."""
+    most = max(problems, key=lambda problem: problem.count or 0)
+    if len(problems) == 1 or most.count is None:
+        return most
+    texts = [_NUMBER.findall(_without_rows(problem)) for problem in problems]
+    sums = [
+        sum(int(number.replace(",", "")) for number in place) for place in zip(*texts, strict=True)
+    ]
+    shown = tuple(sorted({row for problem in problems for row in problem.shown})[:3])
+    total = iter(sums)
+    said = _NUMBER.sub(lambda _: f"{next(total):,}", _without_rows(most))
+    if most.count == 1:  # of one row in each part there are several in all
+        said = _SINGLE.sub(lambda found: f"{found[1]} {_plural(found[2])}", said)
+    said = said.replace(_MARK, "; ".join(row for _, row in shown))
+    n = sum(problem.count or 0 for problem in problems)
+    return Problem(most.side, most.column, said, n, shown)
+
+
+_SINGLE = re.compile(r"(?<![\w.='])([0-9]{1,3}(?:,[0-9]{3})*) (row|null|value|inverted box)\b")
+
+
+def _plural(noun: str) -> str:
+    return f"{noun}es" if noun.endswith("x") else f"{noun}s"
 
 
 class ChecksFailed(InputError):
@@ -45,6 +158,7 @@ class ChecksFailed(InputError):
 
     def __init__(self, problems: Sequence[Problem], sources: dict[str, str]) -> None:
         self.problems = tuple(problems)
+        self.sources = dict(sources)
         super().__init__("\n".join(_lines(problems, sources)))
 
 

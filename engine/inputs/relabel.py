@@ -17,7 +17,9 @@ from .problems import Note, count_of, listing
 
 
 def hold_labels(
-    frames: dict[str, pl.DataFrame], label_map: Any
+    frames: dict[str, pl.DataFrame],
+    label_map: Any,
+    pairs: Mapping[str, pl.DataFrame] | None = None,
 ) -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
     """Labels of all tables held against each other, as they are after the label map.
 
@@ -25,6 +27,8 @@ def hold_labels(
         frames: side to its frame; their labels change only where the map brings integers and
             strings together.
         label_map: in any form, or None.
+        pairs: side to its distinct (label_key, label_value), where the frames are part of a larger
+            input; of the frames themselves unless given.
 
     Returns:
         Side to what each of its labels becomes, if anything does; notes.
@@ -39,13 +43,16 @@ def hold_labels(
     }  # fmt: skip
     if label_map is None:
         meeting.check_kinds(frames, meeting.LABEL_COLUMNS)
-        return None, meeting.label_notes(meeting.side_pairs(frames), keyed)
+        return None, meeting.label_notes(pairs or meeting.side_pairs(frames), keyed)
     for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
         dtype = frames[role].schema[name]
         if dtypes.inner_of(dtype) == pl.Boolean:
             whole = dtypes.like(dtype, pl.Int64())
             frames[role] = frames[role].with_columns(pl.col(name).cast(whole))
-    pairs = meeting.side_pairs(frames)
+    if pairs is None:
+        pairs = meeting.side_pairs(frames)
+    else:
+        pairs = {side: _whole(frame) for side, frame in pairs.items()}
     mapping, notes = relabel(read_label_map(label_map), pairs)
     if TABLE in frames:
         _same_keys(mapping)
@@ -70,6 +77,13 @@ def hold_labels(
             side = meeting.SIDE_OF.get(name, role)
             frames[role] = _with_new_labels(frames[role], name, mapping[side])
     return None, notes
+
+
+def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Boolean labels as 0 and 1."""
+    if pairs.schema["label_value"] != pl.Boolean:
+        return pairs
+    return pairs.with_columns(pl.col("label_value").cast(pl.Int64))
 
 
 def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:

@@ -15,7 +15,7 @@ from .distinct import union
 from .known import Known
 from .meeting import Speech
 from .names import Naming
-from .problems import Note, count_of, listing
+from .problems import Note, count_of, listing, note_of
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 
@@ -282,8 +282,5 @@ def _without_value(slices: pl.DataFrame, entry: str, speech: Speech) -> list[Not
     lone = slices.filter(pl.col(entry).is_null())["datum_id"]
     if not len(lone):
         return []
-    some = listing(lone.head(5).to_list(), len(lone))
-    what = count_of(len(lone), speech.one, speech.many)
-    return [
-        Note("datums_without_slice", f"{what} without a value of {entry!r}: {some}.", len(lone))
-    ]
+    words = (speech.one, speech.many, f"without a value of {entry!r}")
+    return [note_of("datums_without_slice", len(lone), words, lone.head(5).to_list())]

@@ -80,11 +80,14 @@ class Labels(msgspec.Struct, frozen=True):
         frame: label_key, label_value (integer or string) and label_name (null where unknown).
         key: int32 [n], code of each label's key.
         key_names: names of the keys, ascending.
+        bare: whether no row has a label, so that declared ones stand under the default key for
+            want of another.
     """
 
     frame: pl.DataFrame
     key: Array
     key_names: tuple[str, ...]
+    bare: bool = False
 
     def __len__(self) -> int:
         return self.frame.height
@@ -95,9 +98,9 @@ class Labels(msgspec.Struct, frozen=True):
         return self.frame.schema["label_value"]
 
     @staticmethod
-    def of(frame: pl.DataFrame) -> Labels:
+    def of(frame: pl.DataFrame, *, bare: bool = False) -> Labels:
         """From a frame of label_key, label_value, label_name, sorted and unique."""
         names = tuple(frame["label_key"].unique().sort().to_list())
         where = {name: i for i, name in enumerate(names)}
         key = np.array([where[k] for k in frame["label_key"].to_list()], np.int32)
-        return Labels(frame, key, names)
+        return Labels(frame, key, names, bare)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..kernels.order import group_by_label, rank_by_score
+from ..kernels.run_merging import merge_runs
+from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError
 from .counts import Counts
 from .datums import Datums, Labels
@@ -24,85 +25,171 @@ Array = np.ndarray[Any, Any]
 def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     """All datums, and the new code of each old one, int32 a part.
 
+    Datums without ids are rows of a table: those of the second part follow those of the first.
+
     Raises:
         InputError: a datum stands in two parts; matching needs all its rows in one. Or ids of
-            different dtypes.
+            different kinds, or slices by different columns.
     """
-    dtypes = {part.id.dtype for part in parts}
-    if len(dtypes) > 1:
-        raise InputError(f"datum ids have different dtypes in the partitions: {dtypes}.")
-    ids = pl.concat([part.id for part in parts])
+    _same_slices(parts)
+    sizes = [len(part) for part in parts]
+    unnamed = [part.ids is None for part, size in zip(parts, sizes, strict=True) if size]
+    cuts = np.cumsum(sizes)[:-1]
+    if all(unnamed):
+        place = np.arange(sum(sizes), dtype=np.int32)
+        # Parts without a row tell nothing: a run over no rows at all may have named its datums.
+        whole = Datums(
+            None if unnamed or parts[0].ids is None else parts[0].ids,
+            _slices(parts),
+            _datasets(parts),
+            sum(sizes),
+        )
+        return whole, np.split(place, cuts)
+    if any(unnamed):
+        raise InputError(
+            "some partitions have datum ids and some have none: give all of them the column."
+        )
+    ids = _one_dtype([part.id for part in parts], "datum ids")
     order = ids.arg_sort().to_numpy()
     sorted_ids = ids.gather(order)
-    twice = sorted_ids.filter(sorted_ids.is_duplicated()).unique(maintain_order=True)
-    if len(twice):
+    again = sorted_ids.slice(1) == sorted_ids.slice(0, max(len(ids) - 1, 0))
+    if len(ids) > 1 and again.any():
+        twice = sorted_ids.slice(1).filter(again).unique(maintain_order=True)
         raise InputError(
-            f"{len(twice)} datums stand in more than one partition, first"
-            f" {twice.head(3).to_list()}:"
-            " put all rows of a datum into the same one."
+            f"{len(twice):,} datum{'s stand' if len(twice) > 1 else ' stands'} in more than one"
+            f" partition, first {twice.head(3).to_list()}: put all rows of a datum into the same"
+            " one."
         )
     code = np.empty(order.size, np.int32)
     code[order] = np.arange(order.size, dtype=np.int32)
-    cuts = np.cumsum([len(part) for part in parts])[:-1]
-    slices = pl.concat([part.slices for part in parts])
-    dataset = None
-    if any(part.dataset is not None for part in parts):
-        blank = pl.Series("dataset", [None], dtype=pl.String)
-        told = [
+    slices, dataset = _slices(parts), _datasets(parts)
+    merged = Datums(
+        sorted_ids,
+        slices[order] if slices.width else slices,
+        None if dataset is None else dataset.gather(order),
+    )
+    return merged, np.split(code, cuts)
+
+
+def _same_slices(parts: Sequence[Datums]) -> None:
+    first = parts[0].slices.columns
+    for part in parts[1:]:
+        if part.slices.columns != first:
+            raise InputError(
+                f"partitions were sliced by different columns: {first} and {part.slices.columns}."
+            )
+
+
+def _slices(parts: Sequence[Datums]) -> pl.DataFrame:
+    filled = [part.slices for part in parts if len(part)] or [parts[0].slices]
+    if not filled[0].width:
+        return filled[0]
+    return pl.concat(filled, how="vertical_relaxed")
+
+
+def _datasets(parts: Sequence[Datums]) -> pl.Series | None:
+    if all(part.dataset is None for part in parts):
+        return None
+    blank = pl.Series("dataset", [None], dtype=pl.String)
+    return pl.concat(
+        [
             blank.new_from_index(0, len(part)) if part.dataset is None else part.dataset
             for part in parts
         ]
-        dataset = pl.concat(told).gather(order)
-    merged = Datums(sorted_ids, slices[order] if slices.width else slices, dataset)
-    return merged, np.split(code, cuts)
+    )
+
+
+def _one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
+    """Ids or label values of all parts in the dtype that one run over all of them has.
+
+    Raises:
+        InputError: integers in some and strings in others.
+    """
+    filled = [column for column in columns if len(column)] or [columns[0]]
+    found = {column.dtype for column in filled}
+    if len(found) > 1:
+        if not all(dtype.is_integer() for dtype in found):
+            raise InputError(
+                f"{what} have different dtypes in the partitions:"
+                f" {', '.join(sorted(map(str, found)))}. Cast them to one."
+            )
+        target = pl.UInt64() if pl.UInt64() in found else pl.Int64()
+        filled = [column.cast(target) for column in filled]
+    return pl.concat([column.rename(filled[0].name) for column in filled])
 
 
 def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     """All labels, and the new code of each old one, int32 a part."""
+    if all(
+        part.frame.equals(parts[0].frame) and part.key_names == parts[0].key_names
+        for part in parts[1:]
+    ):
+        same = np.arange(len(parts[0]), dtype=np.int32)
+        return parts[0], [same] * len(parts)
     key = ["label_key", "label_value"]
-    table = (
-        pl.concat([part.frame for part in parts])
-        .group_by(key)
-        .agg(pl.col("label_name").drop_nulls().first())
-        .sort(key)
-    )
+    value = _one_dtype([part.frame["label_value"] for part in parts], "labels")
+    frames = [part.frame.with_columns(part.frame["label_value"].cast(value.dtype))
+              if len(part) else part.frame.clear().cast({"label_value": value.dtype})
+              for part in parts]  # fmt: skip
+    # Parts without a labelled row know declared labels alone, and no key but the default one.
+    told = [frame for frame, part in zip(frames, parts, strict=True) if not part.bare] or frames
+    table = pl.concat(told).group_by(key).agg(pl.col("label_name").drop_nulls().first()).sort(key)
     coded = table.select(key).with_row_index("code")
-    codes = [
-        part.frame.join(coded, on=key, how="left", maintain_order="left")["code"]
-        .cast(pl.Int32)
-        .to_numpy()
+    by_value = coded.unique("label_value", keep="first", maintain_order=True)
+    every = len(told) == len(frames)
+    codes = []
+    for frame, part in zip(frames, parts, strict=True):
+        loose = part.bare and not every
+        on = ["label_value"] if loose else key
+        found = frame.join(by_value if loose else coded, on=on, how="left", maintain_order="left")
+        codes.append(found["code"].cast(pl.Int32).to_numpy())
+    whole = Labels.of(table, bare=all(part.bare for part in parts))
+    return _with_keys(whole, parts), codes
+
+
+def _with_keys(labels: Labels, parts: Sequence[Labels]) -> Labels:
+    """The labels, beside whose keys stand those of the parts under which nothing has a label."""
+    known = {
+        name
         for part in parts
-    ]
-    return Labels.of(table), codes
+        for name in part.key_names
+        if not part.bare or labels.bare or name != DEFAULT_LABEL_KEY
+    }
+    names = tuple(sorted({*labels.key_names, *known}))
+    code = {name: i for i, name in enumerate(names)}
+    moved = np.array([code[name] for name in labels.key_names], np.int32)
+    key = moved[labels.key] if moved.size else labels.key
+    return Labels(labels.frame, key, names, labels.bare)
 
 
-def _joined(parts: Sequence[Ranked], name: str) -> Array:
+def joined(parts: Sequence[Any], name: str) -> Array:
     """One attribute of all parts, rows along the last axis."""
     return np.concatenate([getattr(part, name) for part in parts], axis=-1)
 
 
-def _mapped(
-    parts: Sequence[Ranked],
-    start: str,
-    datum: str,
-    datums: Sequence[Array],
-    labels: Sequence[Array],
+def _runs(
+    parts: Sequence[Ranked], start: str, labels: Sequence[Array], n_labels: int
 ) -> tuple[Array, Array]:
-    """Global datum and label codes of the rows of all parts."""
-    of_datum = [codes[getattr(part, datum)] for part, codes in zip(parts, datums, strict=True)]
-    of_label = [
-        np.repeat(codes, np.diff(getattr(part, start)))
-        for part, codes in zip(parts, labels, strict=True)
-    ]
-    return np.concatenate(of_datum), np.concatenate(of_label)
+    """Where each part's rows of every label begin and end among those of all, int64 [parts, l]."""
+    begin, end = np.zeros((2, len(parts), n_labels), np.int64)
+    before = 0
+    for p, (part, codes) in enumerate(zip(parts, labels, strict=True)):
+        offsets = getattr(part, start)
+        begin[p, codes] = offsets[:-1] + before
+        end[p, codes] = offsets[1:] + before
+        before += int(offsets[-1])
+    return begin, end
+
+
+def _of_datums(parts: Sequence[Ranked], datum: str, datums: Sequence[Array]) -> Array:
+    """Datums of the rows of all parts, under the codes of the whole."""
+    return np.concatenate(
+        [codes[getattr(part, datum)] for part, codes in zip(parts, datums, strict=True)]
+    ).astype(np.int32, copy=False)
 
 
 def merge_ranked(
-    parts: Sequence[Ranked],
-    datums: Sequence[Array],
-    labels: Sequence[Array],
-    n_datums: int,
-    n_labels: int,
+    parts: Sequence[Ranked], datums: Sequence[Array], labels: Sequence[Array], n_labels: int
 ) -> Ranked:
     """One ranked tally of all parts.
 
@@ -110,7 +197,6 @@ def merge_ranked(
         parts: tallies of disjoint sets of datums, at the same variants and cap.
         datums: new datum codes of each part, as :func:`merge_datums` gives them.
         labels: new label codes of each part, as :func:`merge_labels` gives them.
-        n_datums: datums of the whole.
         n_labels: labels of the whole.
 
     Raises:
@@ -118,48 +204,54 @@ def merge_ranked(
     """
     if any((p.variants, p.cap) != (parts[0].variants, parts[0].cap) for p in parts):
         raise InputError("partitions were matched at different thresholds, ranges or caps.")
-    precisions = {part.single for part in parts if part.score.size}
-    if len(precisions) > 1:
+    single = one_precision([(part.single, part.score.size) for part in parts])
+    # Of one part's rows the order is that of the whole: only parts have to be brought together.
+    begin, end = _runs(parts, "start", labels, n_labels)
+    score, tie = joined(parts, "score"), joined(parts, "tie")
+    datum = _of_datums(parts, "datum", datums)
+    order = merge_runs(begin, end, score, tie, datum)
+    gt_begin, gt_end = _runs(parts, "gt_start", labels, n_labels)
+    gt_datum = _of_datums(parts, "gt_datum", datums)
+    gt_order = merge_runs(gt_begin, gt_end, np.zeros(gt_datum.size), np.zeros(0), gt_datum)
+    skipped = joined(parts, "skipped")
+    return Ranked(
+        variants=parts[0].variants,
+        start=_starts(begin, end),
+        score=score[order],
+        datum=datum[order],
+        row=joined(parts, "row")[order],
+        rank=joined(parts, "rank")[order],
+        hit=joined(parts, "hit")[:, order],
+        ignored=joined(parts, "ignored")[:, order],
+        skipped=skipped[order] if skipped.size else skipped,
+        tie=tie[order] if tie.size else tie,
+        gt_start=_starts(gt_begin, gt_end),
+        gt_datum=gt_datum[gt_order],
+        gt_row=joined(parts, "gt_row")[gt_order],
+        gt_counted=joined(parts, "gt_counted")[:, gt_order],
+        cap=parts[0].cap,
+        single=single,
+    )
+
+
+def _starts(begin: Array, end: Array) -> Array:
+    out = np.zeros(begin.shape[1] + 1, np.int64)
+    np.cumsum((end - begin).sum(axis=0), out=out[1:])
+    return out
+
+
+def one_precision(found: Sequence[tuple[bool, int]]) -> bool:
+    """Whether scores are of single precision, from that and the number of scores in each part.
+
+    Raises:
+        InputError: in some parts they are and in some they are not.
+    """
+    filled = {single for single, size in found if size}
+    if len(filled) > 1:
         raise InputError(
             "scores are single precision in some partitions and double in others: cast them to one."
         )
-    datum, label = _mapped(parts, "start", "datum", datums, labels)
-    row, tie = _joined(parts, "row"), _joined(parts, "tie")
-    # Rows of one datum and label lie in one part, by score: bring them into row order first.
-    by_row = np.lexsort((row, datum))
-    start, position = group_by_label(datum[by_row], label[by_row], n_datums, n_labels)
-    laid = np.empty(row.size, np.int64)
-    laid[position] = by_row
-    score = _joined(parts, "score")
-    if tie.size:
-        order = laid[np.lexsort((-tie[laid], -score[laid], label[laid]))]
-    else:
-        ranked = np.empty(row.size, np.int32)
-        rank_by_score(score[laid], start, 0, n_labels, ranked)
-        order = laid[ranked]
-    gt_datum, gt_label = _mapped(parts, "gt_start", "gt_datum", datums, labels)
-    gt_start, gt_position = group_by_label(gt_datum, gt_label, n_datums, n_labels)
-    gt_order = np.empty(gt_position.size, np.int64)
-    gt_order[gt_position] = np.arange(gt_position.size)
-    skipped = _joined(parts, "skipped")
-    return Ranked(
-        variants=parts[0].variants,
-        start=start,
-        score=score[order],
-        datum=datum[order],
-        row=row[order],
-        rank=_joined(parts, "rank")[order],
-        hit=_joined(parts, "hit")[:, order],
-        ignored=_joined(parts, "ignored")[:, order],
-        skipped=skipped[order] if skipped.size else skipped,
-        tie=tie[order] if tie.size else tie,
-        gt_start=gt_start,
-        gt_datum=gt_datum[gt_order],
-        gt_row=_joined(parts, "gt_row")[gt_order],
-        gt_counted=_joined(parts, "gt_counted")[:, gt_order],
-        cap=parts[0].cap,
-        single=precisions.pop() if precisions else parts[0].single,
-    )
+    return filled.pop() if filled else found[0][0]
 
 
 def merge_counts(
@@ -170,7 +262,16 @@ def merge_counts(
     return Counts(
         actual=np.concatenate([label[part.actual] for part, _, label in triples]),
         predicted=np.concatenate([label[part.predicted] for part, _, label in triples]),
-        threshold=np.concatenate([part.threshold for part in parts]),
-        scores=np.concatenate([part.scores for part in parts], axis=1),
+        threshold=joined(parts, "threshold"),
+        scores=joined(parts, "scores"),
         datum=np.concatenate([datum[part.datum] for part, datum, _ in triples]),
     )
+
+
+def merged_seconds(parts: Sequence[Any]) -> dict[str, float]:
+    """Seconds of all parts, step by step."""
+    total: dict[str, float] = {}
+    for part in parts:
+        for step, seconds in part.seconds.items():
+            total[step] = total.get(step, 0.0) + seconds
+    return total

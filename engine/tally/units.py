@@ -52,6 +52,11 @@ class Units(msgspec.Struct, frozen=True):
         hard_score: float64 [u], its score, or None.
         weight: float64 [u], sample weights, or None.
         facts: see :class:`Facts`; None where nothing asked for them.
+        by_row: whether units stand in the order of the rows of one table, not in that of datums.
+        row: int64 [u], where the row of each unit stands in the whole input, where the table is
+            part of one; None where units stand in that order by themselves.
+        decided: whether ``hard`` was decided by a threshold on the score of one label, so that
+            the label predicted below it is the only other one, or none where there are several.
     """
 
     datum: Array | None
@@ -62,6 +67,9 @@ class Units(msgspec.Struct, frozen=True):
     hard_score: Array | None
     weight: Array | None
     facts: Facts | None = None
+    by_row: bool = False
+    row: Array | None = None
+    decided: bool = False
 
     def __len__(self) -> int:
         return int(self.truth.size if self.truth_start is None else self.truth_start.size - 1)
@@ -101,6 +109,8 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         labels: bool [l], labels that are scored at all: in a binary table the positive one.
         single: whether scores came in single precision; thresholds are then rounded to it.
         ranked: whether there are scores; else every row is predicted, and its score infinite.
+        row: int64 [n], where each row stands in the whole input, where the table is part of one;
+            None where rows stand in that order by themselves.
     """
 
     parts: tuple[Array, ...]
@@ -111,6 +121,7 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     labels: Array
     single: bool
     ranked: bool = True
+    row: Array | None = None
 
     @cached_property
     def score(self) -> Array:

@@ -11,7 +11,7 @@ import polars as pl
 from ..inputs.codes import encode
 from ..inputs.frames import Frames
 from ..inputs.slices import slice_text
-from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..tally.datums import Datums, Labels
 
 Array = np.ndarray[Any, Any]
@@ -23,6 +23,32 @@ _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 def taken(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column taken out of the frame, so that it and its array are not held at once."""
     return frame.drop_in_place(name)
+
+
+def row_numbers(frame: pl.DataFrame) -> Array | None:
+    """Where each row stands in the whole input, int64 [n], taken out; None where rows are that."""
+    return taken(frame, ROW).to_numpy() if ROW in frame.columns else None
+
+
+def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) -> Array | None:
+    """Row of each datum in the one table.
+
+    Args:
+        rows: int64 [height], numbers of the table's rows in the whole input; None where they count
+            from 0.
+        codes: int32 [height], datum of each row; None where row i is datum i.
+        n: number of datums.
+        height: rows of the table.
+
+    Returns:
+        int64 [n], -1 for datums without a row; None where row i is datum i and there are no others.
+    """
+    if rows is None and codes is None:
+        return None
+    out = np.full(n, -1, np.int64)
+    place = np.arange(height) if codes is None else codes
+    out[place] = np.arange(height) if rows is None else rows
+    return out
 
 
 def encode_labels(
@@ -89,15 +115,20 @@ def _tabled(
     """The table of all labels, mapped and declared ones too, and codes into it."""
     key = ["label_key", "label_value"]
     mapped = _mapped(pairs, frames.label_map)
-    declared = declared_labels(frames, mapped)
-    table = pl.concat([mapped.select(key), declared.select(key)]).unique().sort(key)
+    every = mapped
+    if frames.known is not None:
+        known = frames.known.cast({"label_value": pairs.schema["label_value"]})
+        every = pl.concat([mapped.select(key), _mapped(known, frames.label_map).select(key)])
+    declared = declared_labels(frames, every)
+    table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
     joined = mapped.join(code_of, on=key, how="left", maintain_order="left")
     new = joined["code"].cast(pl.Int32).to_numpy()
     named = table.join(declared, on=key, how="left", maintain_order="left")
     if new.size and not (new == np.arange(new.size)).all():
         pair_codes = [new.take(codes) for codes in pair_codes]
-    return Labels.of(named), pair_codes
+    bare = not every.height and declared.height > 0 and "label_key" not in frames.labels.columns  # type: ignore[union-attr]
+    return Labels.of(named, bare=bare), pair_codes
 
 
 def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.DataFrame:

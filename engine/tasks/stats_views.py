@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from ..tally.datums import Datums, Labels
+from ..tally.merging import merge_datums, merge_labels, merged_seconds
+from ..tally.merging_stats import merge_stats
 from ..tally.stats import Stats, StatsView
 from .per_datum import per_datum_frame
 from .workers import Workers
@@ -24,7 +26,10 @@ class StatsTallies(msgspec.Struct, frozen=True):
         datums: images, datums, texts.
         labels: none.
         stats: one row a datum.
-        order: int32 [n], datums in the order of the one table's rows; None for their own.
+        row: int64 [n], row of each datum in the one table, -1 where only a table of datums has
+            it: their order in frames of single datums; None for the datums' own order.
+        height: rows of that table, where ``row`` counts from its first; None where ``row`` counts
+            from the first row of the whole input already.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics.
         weighted: whether counts are sums of weights; never.
@@ -33,10 +38,56 @@ class StatsTallies(msgspec.Struct, frozen=True):
     datums: Datums
     labels: Labels
     stats: Stats
-    order: Array | None
+    row: Array | None
+    height: int | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ("per_datum",)
     weighted: bool = False
+
+    @property
+    def order(self) -> Array | None:
+        """Datums in the order of the one table's rows, others behind them; None for their own."""
+        if self.row is None:
+            return None
+        return np.argsort(np.where(self.row < 0, np.iinfo(np.int64).max, self.row), kind="stable")
+
+
+def merge(parts: Sequence[StatsTallies], settings: Any) -> StatsTallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums; of one table, in the order of their rows.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, codes = merge_datums([part.datums for part in parts])
+    labels, _ = merge_labels([part.labels for part in parts])
+    stats = merge_stats([part.stats for part in parts], codes)
+    row, height = _rows(parts, codes, len(datums))
+    return StatsTallies(datums, labels, stats, row, height, merged_seconds(parts))
+
+
+def _rows(
+    parts: Sequence[StatsTallies], codes: Sequence[Array], n: int
+) -> tuple[Array | None, int | None]:
+    """Row of every datum, those of a part behind those of the parts before it."""
+    named = [part for part in parts if len(part.datums)]
+    if all(part.row is None for part in named):
+        heights = [part.height for part in parts]
+        if all(height is None for height in heights) or parts[0].datums.ids is None:
+            return None, None if None in heights else sum(h for h in heights if h is not None)
+    row = np.full(n, -1, np.int64)
+    before = 0
+    for part, code in zip(parts, codes, strict=True):
+        own = np.arange(len(part.datums)) if part.row is None else part.row
+        row[code] = np.where(own < 0, -1, own + (before if part.height is not None else 0))
+        before += part.height or 0
+    shifted = all(part.height is not None for part in parts)
+    if (np.diff(row) > 0).all() and row.size and row[0] >= 0:
+        return None, before if shifted else None
+    return row, before if shifted else None
 
 
 def no_labels() -> Labels:

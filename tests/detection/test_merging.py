@@ -14,8 +14,7 @@ from evalengine import planner
 from evalengine.executors import Threads
 from evalengine.inputs.frames import load_frames
 from evalengine.schemas.option_values import make_options
-from evalengine.tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked
-from evalengine.tasks.detection import Tallies
+from evalengine.tally.merging import merge_datums
 
 from .strategies import crowded_tables
 
@@ -35,16 +34,6 @@ def tallied(plan: planner.Plan, predictions: pl.DataFrame, truths: pl.DataFrame)
     return planner.run(plan, frames, Threads(1))
 
 
-def merged(parts: list[Any]) -> Tallies:
-    datums, datum_codes = merge_datums([part.datums for part in parts])
-    labels, label_codes = merge_labels([part.labels for part in parts])
-    ranked = merge_ranked(
-        [part.ranked for part in parts], datum_codes, label_codes, len(datums), len(labels)
-    )
-    crossed = merge_counts([part.crossed for part in parts], datum_codes, label_codes)
-    return Tallies(datums, labels, ranked, crossed, None, None, {})
-
-
 @pytest.mark.parametrize("dialect", ["standard", "coco", "valor", "valor-docs"])
 def test_partitions_merge_into_the_whole(dialect: str) -> None:
     """To the bit, whatever the partition: metrics, curves and confusion."""
@@ -57,7 +46,7 @@ def test_partitions_merge_into_the_whole(dialect: str) -> None:
     for third in (ids[2::3], ids[0::3], ids[1::3]):
         inside = pl.col("datum_id").is_in(third)
         parts.append(tallied(plan, drawn.predictions.filter(inside), drawn.truths.filter(inside)))
-    put_together, _ = planner.summarise(plan, merged(parts))
+    put_together, _ = planner.summarise(plan, planner.merge(plan, parts))
     for name in ("metrics", "curves", "confusion"):
         assert_frame_equal(put_together[name](), whole[name](), check_exact=True)
 
@@ -81,12 +70,8 @@ def test_partitions_of_unlike_scores_are_refused() -> None:
         )
         for side, dtype in ((first, pl.Float32), (~first, pl.Float64))
     ]
-    datums, datum_codes = merge_datums([part.datums for part in parts])
-    labels, label_codes = merge_labels([part.labels for part in parts])
     with pytest.raises(ee.InputError, match="single precision"):
-        merge_ranked(
-            [part.ranked for part in parts], datum_codes, label_codes, len(datums), len(labels)
-        )
+        planner.merge(plan, parts)
 
 
 @pytest.mark.parametrize("dialect", ["standard", "valor", "valor-lite"])

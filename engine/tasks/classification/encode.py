@@ -22,6 +22,7 @@ from ..encoding import (
     declared_labels,
     encode_datums,
     encode_labels,
+    row_numbers,
     table_datums,
     taken,
 )
@@ -42,6 +43,7 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
         only: the one label that is scored where ``label`` is None.
         single: whether scores came in single precision.
         ranked: whether there are scores; else every row is predicted, and its score infinite.
+        row: int64 [n], where each row stands in the whole input; None where the table is that.
     """
 
     parts: tuple[Array, ...]
@@ -50,6 +52,7 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
     only: int
     single: bool
     ranked: bool = True
+    row: Array | None = None
 
     @cached_property
     def score(self) -> Array:
@@ -73,6 +76,9 @@ class Batch(msgspec.Struct, frozen=True):
         rows: scored labels, or None where nothing is scored.
         weight: float64 [u], sample weights, or None.
         sequences: whether a row of the table was a whole sequence of labels.
+        by_row: whether units stand in the order of the rows of one table.
+        row: int64 [u], where the row of each unit stands in the whole input; None where the table
+            is that, or there are two.
     """
 
     datums: Datums
@@ -86,6 +92,8 @@ class Batch(msgspec.Struct, frozen=True):
     rows: Rows | None
     weight: Array | None
     sequences: bool = False
+    by_row: bool = False
+    row: Array | None = None
 
 
 def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool = False) -> Batch:
@@ -114,6 +122,7 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
 
 def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     predictions, truths = frames.predictions, frames.ground_truths
+    row, _ = row_numbers(predictions), row_numbers(truths)
     wide = frames.score_labels is not None
     held = [truths] if wide else [predictions, truths]
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
@@ -137,6 +146,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         p_label, width = _spread(codes[1], key_of_row, p_datum.size, frames.score_labels)
         score, single = _matrix(predictions, width)
         p_datum = np.repeat(p_datum, width)
+        row = None if row is None else np.repeat(row, width)
     else:
         p_label, t_label = codes
         score, single = _scores(predictions)
@@ -153,13 +163,15 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         weight = _weights(datums, given, t_datum, t_unit, unit_datum)
     hard, rows = None, None
     if score is None and multilabel:
-        rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)
+        rows = Rows(
+            (np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False, row=row
+        )
     elif score is None:
         hard = np.full(n_units, -1, np.int32)
         hard[p_unit] = p_label
         _check_alone(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
     else:
-        rows = Rows(score, p_label, p_unit, -1, single)
+        rows = Rows(score, p_label, p_unit, -1, single, row=row)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
 
 
@@ -286,6 +298,7 @@ def _matrix(frame: pl.DataFrame, n_labels: int) -> tuple[tuple[Array, ...], bool
 def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Batch:
     lengths: Array | None = None
     height = table.height
+    row = row_numbers(table)
     has_hard = "predicted" in table.columns
     actual = taken(table, "actual")
     predicted = taken(table, "predicted") if has_hard else None
@@ -299,7 +312,9 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     wide = frames.score_labels is not None
     scored = frames.score_labels
     if scored is None and "score" in table.columns:
-        scored = both_classes(actual, predicted)
+        seen = actual if frames.known is None else frames.known["label_value"]
+        scored = both_classes(seen, predicted)
+        scored = None if scored is None else scored.cast(actual.dtype)
     plain = key is None and frames.labels is None and not frames.label_map and not wide
     if plain and scored is not None and predicted is None:
         labels, codes = _zero_one(scored), [actual.cast(pl.UInt8).to_numpy()]
@@ -318,8 +333,9 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     n = truth.size
     unit_key = labels.key[truth] if len(labels.key_names) > 1 else None
     if lengths is not None:
-        row = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)
-        datum = row if datum is None else datum[row]
+        row = None if row is None else np.repeat(row, lengths)
+        of_row = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)
+        datum = of_row if datum is None else datum[of_row]
     weight = None
     if "weight" in table.columns:
         weight = taken(table, "weight").cast(pl.Float64).to_numpy()
@@ -329,7 +345,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         label, width = _spread(codes[-1], key_of_row, n, frames.score_labels)
         score, single = _matrix(table, width)
         unit = np.repeat(np.arange(n, dtype=np.int32), width)
-        rows = Rows(score, label, unit, -1, single)
+        cell_row = None if row is None else np.repeat(row, width)
+        rows = Rows(score, label, unit, -1, single, row=cell_row)
     elif not len(labels):  # no rows and nothing declared: there is nothing to score
         hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
@@ -344,9 +361,9 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             )
         if only is None:  # several classes: the score is the predicted label's
             assert hard is not None
-            rows = Rows(given, hard, None, -1, single)
+            rows = Rows(given, hard, None, -1, single, row=row)
         else:
-            rows = Rows(given, None, None, only, single)
+            rows = Rows(given, None, None, only, single, row=row)
     return Batch(
         datums,
         labels,
@@ -359,6 +376,8 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         rows,
         weight,
         sequences=lengths is not None,
+        by_row=True,
+        row=row,
     )
 
 

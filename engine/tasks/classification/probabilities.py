@@ -7,7 +7,7 @@ import polars as pl
 from ...inputs.frames import Frames
 from ...inputs.problems import count_of
 from ...inputs.wide import PREFIX
-from ...schemas.contract import PREDICTIONS, TABLE
+from ...schemas.contract import PREDICTIONS, ROW, TABLE
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 
@@ -35,12 +35,11 @@ def check_probabilities(frames: Frames) -> None:
     titles = [own.get(name, name.removeprefix(PREFIX)) for name in names]
     outside = [(pl.col(name) < 0) | (pl.col(name) > 1) for name in names]
     n = sum(frame.select(where.sum()).item() for where in outside)
-    rows = (
-        frame.lazy().select(names).with_row_index("__row")
-        .filter(pl.any_horizontal(outside)).head(_SHOWN).collect()
-    )  # fmt: skip
+    table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
+    some = table.select(ROW, *names).filter(pl.any_horizontal(outside))
+    rows = some.head(_SHOWN).collect()
     found = [
-        f"row {row['__row']} ({title}={row[name]!r})"
+        f"row {row[ROW]} ({title}={row[name]!r})"
         for row in rows.iter_rows(named=True)
         for name, title in zip(names, titles, strict=True)
         if not 0 <= row[name] <= 1

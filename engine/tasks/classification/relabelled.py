@@ -46,6 +46,7 @@ def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
         parts=(rows.score[kept],),
         label=label[kept],
         unit=unit[kept].astype(np.int32),
+        row=None if rows.row is None else rows.row[kept],
     )
 
 

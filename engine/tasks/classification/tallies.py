@@ -36,6 +36,7 @@ class Tallies(msgspec.Struct, frozen=True):
         scored: scored labels, or None where nothing is scored.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
+        keyed: whether declared labels came with label keys of their own.
         details: whether the detailed curve was asked for.
         confusion_examples: whether examples of the confusion matrix were.
     """
@@ -47,6 +48,7 @@ class Tallies(msgspec.Struct, frozen=True):
     scored: Scored | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
+    keyed: bool = False
     details: bool = False
     confusion_examples: bool = False
 
@@ -99,6 +101,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         scored,
         seconds,
         tuple(frame for frame, there in beside.items() if there),
+        keyed=frames.labels is not None and "label_key" in frames.labels.columns,
         details="details" in needs,
         confusion_examples=beside["examples"],
     )
@@ -113,6 +116,8 @@ def _unscored(batch: Batch) -> Units:
         hard=batch.hard,
         hard_score=None,
         weight=batch.weight,
+        by_row=batch.by_row,
+        row=batch.row,
     )
 
 
@@ -122,8 +127,9 @@ def _binary(
     """One score a unit, of the positive label."""
     hit = batch.truth == rows.only
     hard = batch.hard
+    decided = hard is None and "hard" in needs
     limit = comparable(settings.decision_threshold, single=rows.single)
-    if hard is None and "hard" in needs:
+    if decided:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is no label: nothing is predicted.
         other = others[0] if len(others) == 1 else -1
@@ -147,8 +153,20 @@ def _binary(
         hard_score=None,
         weight=batch.weight,
         facts=facts,
+        by_row=batch.by_row,
+        row=batch.row,
+        decided=decided,
     )
-    scored = Scored(rows.parts, hit.view(np.uint8), None, rows.unit, rows.only, labels, rows.single)
+    scored = Scored(
+        rows.parts,
+        hit.view(np.uint8),
+        None,
+        rows.unit,
+        rows.only,
+        labels,
+        rows.single,
+        row=rows.row,
+    )
     return units, scored
 
 
@@ -193,10 +211,12 @@ def _listed(
         hard_score=hard_score,
         weight=batch.weight,
         facts=facts,
+        by_row=batch.by_row,
+        row=batch.row,
     )
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
-        rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked
+        rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked, rows.row
     )
     return units, scored
 

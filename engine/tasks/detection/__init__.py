@@ -7,7 +7,7 @@ from .explaining import explain
 from .fitting import fit
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, examine, tally
+from .tallies import Tallies, examine, merge, tally
 from .views import cells_per_group, own_frames, view
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "examine",
     "explain",
     "fit",
+    "merge",
     "own_frames",
     "resolve",
     "samples",

@@ -15,21 +15,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...schemas.results import empty_frame, frame_schema
 from .encode import Batch, Side
+from .examples import CELLS, Examples, no_examples
 from .matching import LaidOut, Matched
 from .overlaps import Facts, Pairs
 
 Array = np.ndarray[Any, Any]
 
-CELLS = (
-    ("tp", "all"),
-    ("fp", "misclassifications"),
-    ("fp", "hallucinations"),
-    ("fp", "duplicates"),
-    ("fn", "misclassifications"),
-    ("fn", "no_predictions"),
-)
 _NONE = -1
 
 
@@ -109,31 +101,29 @@ def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Se
     return geojson(np.stack([column[rows] for column in own.corners], axis=1))
 
 
-def detailed_frame(
+def detailed_examples(
     batch: Batch,
     matched: Matched,
     pairs: Pairs,
     facts: Facts,
     *,
-    iou: float,
     score_thresholds: tuple[float, ...],
     max_examples: int,
-) -> pl.DataFrame:
-    """The ``examples`` frame at one IoU threshold.
+) -> Examples:
+    """Counts of the detailed curve at one IoU threshold, and the first examples of every cell.
 
     Args:
         batch: encoded tables.
         matched: the match.
         pairs: overlaps, for the labels of rows.
-        facts: what each row is at ``iou``.
-        iou: IoU threshold.
+        facts: what each row is at the IoU threshold.
         score_thresholds: ascending, as given (they are rounded to the scores' dtype here).
         max_examples: examples per cell.
     """
     labels, ranked = batch.labels, matched.ranked
     n_labels, n_scores = len(labels), len(score_thresholds)
-    if n_labels == 0:
-        return empty_frame("examples", label=labels.dtype, datum=batch.datums.id_dtype)
+    if not n_labels:
+        return no_examples(n_scores)
     grid = np.asarray([ranked.comparable(t) for t in score_thresholds])
     reached = {
         name: np.searchsorted(grid, scores, side="right")
@@ -167,62 +157,48 @@ def detailed_frame(
     )
     shown = _examples(facts, pairs, kinds, reached, (*size, max_examples))
     present = (total[:, 0] > 0) | (np.diff(ranked.start) > 0)
-    return _frame(batch, matched, counts, shown, present, iou, score_thresholds)
+    return _shown(batch, matched, facts, counts, shown, present)
 
 
-def _frame(
-    batch: Batch,
-    matched: Matched,
-    counts: Array,
-    shown: Array,
-    present: Array,
-    iou: float,
-    score_thresholds: tuple[float, ...],
-) -> pl.DataFrame:
-    """One row per example, and one for each cell without any."""
-    n_examples = shown.shape[-1]
-    first = np.ones((*counts.shape, 1), bool)
-    if n_examples:
-        filled = shown >= 0
-        first = np.concatenate([filled, ~filled.any(axis=-1, keepdims=True)], axis=-1)
-    cell, label, score, slot = np.nonzero(first & present[None, :, None, None])
-    row = np.full(cell.size, _NONE, np.int64)
-    if n_examples:
-        has = slot < n_examples
-        row[has] = shown[cell[has], label[has], score[has], slot[has]]
-    of_prediction = np.isin(cell, (1, 2, 3)) & (row >= 0)
-    of_truth = ~np.isin(cell, (1, 2, 3)) & (row >= 0)
-    datum = np.full(cell.size, _NONE, np.int64)
+def _shown(
+    batch: Batch, matched: Matched, facts: Facts, counts: Array, shown: Array, present: Array
+) -> Examples:
+    """The rows shown, with what they look like and the order that they stand in."""
+    cell, label, at, _ = np.nonzero(shown >= 0)
+    row = shown[shown >= 0]
     ranked = matched.ranked
+    of_prediction = np.isin(cell, (1, 2, 3))
+    datum = np.empty(cell.size, np.int32)
     datum[of_prediction] = ranked.datum[row[of_prediction]]
-    datum[of_truth] = ranked.gt_datum[row[of_truth]]
+    datum[~of_prediction] = ranked.gt_datum[row[~of_prediction]]
     geometry = pl.repeat(None, cell.size, dtype=pl.String, eager=True)
     for side, laid, there, places in (
         ("predictions", matched.predictions, of_prediction, matched.order[row[of_prediction]]),
-        ("ground_truths", matched.ground_truths, of_truth, row[of_truth]),
+        ("ground_truths", matched.ground_truths, ~of_prediction, row[~of_prediction]),
     ):
         looks = _geometry_of(laid, places, batch, side)
         geometry = geometry.scatter(np.flatnonzero(there), looks)
-    some = row >= 0
-    index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
-    outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))
-    dataset = batch.datums.dataset
-    table = batch.labels.frame
-    frame = pl.DataFrame(
-        {
-            "dataset": None if dataset is None else dataset.gather(index),
-            "label_key": table["label_key"].gather(label),
-            "label_value": table["label_value"].gather(label),
-            "iou_threshold": np.full(cell.size, round(iou, 10)),
-            "score_threshold": np.asarray(score_thresholds)[score],
-            "outcome": outcome,
-            "observation": observation,
-            "count": counts[cell, label, score],
-            "datum_id": batch.datums.id.gather(index),
-            "geometry": geometry,
-        }
+    # Hits and false positives stand by rank of the prediction, missed ones by their rows.
+    by = np.full(cell.size, _NONE, np.int64)
+    by[of_prediction] = row[of_prediction]
+    by[cell == 0] = facts.gt_taker[row[cell == 0]]
+    score, tie = np.zeros(cell.size), np.zeros(cell.size)
+    place = np.zeros(cell.size, np.int64)
+    known = by >= 0
+    score[known] = ranked.score[by[known]]
+    place[known] = ranked.row[by[known]]
+    if ranked.tie.size:
+        tie[known] = ranked.tie[by[known]]
+    place[~known] = ranked.gt_row[row[~known]]
+    return Examples(
+        counts=counts,
+        present=present,
+        cell=cell.astype(np.int32),
+        label=label.astype(np.int32),
+        at=at.astype(np.int32),
+        datum=datum,
+        score=score,
+        tie=tie,
+        row=place,
+        geometry=geometry.alias("geometry"),
     )
-    schema = frame_schema("examples", label=batch.labels.dtype, datum=batch.datums.id_dtype)
-    missing = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
-    whole = frame.with_columns(missing).cast(schema)  # type: ignore[arg-type]
-    return whole.sort("label_key", "label_value", "score_threshold", maintain_order=True)

@@ -13,7 +13,7 @@ from ...inputs.geometry_columns import GEOMETRY_NAMES
 from ...inputs.kept import Kept
 from ...inputs.problems import Note
 from ...tally.datums import Datums, Labels
-from ..encoding import dataset_of, encode_datums, encode_labels, taken
+from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
 from .comparing import compared
 from .settings import Settings
@@ -33,6 +33,7 @@ class Side(msgspec.Struct, frozen=True):
         shapes: polygons or masks where those are compared; ``corners`` are then their bounding
             boxes. None where boxes are.
         frame: what is left of the checked table: columns only some outputs need.
+        rows: int64 [n], where each row stands in the whole input; None where the table is that.
     """
 
     datum: Array
@@ -41,6 +42,7 @@ class Side(msgspec.Struct, frozen=True):
     extent: tuple[Array, Array] | None
     shapes: Shapes | None
     frame: pl.DataFrame
+    rows: Array | None = None
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -74,17 +76,18 @@ def _floats(frame: pl.DataFrame, name: str) -> Array:
 
 
 def _side(frame: pl.DataFrame, datum: Array, label: Array, shapes: Shapes | None) -> Side:
+    rows = row_numbers(frame)
     if shapes is not None:
         corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
         for name in GEOMETRY_NAMES:  # nothing reads them any more
             if name in frame.columns:
                 frame.drop_in_place(name)
-        return Side(datum, label, corners, None, shapes, frame)
+        return Side(datum, label, corners, None, shapes, frame, rows)
     corners = tuple(_floats(frame, name) for name in ("xmin", "ymin", "xmax", "ymax"))
     extent = None
     if "box_width" in frame.columns and "box_height" in frame.columns:
         extent = (_floats(frame, "box_width"), _floats(frame, "box_height"))
-    return Side(datum, label, corners, extent, None, frame)
+    return Side(datum, label, corners, extent, None, frame, rows)
 
 
 def _declared_rows(frames: Frames) -> None:

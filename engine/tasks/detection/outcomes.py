@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,10 @@ def _annotation_ids(batch: Batch) -> pl.Series:
     frame = batch.ground_truths.frame
     if "annotation_id" in frame.columns:
         return frame["annotation_id"]
-    return pl.Series("annotation_id", np.arange(batch.crowd.size, dtype=np.int64))
+    rows = batch.ground_truths.rows
+    return pl.Series(
+        "annotation_id", np.arange(batch.crowd.size, dtype=np.int64) if rows is None else rows
+    )
 
 
 def _at(
@@ -125,10 +129,31 @@ def outcomes_frame(
     schema["matched_annotation_id"] = _annotation_ids(batch).dtype
     if not parts:
         return empty_frame("outcomes", label=dtypes["label"], datum=dtypes["datum"])
-    frame = pl.concat(parts).cast(schema)  # type: ignore[arg-type]
+    return in_order(pl.concat(parts).cast(schema))  # type: ignore[arg-type]
+
+
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows as the ``outcomes`` frame has them; of equal ones the order stays."""
     return frame.sort(
         ["iou_threshold", "score_threshold", "datum_id", "label_key", "label_value", "score"],
         descending=[False, False, False, False, False, True],
         nulls_last=True,
         maintain_order=True,
     )
+
+
+def merge_outcomes(frames: Sequence[pl.DataFrame], shifts: Sequence[int] | None) -> pl.DataFrame:
+    """The ``outcomes`` frame of all parts.
+
+    Args:
+        frames: of disjoint sets of datums.
+        shifts: ground truths before those of each part, where they are known by their rows; None
+            where they have ids of their own, or their rows are those of the whole input.
+    """
+    if shifts is not None:
+        frames = [
+            frame.with_columns(pl.col("matched_annotation_id") + shift)
+            for frame, shift in zip(frames, shifts, strict=True)
+        ]
+    filled = [frame for frame in frames if frame.height] or [frames[0]]
+    return in_order(pl.concat(filled, how="vertical_relaxed"))

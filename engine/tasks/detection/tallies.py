@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from ...inputs.frames import Frames
-from ...schemas.errors import OptionError
+from ...schemas.errors import InputError, OptionError
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
+from ...tally.merging import (
+    merge_counts,
+    merge_datums,
+    merge_labels,
+    merge_ranked,
+    merged_seconds,
+)
 from ...tally.ranked import Ranked, Variants
 from ..workers import Workers
-from .detailed import detailed_frame
-from .encode import Batch, encode_batch
+from .detailed import detailed_examples
+from .encode import Batch, Side, encode_batch
+from .examples import Examples, merge_examples
 from .matching import BY_BOXES, GivenPairs, LaidOut, lay_out_sides, match
 from .near import Near, find_near
-from .outcomes import outcomes_frame
+from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
 from .settings import Settings
 
@@ -31,8 +40,11 @@ class Tallies(msgspec.Struct, frozen=True):
         labels: the labels.
         ranked: ranked outcomes.
         crossed: meetings across labels, for the confusion matrix.
-        examples: the examples frame, or None.
+        examples: what the detailed curve shows, or None.
         outcomes: the outcomes frame, or None.
+        heights: rows of the predictions and the ground truths, where row numbers count from the
+            first of them; None where they count from the first row of the whole input already.
+        rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
         seconds: wall time by step.
         beside: frames there are whatever the metrics: none.
         weighted: whether counts are sums of weights: they are not.
@@ -42,8 +54,10 @@ class Tallies(msgspec.Struct, frozen=True):
     labels: Labels
     ranked: Ranked
     crossed: Counts | None
-    examples: pl.DataFrame | None
+    examples: Examples | None
     outcomes: pl.DataFrame | None
+    heights: tuple[int, int] | None
+    rows_as_ids: bool
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
     weighted: bool = False
@@ -162,12 +176,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
                 matched, pairs, settings.spot_ious, settings.score_thresholds, threads
             )
         if "detailed" in needs:
-            examples = detailed_frame(
+            examples = detailed_examples(
                 batch,
                 matched,
                 pairs,
                 find_facts(matched, pairs, at),
-                iou=at,
                 score_thresholds=settings.score_thresholds,
                 max_examples=settings.pr_curve_max_examples,
             )
@@ -176,4 +189,88 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
                 batch, matched, pairs, settings.spot_ious, settings.outcome_scores
             )
         lap("overlaps")
-    return Tallies(batch.datums, batch.labels, matched.ranked, crossed, examples, outcomes, seconds)
+    sides_of = batch.predictions, batch.ground_truths
+    whole = all(side.rows is None for side in sides_of)
+    return Tallies(
+        batch.datums,
+        batch.labels,
+        _in_the_input(matched.ranked, sides_of),
+        crossed,
+        examples,
+        outcomes,
+        (batch.score.size, batch.crowd.size) if whole else None,
+        "annotation_id" not in batch.ground_truths.frame.columns,
+        seconds,
+    )
+
+
+def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
+    """The tally with row numbers of the whole input, where the tables are part of one."""
+    ours, theirs = (side.rows for side in sides)
+    return msgspec.structs.replace(
+        ranked,
+        row=ranked.row if ours is None else ours[ranked.row],
+        gt_row=ranked.gt_row if theirs is None else theirs[ranked.gt_row],
+    )
+
+
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums, in the order of their rows.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, of_label = merge_labels([part.labels for part in parts])
+    before = _before(parts)
+    moved = [
+        part.ranked
+        if shift == (0, 0)
+        else msgspec.structs.replace(
+            part.ranked, row=part.ranked.row + shift[0], gt_row=part.ranked.gt_row + shift[1]
+        )
+        for part, shift in zip(parts, before, strict=True)
+    ]
+    ranked = merge_ranked(moved, of_datum, of_label, len(labels))
+    crossed = [part.crossed for part in parts if part.crossed is not None]
+    examples = [part.examples for part in parts if part.examples is not None]
+    outcomes = [part.outcomes for part in parts if part.outcomes is not None]
+    by_row = {part.rows_as_ids for part in parts if part.ranked.gt_datum.size}
+    if outcomes and len(by_row) > 1:
+        raise InputError(
+            "ground truths have an annotation_id in some partitions and none in others: give all"
+            " of them the column, or none."
+        )
+    named_by_row = True in by_row
+    shifts = [theirs for _, theirs in before] if named_by_row else None
+    together = [part.heights for part in parts if part.heights is not None]
+    heights = None
+    if len(together) == len(parts):
+        heights = sum(ours for ours, _ in together), sum(theirs for _, theirs in together)
+    return Tallies(
+        datums,
+        labels,
+        ranked,
+        merge_counts(crossed, of_datum, of_label) if crossed else None,
+        merge_examples(examples, of_datum, of_label, len(labels), settings.pr_curve_max_examples)
+        if examples
+        else None,
+        merge_outcomes(outcomes, shifts) if outcomes else None,
+        heights,
+        named_by_row if by_row else parts[0].rows_as_ids,
+        merged_seconds(parts),
+    )
+
+
+def _before(parts: Sequence[Tallies]) -> list[tuple[int, int]]:
+    """Rows of both sides that stand before those of each part."""
+    out, ours, theirs = [], 0, 0
+    for part in parts:
+        out.append((0, 0) if part.heights is None else (ours, theirs))
+        if part.heights is not None:
+            ours, theirs = ours + part.heights[0], theirs + part.heights[1]
+    return out

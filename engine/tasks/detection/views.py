@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame
+from ...tally.grouped import GroupedView, RankedGroups
 from ...tally.view import RankedView
 from ..workers import Workers
 from .confusion import confusion_frame
+from .examples import examples_frame
 from .settings import Settings
 from .tallies import Tallies
 
@@ -41,8 +43,10 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: where the view's kernels run; one after the other where None.
     """
-    return RankedView(
-        tallies.ranked,
+    ranked: Any = tallies.ranked
+    kind: Any = GroupedView if isinstance(ranked, RankedGroups) else RankedView
+    made: RankedView = kind(
+        ranked,
         tallies.labels,
         levels=LEVELS,
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
@@ -54,6 +58,7 @@ def view(
         weights=weights,
         **({} if threads is None else {"over": threads.over}),
     )
+    return made
 
 
 def own_frames(
@@ -74,9 +79,16 @@ def own_frames(
             view of each, and returns the results in order.
         cuts: need -> the cut-offs at which it is wanted.
     """
-    made = {"examples": tallies.examples, "outcomes": tallies.outcomes}.get(frame)
-    if made is not None:
-        return made
+    if frame == "outcomes" and tallies.outcomes is not None:
+        return tallies.outcomes
+    if frame == "examples" and tallies.examples is not None:
+        return examples_frame(
+            tallies.examples,
+            tallies.datums,
+            tallies.labels,
+            settings.pr_curve_iou_threshold,
+            settings.score_thresholds,
+        )
     if frame == "confusion" and tallies.crossed is not None:
         return pl.concat(
             each_view(lambda column, names, v: confusion_frame(v, settings, column, names))

@@ -73,7 +73,7 @@ def tally(
     whole = np.ones(len(batch.datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
-    return StatsTallies(batch.datums, no_labels(), stats, None, seconds)
+    return StatsTallies(batch.datums, no_labels(), stats, None, None, seconds)
 
 
 def _coverage(column: Column) -> Note:

@@ -3,7 +3,7 @@
 The names below are what the planner calls of every task.
 """
 
-from ..stats_views import StatsTallies, cells_per_group, own_frames, view
+from ..stats_views import StatsTallies, cells_per_group, merge, own_frames, view
 from .explaining import explain
 from .fitting import fit
 from .samples import samples
@@ -18,6 +18,7 @@ __all__ = [
     "examine",
     "explain",
     "fit",
+    "merge",
     "own_frames",
     "resolve",
     "samples",

@@ -17,7 +17,14 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
 from ...tally.datums import Datums
-from ..encoding import dataset_of, encode_datums, table_datums, taken
+from ..encoding import (
+    dataset_of,
+    encode_datums,
+    row_numbers,
+    row_of_datums,
+    table_datums,
+    taken,
+)
 from ..workers import Workers
 from .by_id import Met, Side, judged_side, lists_of, meet_ids
 from .by_text import Texts, text_lists
@@ -36,7 +43,8 @@ class Batch(msgspec.Struct):
         others: lists made by another rule, by the need that they are for.
         answered: bool [q], whether the query stands in the predictions.
         judged: bool [q], whether it stands in the ground truths.
-        order: int32 [q], queries in the order of the one table's rows; None for their own.
+        row: int64 [q], row of each query in the one table, -1 for none; None for their own order.
+        height: rows of the one table; None of two tables.
     """
 
     datums: Datums
@@ -44,7 +52,8 @@ class Batch(msgspec.Struct):
     others: dict[str, Lists]
     answered: Array
     judged: Array
-    order: Array | None = None
+    row: Array | None = None
+    height: int | None = None
 
 
 def encode_batch(
@@ -254,14 +263,15 @@ def _one_table(
 ) -> Batch:
     """One row a query, both sides in lists."""
     height = table.height
+    numbers = row_numbers(table)
     texts, said = holds_texts(frames, settings)
     _tell(frames, said)
     datums, codes = table_datums(frames, table, height)
-    row = np.arange(height, dtype=np.int32) if codes is None else codes
+    query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
     for name in ("retrieved", "relevant"):
         column = taken(table, name)
-        query = np.repeat(row, column.list.len().to_numpy())
+        query = np.repeat(query_of_row, column.list.len().to_numpy())
         sides.append((query, column.explode(empty_as_null=False, keep_nulls=False)))
     (query, ours), (golds, theirs) = sides
     if not texts:
@@ -276,11 +286,11 @@ def _one_table(
         judged = Side("relevant", golds, theirs, relevance, None)
         lists, others = _by_id(frames, datums, run, judged, settings, needs, workers)
     known = np.zeros(len(datums), bool)
-    known[row] = True
+    known[query_of_row] = True
     _tell_relevance(frames, relevance, lists, known)
     # Queries that only a table of datums knows come behind those of the rows.
-    order = None if codes is None else np.concatenate([codes, np.flatnonzero(~known)])
-    return Batch(datums, lists, others, known, known, order)
+    row = row_of_datums(numbers, codes, len(datums), height)
+    return Batch(datums, lists, others, known, known, row, None if numbers is not None else height)
 
 
 def _of_one_kind(

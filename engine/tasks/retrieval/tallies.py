@@ -46,7 +46,7 @@ def tally(
     matched = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
-    return StatsTallies(batch.datums, no_labels(), stats, batch.order, seconds)
+    return StatsTallies(batch.datums, no_labels(), stats, batch.row, batch.height, seconds)
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:

@@ -168,6 +168,13 @@ def pixels_of(
     )
     same = actual == predicted
     crossing = np.flatnonzero(~same | (actual >= 0))
+    images = images_of(
+        labels,
+        units,
+        summed(unit, pixels, units.datum.size),
+        summed(unit[same], pixels[same], units.datum.size),
+        np.zeros(units.datum.size, bool),
+    )
     return Pixels(
         areas=_areas(units, many, unit, actual, predicted, pixels),
         crossings=Crossings(
@@ -176,13 +183,7 @@ def pixels_of(
             predicted[crossing].astype(np.int32),
             pixels[crossing],
         ),
-        images=images_of(
-            labels,
-            units,
-            summed(unit, pixels, units.datum.size),
-            summed(unit[same], pixels[same], units.datum.size),
-            np.zeros(units.datum.size, bool),
-        ),
+        images=images,
         declared=declared_codes(frames, labels),
         ignored=ignored,
     )

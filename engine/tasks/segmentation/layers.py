@@ -99,10 +99,11 @@ def count_layers(
     unit, areas = _areas(truth, found, units, len(labels), over)
     neither = size - (truth.covered + found.covered - common)
     agreeing = summed(unit, areas.right, units.datum.size) + neither
+    images = images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping)
     return labels, Pixels(
         areas=areas,
         crossings=_crossings(truth, found, units, over, wanted="crossings" in needs),
-        images=images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping),
+        images=images,
         declared=declared_codes(frames, labels),
         ignored=dropped,
     )

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...metrics.segmentation_images import OF_IMAGE
+from ...tally.datums import Labels
+from ...tally.pixels import Images, Pixels
 from ...tally.stats import Column, Stats
 from .encode import Batch
 from .settings import Settings
@@ -19,31 +21,67 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_pixels")
 
 
 def stats_of(batch: Batch, settings: Settings) -> Stats:
-    """Every metric of single images, of every datum, one parameter a label key."""
-    n, keys = len(batch.datums), batch.labels.key_names
+    """mIOU, macro Dice and pixel accuracy of every datum, one parameter a label key."""
+    return stats_from(presence(batch), batch.labels, batch.pixels, settings)
+
+
+def stats_from(present: Array, labels: Labels, pixels: Pixels, settings: Settings) -> Stats:
+    """The same from counts alone.
+
+    Args:
+        present: as :func:`presence` tells it.
+        labels: of the run.
+        pixels: the counts.
+        settings: the run's settings.
+    """
+    columns = columns_of(present.size, labels, pixels, settings)
+    status = status_of(present, pixels.images)
+    return Stats(np.ones(present.size, bool), columns, (STATUS, status))
+
+
+def columns_of(
+    n: int, labels: Labels, pixels: Pixels, settings: Settings
+) -> dict[str, tuple[Column, ...]]:
+    """Every metric of single images, from their pixels alone.
+
+    Args:
+        n: number of datums.
+        labels: of the run.
+        pixels: the counts.
+        settings: the run's settings.
+    """
+    keys = labels.key_names
     parameters: tuple[str | None, ...] = (None,) * len(keys)
     if len(keys) > 1:
         parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
-    columns: dict[str, tuple[Column, ...]] = {
+    return {
         one.name: (
             Column(
                 metric=one.name,
                 parameters=parameters,
-                values=one.compute(batch.pixels, batch.labels, n, settings)[:, :, None],
+                values=one.compute(pixels, labels, n, settings)[:, :, None],
                 reason=one.reason,
             ),
         )
         for one in OF_IMAGE
     }
-    return Stats(np.ones(n, bool), columns, (STATUS, _status(batch)))
 
 
-def _status(batch: Batch) -> Array:
-    images = batch.pixels.images
-    status = np.zeros(len(batch.datums), np.int8)
-    status[~batch.answered] = 1
-    status[~batch.known] = 2
-    some = np.zeros(status.size, bool)
+def presence(batch: Batch) -> Array:
+    """Standing of every datum by the sides that it stands in, int8 [n]: one of the first three."""
+    found = np.zeros(len(batch.datums), np.int8)
+    found[~batch.answered] = 1
+    found[~batch.known] = 2
+    return found
+
+
+def status_of(present: Array, images: Images) -> Array:
+    """Standing of every datum, int8 [n].
+
+    Args:
+        present: as :func:`presence` tells it.
+        images: by datum and label key.
+    """
+    some = np.zeros(present.size, bool)
     some[images.datum[images.pixels > 0]] = True
-    status[~some] = 3
-    return status
+    return np.where(some, present, np.int8(3))

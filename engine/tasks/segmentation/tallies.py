@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import numpy as np
+import polars as pl
 
+from ...inputs import meeting
 from ...inputs.frames import Frames
+from ...inputs.problems import Note
+from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
 from ...tally.datums import Datums, Labels
+from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.merging_stats import merge_pixels
 from ...tally.pixels import Pixels
 from ...tally.stats import Stats
 from ..workers import Workers
 from .encode import encode_batch
-from .per_image import stats_of
+from .per_image import presence, stats_from, stats_of
 from .settings import Settings
+
+Array = np.ndarray[Any, Any]
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -24,6 +35,7 @@ class Tallies(msgspec.Struct, frozen=True):
         labels: of both sides and the declared ones.
         pixels: the counts.
         stats: metrics of single datums.
+        present: int8 [n_datums], standing of each datum by the sides it stands in alone.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics.
         weighted: whether counts are sums of weights; never.
@@ -33,6 +45,7 @@ class Tallies(msgspec.Struct, frozen=True):
     labels: Labels
     pixels: Pixels
     stats: Stats
+    present: Array
     seconds: dict[str, float]
     beside: tuple[str, ...] = ("per_datum",)
     weighted: bool = False
@@ -55,7 +68,28 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     matched = time.perf_counter()
     stats = stats_of(batch, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
-    return Tallies(batch.datums, batch.labels, batch.pixels, stats, seconds)
+    return Tallies(batch.datums, batch.labels, batch.pixels, stats, presence(batch), seconds)
+
+
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, of_label = merge_labels([part.labels for part in parts])
+    keys = [part.labels.key_names for part in parts]
+    pixels = merge_pixels([part.pixels for part in parts], of_datum, of_label, labels, keys)
+    present = np.empty(len(datums), np.int8)
+    for part, code in zip(parts, of_datum, strict=True):
+        present[code] = part.present
+    stats = stats_from(present, labels, pixels, settings)
+    return Tallies(datums, labels, pixels, stats, present, merged_seconds(parts))
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
@@ -71,3 +105,19 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
         InputError: pixels that cannot be read or do not meet, or an index without a name.
     """
     encode_batch(frames, settings, needs, workers)
+
+
+def label_notes(tallies: Tallies) -> list[Note]:
+    """Labels that one side alone has, where the run was made in parts that cannot tell.
+
+    Args:
+        tallies: of the whole run.
+    """
+    frame, areas = tallies.labels.frame.select("label_key", "label_value"), tallies.pixels.areas
+    pairs = {
+        side: frame[np.unique(areas.label[getattr(areas, name) > 0])]
+        for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))
+    }
+    if tallies.pixels.declared is not None:
+        pairs[LABELS] = frame.filter(pl.Series(tallies.pixels.declared))
+    return meeting.label_notes(pairs, dict.fromkeys(pairs, True))

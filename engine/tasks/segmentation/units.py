@@ -105,7 +105,7 @@ def with_keys(labels: Labels, units: Units) -> Labels:
     code = {name: i for i, name in enumerate(names)}
     moved = np.array([code[name] for name in labels.key_names], np.int32)
     key = moved[labels.key] if moved.size else labels.key
-    return Labels(labels.frame, key, names)
+    return Labels(labels.frame, key, names, labels.bare)
 
 
 def images_of(

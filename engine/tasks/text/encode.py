@@ -14,7 +14,14 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums
-from ..encoding import dataset_of, encode_datums, table_datums, taken
+from ..encoding import (
+    dataset_of,
+    encode_datums,
+    row_numbers,
+    row_of_datums,
+    table_datums,
+    taken,
+)
 from ..packing import offsets_of, ragged
 from .pairs import Pairs
 from .settings import Settings
@@ -39,14 +46,17 @@ class Batch(msgspec.Struct):
         pairs: the candidates that are scored, with their references.
         datum: int64 [n], the datum of each of these candidates.
         status: int8 [n_datums], code of ``STATUS``.
-        order: int32 [n_datums], datums in the order of the one table's rows; None for their own.
+        row: int64 [n_datums], row of each datum in the one table, -1 for none; None for their own
+            order.
+        height: rows of the one table; None of two tables.
     """
 
     datums: Datums
     pairs: Pairs
     datum: Array
     status: Array
-    order: Array | None = None
+    row: Array | None = None
+    height: int | None = None
 
 
 def has_texts(frames: Frames) -> bool:
@@ -90,6 +100,7 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
 def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     """One row a datum."""
     height = table.height
+    numbers = row_numbers(table)
     datums, codes = table_datums(frames, table, height)
     datum = np.arange(height) if codes is None else codes.astype(np.int64)
     ours, theirs = _columns_of(table, "embedding"), _columns_of(table, "reference_embedding")
@@ -122,8 +133,8 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     known = np.zeros(len(datums), bool)
     known[datum if codes is None else codes] = True
     # Datums that only a table of datums knows come behind those of the rows.
-    order = None if codes is None else np.concatenate([codes, np.flatnonzero(~known)])
-    return Batch(datums, pairs, datum, status, order)
+    row = row_of_datums(numbers, codes, len(datums), height)
+    return Batch(datums, pairs, datum, status, row, None if numbers is not None else height)
 
 
 def _columns_of(table: pl.DataFrame, name: str) -> pl.Series | None:

@@ -48,7 +48,7 @@ def tally(
     encoded = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}
-    return StatsTallies(batch.datums, no_labels(), stats, batch.order, seconds)
+    return StatsTallies(batch.datums, no_labels(), stats, batch.row, batch.height, seconds)
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:

@@ -1,0 +1,152 @@
+"""How many buckets a run needs, from the rows there are and the memory there may be."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from .. import planner
+from ..inputs.collecting import Prepared
+from ..inputs.geometry_columns import GEOMETRY_NAMES
+from ..schemas.contract import DATUMS, LABELS, TABLE
+from ..schemas.errors import OptionError
+from ..schemas.options import Options
+from ..schemas.wording import option
+
+BASE = 400 << 20
+"""Bytes that a process holds before it has any row: the interpreter, Polars, compiled kernels."""
+
+MOST_BUCKETS = 400  # files held open at once
+_GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
+_SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
+_RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+class Sizes(msgspec.Struct):
+    """How a run is cut up.
+
+    Attributes:
+        n: number of buckets.
+        scratch: bytes on disk, about.
+        group_rows: ranked rows of a label group, at most where no single label has more.
+        datums_at_once: datums numbered at once.
+        chunks: groups of labels by which a bucket's rows are kept apart: a few for each group that
+            is merged, since labels differ in size.
+    """
+
+    n: int
+    scratch: int
+    group_rows: int
+    datums_at_once: int
+    chunks: int
+
+
+def limit_of(given: str | int | None) -> int:
+    """A limit in bytes; 70 % of free memory where none is given.
+
+    Args:
+        given: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
+
+    Raises:
+        OptionError: text that is no size, or nothing above 0.
+    """
+    if given is None:
+        return int(free_memory() * 0.7)
+    text = str(given).strip().lower()
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", text)
+    if found is None:
+        raise OptionError(
+            f"{option('memory_limit', given)}: no size. Write bytes, or a number and a unit:"
+            f" {option('memory_limit', '2GB')}."
+        )
+    number, unit, binary = found.groups()
+    scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
+    size = int(float(number) * scale)
+    if size <= 0:
+        raise OptionError(f"{option('memory_limit', given)}: must be above 0.")
+    return size
+
+
+def free_memory() -> int:
+    """Bytes that this process may still use: of the machine, and of its control group."""
+    free = 4 << 30
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) << 10
+    except OSError:
+        if hasattr(os, "sysconf"):
+            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    try:
+        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        if most != "max":
+            free = min(free, max(0, int(most) - used))
+    except (OSError, ValueError):
+        pass
+    return free
+
+
+def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
+    """Why these tables cannot be dealt out to buckets; empty where they can."""
+    schemas = {role: side.schema for role, side in ready.sides.items()}
+    if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
+        return "the tables hold arrays, which are in memory already"
+    if plan.task == "judged" or (plan.task == "retrieval" and TABLE in ready.sides):
+        return f"what a {plan.task} table holds is told from all of its rows"
+    names = {name for side in ready.sides.values() for name in side.naming.exprs}
+    if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
+        return (
+            "what polygons and masks are compared as is told from all rows; write"
+            f" {option('convert_to', 'mask')} or another"
+        )
+    wide = any(side.naming.wide for side in ready.sides.values())
+    if wide and options.label_map is not None:
+        return "score columns under a label map are told from all rows"
+    for role in ready.plan.extra:
+        for expr in ready.plan.extra[role]:
+            name = expr.meta.output_name()
+            if ready.sides[role].schema[name].is_float():
+                return f"slices by column {name!r} of floats are written as all of them allow"
+    return ""
+
+
+def buckets(
+    ready: Prepared,
+    heads: Mapping[str, pl.DataFrame],
+    heights: Mapping[str, int],
+    limit: int,
+    *,
+    least: int = 1,
+) -> Sizes:
+    """How to cut a run up so that it stays within a limit.
+
+    Args:
+        ready: the tables.
+        heads: the first rows of each, whose size is taken for that of all.
+        heights: role to rows.
+        limit: bytes of one worker.
+        least: buckets at least.
+    """
+    room = max(limit - BASE, limit // 8) * _SHARE
+    size = sum(
+        (heads[role].estimated_size() / max(1, heads[role].height) + 8) * rows
+        for role, rows in heights.items()
+        if role in heads and role != LABELS
+    )
+    n = max(least, -(-int(size * _GROWTH) // max(1, int(room))))
+    ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
+    group_rows = max(1000, int(room / _RANKED_ROW))
+    return Sizes(
+        n=min(n, MOST_BUCKETS),
+        scratch=int(size) + 3 * 40 * ranked,
+        group_rows=group_rows,
+        datums_at_once=max(1000, int(room / 64)),
+        chunks=min(256, 4 * -(-ranked // group_rows)),
+    )

@@ -1,0 +1,160 @@
+"""A ranked tally on disk, seen by groups of labels, one of which is in memory at a time.
+
+Every array of a view has a label axis, and no label needs the rows of another: what a view computes
+of each group of labels stands side by side along that axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from . import stored
+from .datums import Labels
+from .ranked import Ranked, Variants
+from .view import RankedView
+
+Array = np.ndarray[Any, Any]
+
+
+class RankedGroups(msgspec.Struct, frozen=True):
+    """A ranked tally in files, one for each group of consecutive labels.
+
+    Attributes:
+        files: a file for each group, as :func:`evalengine.tally.stored.save` writes it.
+        first: label at which each group begins, and the number of labels at the end.
+        head: the tally without its rows: variants, cap and precision.
+        n_rows: predictions in all files.
+    """
+
+    files: tuple[str, ...]
+    first: tuple[int, ...]
+    head: Ranked
+    n_rows: int
+
+    @property
+    def variants(self) -> Variants:
+        """Of all rows."""
+        return self.head.variants
+
+
+class GroupedView(RankedView):
+    """The view of a ranked tally, group of labels by group of labels.
+
+    Args:
+        groups: the tally.
+        labels: of the run.
+        **rest: see :class:`RankedView`.
+    """
+
+    def __init__(self, groups: RankedGroups, labels: Labels, **rest: Any) -> None:
+        super().__init__(groups.head, labels, **rest)
+        self._groups = groups
+        self._rest = rest
+
+    def _each(self, compute: Callable[[RankedView], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """What a function makes of every group, joined along the axis of labels."""
+        made = []
+        labels, groups = self.labels, self._groups
+        for file, (first, last) in zip(groups.files, pairwise(groups.first), strict=True):
+            few = Labels(
+                labels.frame.slice(first, last - first), labels.key[first:last], labels.key_names
+            )
+            made.append(compute(RankedView(stored.load(file), few, **self._rest)))
+        return tuple(np.concatenate(parts, axis=1) for parts in zip(*made, strict=True))
+
+    @cached_property
+    def _first_pass(self) -> tuple[Array, ...]:
+        """All that most metrics read, in one pass over the files."""
+        return self._each(
+            lambda view: (
+                view.n_predictions,
+                view.n_ground_truths,
+                view.positives,
+                *view._sampled,
+            )
+        )
+
+    @cached_property
+    def n_predictions(self) -> Array:
+        return self._first_pass[0]
+
+    @cached_property
+    def n_ground_truths(self) -> Array:
+        return self._first_pass[1]
+
+    @cached_property
+    def positives(self) -> Array:
+        return self._first_pass[2]
+
+    @cached_property
+    def _sampled(self) -> Any:
+        return self._first_pass[3:]
+
+    def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
+        first, second, third = self._each(lambda view: view.sampled_with_scores(cap))
+        return first, second, third
+
+    def true_positives(self, lowest_score: float | None) -> Array:
+        if lowest_score is None:
+            everything: Array = self._sampled[2]
+            return everything
+        return self._each(lambda view: (view.true_positives(lowest_score),))[0]
+
+    def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
+        if score_thresholds not in self._counts:
+            tp, fp = self._each(lambda view: view.counts(score_thresholds))
+            self._counts[score_thresholds] = tp, fp
+        return self._counts[score_thresholds]
+
+
+def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
+    """The rows of some consecutive labels.
+
+    Args:
+        ranked: a tally.
+        first: first label.
+        last: one past the last.
+    """
+    begin, end = int(ranked.start[first]), int(ranked.start[last])
+    gt_begin, gt_end = int(ranked.gt_start[first]), int(ranked.gt_start[last])
+    return msgspec.structs.replace(
+        ranked,
+        start=ranked.start[first : last + 1] - begin,
+        gt_start=ranked.gt_start[first : last + 1] - gt_begin,
+        **{
+            name: getattr(ranked, name)[..., begin:end]
+            for name in ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie")
+        },
+        **{
+            name: getattr(ranked, name)[..., gt_begin:gt_end]
+            for name in ("gt_datum", "gt_row", "gt_counted")
+        },
+    )
+
+
+def without_rows(ranked: Ranked) -> Ranked:
+    """A tally without its rows: variants, cap and precision."""
+    last = ranked.n_labels
+    none = of_labels(ranked, last, last)
+    zeros = np.zeros(last + 1, np.int64)
+    return msgspec.structs.replace(none, start=zeros, gt_start=zeros)
+
+
+def merge_groups(parts: list[Ranked], datums: list[Array]) -> Ranked:
+    """One group of labels of all parts, whose labels have the same codes; rows have no numbers.
+
+    Args:
+        parts: rows of the same labels, of disjoint sets of datums.
+        datums: new datum codes of each part.
+    """
+    from .merging import merge_ranked
+
+    n_labels = parts[0].n_labels
+    labels = [np.arange(n_labels, dtype=np.int32)] * len(parts)
+    return merge_ranked(parts, datums, labels, n_labels)

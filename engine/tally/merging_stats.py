@@ -1,0 +1,158 @@
+"""Merging tallies of one row a datum, and counts of pixels, of disjoint sets of datums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..schemas.errors import InputError
+from .datums import Labels
+from .merging import joined
+from .pixels import Areas, Crossings, Images, Pixels
+from .stats import Column, Stats
+
+Array = np.ndarray[Any, Any]
+Status = tuple[tuple[str, ...], Array]
+
+
+def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
+    """One row a datum of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums, of the same columns.
+        datums: new datum codes of each part.
+
+    Raises:
+        InputError: the parts were measured differently.
+    """
+    order = _order(datums)
+    shapes = [[_shape(column) for need in part.columns.values() for column in need]
+              for part in parts]  # fmt: skip
+    if any(list(part.columns) != list(parts[0].columns) for part in parts) or any(
+        shape != shapes[0] for shape in shapes
+    ):
+        raise InputError("partitions were measured by different metrics, options or cut-offs.")
+    columns = {
+        need: tuple(
+            _merged([part.columns[need][i] for part in parts], order)
+            for i in range(len(parts[0].columns[need]))
+        )
+        for need in parts[0].columns
+    }
+    counted = joined(parts, "counted")[order]
+    return Stats(counted, columns, merge_status([part.status for part in parts], order))
+
+
+def _order(datums: Sequence[Array]) -> Array:
+    """Where each datum of the whole stands among those of the parts one after the other."""
+    code = np.concatenate(datums)
+    order = np.empty(code.size, np.int64)
+    order[code] = np.arange(code.size)
+    return order
+
+
+def _shape(column: Column) -> tuple[Any, ...]:
+    return column.metric, column.statistic, column.parameters, column.k
+
+
+def _merged(columns: Sequence[Column], order: Array) -> Column:
+    values = np.concatenate([column.values for column in columns])[order]
+    own = [column.status for column in columns if column.status is not None]
+    status = merge_status(own, order) if own else None
+    return msgspec.structs.replace(columns[0], values=values, status=status)
+
+
+def merge_status(parts: Sequence[Status], order: Array) -> Status:
+    """Standings of all datums, under names that stand as one run over all of them has them.
+
+    A task's own names are the same in all parts. Judged metrics have further ones from the tables,
+    ascending, between the first two and ``undefined``.
+
+    Raises:
+        InputError: names that do not go together.
+    """
+    names = parts[0][0]
+    if any(own != names for own, _ in parts):
+        first = names[:_FIXED]
+        if any(own[:_FIXED] != first or own[-1] != names[-1] for own, _ in parts):
+            raise InputError("partitions tell the standing of datums in different words.")
+        between = {name for own, _ in parts for name in own[_FIXED:-1]}
+        names = (*first, *sorted(between), names[-1])
+    place = {name: i for i, name in enumerate(names)}
+    codes = [np.array([place[name] for name in own], code.dtype)[code] for own, code in parts]
+    return names, np.concatenate(codes)[order]
+
+
+_FIXED = 2
+
+
+def merge_pixels(
+    parts: Sequence[Pixels],
+    datums: Sequence[Array],
+    codes: Sequence[Array],
+    whole: Labels,
+    key_names: Sequence[tuple[str, ...]],
+) -> Pixels:
+    """Counts of pixels of all parts, by datum and label.
+
+    Args:
+        parts: counts of disjoint sets of datums.
+        datums: new datum codes of each part.
+        codes: new label codes of each part.
+        whole: the labels of all parts.
+        key_names: names of each part's label keys.
+    """
+    key_code = {name: i for i, name in enumerate(whole.key_names)}
+    # One more entry at the end, so that the code -1 for no label stays -1.
+    labels = [np.r_[code, np.int32(-1)].astype(np.int32) for code in codes]
+    keys = [np.array([key_code.get(name, 0) for name in names], np.int32) for names in key_names]
+
+    def mapped(of: str, name: str, by: Sequence[Array]) -> Array:
+        return np.concatenate(
+            [new[getattr(getattr(part, of), name)] for part, new in zip(parts, by, strict=True)]
+        )
+
+    def kept(of: str, name: str) -> Array:
+        return joined([getattr(part, of) for part in parts], name)
+
+    datum, label = mapped("areas", "datum", datums), mapped("areas", "label", labels)
+    order = np.lexsort((label, datum))
+    areas = Areas(
+        datum[order],
+        label[order],
+        *(kept("areas", name)[order] for name in ("truth", "found", "right")),
+    )
+    datum = mapped("crossings", "datum", datums)
+    actual = mapped("crossings", "actual", labels)
+    predicted = mapped("crossings", "predicted", labels)
+    key = whole.key[np.maximum(actual, predicted)]
+    order = np.lexsort((predicted, actual, key, datum))
+    crossings = Crossings(
+        datum[order], actual[order], predicted[order], kept("crossings", "count")[order]
+    )
+    images = _sorted(
+        [
+            msgspec.structs.replace(
+                part.images, datum=datum[part.images.datum], key=key[part.images.key]
+            )
+            for part, datum, key in zip(parts, datums, keys, strict=True)
+        ]
+    )
+    declared = None
+    if any(part.declared is not None for part in parts):
+        declared = np.zeros(len(whole), bool)
+    ignored = np.ones(len(whole), bool)
+    for part, code in zip(parts, codes, strict=True):
+        if declared is not None and part.declared is not None:
+            declared[code[part.declared]] = True
+        ignored[code[~part.ignored]] = False  # a ground truth of some part has it
+    return Pixels(areas, crossings, images, declared, ignored)
+
+
+def _sorted(parts: Sequence[Images]) -> Images:
+    columns = [joined(parts, name) for name in Images.__struct_fields__]
+    order = np.lexsort((columns[1], columns[0]))
+    return Images(*(column[order] for column in columns))

@@ -1,0 +1,276 @@
+"""Merging units and scored labels of disjoint sets of datums.
+
+Units are put back into the order of one run, by datum and label key, or by the rows of the one
+table; scored labels into the order of their rows. Sums over them then add in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..schemas.errors import InputError
+from .datums import Labels
+from .merging import one_precision
+from .units import Facts, Scored, Units
+
+Array = np.ndarray[Any, Any]
+
+
+def _order_of_rows(rows: Sequence[Array | None]) -> Array | None:
+    """Order of the rows of all parts in the whole input; None where they stand in it already.
+
+    Raises:
+        InputError: some parts know where their rows stand and some do not.
+    """
+    known = [row for row in rows if row is not None]
+    if not known:
+        return None
+    if len(known) < len(rows):
+        raise InputError("some partitions know where their rows stand in the input, others do not.")
+    row = np.concatenate(known)
+    if (np.diff(row) >= 0).all():
+        return None
+    return np.argsort(row, kind="stable")
+
+
+def merge_units(
+    parts: Sequence[Units],
+    datums: Sequence[Array],
+    labels: Sequence[Array],
+    whole: Labels,
+    key_names: Sequence[tuple[str, ...]],
+    scored: Sequence[Scored | None],
+) -> tuple[Units, list[Array]]:
+    """The units of all parts, and the new number of each old one, int64 a part.
+
+    Args:
+        parts: units of disjoint sets of datums, in the order of their rows.
+        datums: new datum codes of each part.
+        labels: new label codes of each part.
+        whole: the labels of all parts.
+        key_names: names of each part's label keys.
+        scored: scored labels of each part.
+
+    Raises:
+        InputError: parts that were read or tallied differently.
+    """
+    filled = [part for part in parts if len(part)] or [parts[0]]
+    for name in ("hard", "facts", "by_row"):
+        if len({_state(getattr(part, name)) for part in filled}) > 1:
+            raise InputError("partitions were read in different ways: as one table and as two,"
+                             " or with and without predicted labels.")  # fmt: skip
+    datum = np.concatenate(
+        [code[part.datum_of()] for part, code in zip(parts, datums, strict=True)]
+    )
+    key_code = {name: i for i, name in enumerate(whole.key_names)}
+    key = np.concatenate(
+        [
+            np.array([key_code.get(name, 0) for name in names] or [0], np.int32)[
+                np.zeros(len(part), np.int64) if part.key is None else part.key
+            ]
+            for part, names in zip(parts, key_names, strict=True)
+        ]
+    )
+    if filled[0].by_row:
+        order = _order_of_rows([part.row for part in filled])
+        order = np.arange(datum.size) if order is None else order
+    else:
+        order = np.lexsort((key, datum))
+    with_none = [np.r_[code, np.int32(-1)].astype(np.int32) for code in labels]
+    truth, start = _truths(parts, with_none, order)
+    hard = None
+    if filled[0].hard is not None:
+        hard = np.concatenate(
+            [
+                _hard(part, code, whole, own)
+                for part, code, own in zip(parts, with_none, scored, strict=True)
+                if part.hard is not None
+            ]
+        )[order]
+    new = np.empty(order.size, np.int64)
+    new[order] = np.arange(order.size)
+    datum = datum[order]
+    plain = datum.size == sum(code.size for code in datums) and bool(
+        (datum == np.arange(datum.size)).all()
+    )
+    units = Units(
+        datum=None if plain else datum,
+        key=key[order] if len(whole.key_names) > 1 else None,
+        truth=truth,
+        truth_start=start,
+        hard=hard,
+        hard_score=_floats(parts, "hard_score", order, np.nan),
+        weight=_floats(parts, "weight", order, 1.0),
+        facts=_facts(parts, order),
+        by_row=filled[0].by_row,
+        row=None if filled[0].row is None else _rows(filled, order),
+        decided=filled[0].decided,
+    )
+    return units, np.split(new, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def _state(value: Any) -> Any:
+    return value if isinstance(value, bool) else value is None
+
+
+def _rows(parts: Sequence[Units], order: Array) -> Array:
+    return np.concatenate([part.row for part in parts if part.row is not None])[order]
+
+
+def _truths(
+    parts: Sequence[Units], labels: Sequence[Array], order: Array
+) -> tuple[Array, Array | None]:
+    """True labels of all units, in their new order."""
+    pairs = list(zip(parts, labels, strict=True))
+    if all(part.truth_start is None for part in parts):
+        return np.concatenate([code[part.truth] for part, code in pairs])[order], None
+    many = np.concatenate([part.n_truths for part in parts])
+    flat = np.concatenate([code[part.truth_rows()[1]] for part, code in pairs])
+    first = np.cumsum(many) - many
+    start = np.r_[0, np.cumsum(many[order])]
+    at = np.repeat(first[order] - start[:-1], many[order]) + np.arange(start[-1])
+    return flat[at], start
+
+
+def _hard(part: Units, label: Array, whole: Labels, scored: Scored | None) -> Array:
+    """Predicted labels under the codes of the whole.
+
+    What a threshold on one label's score decided names the other label where there is one other.
+    """
+    assert part.hard is not None
+    hard: Array = label[part.hard]
+    if part.decided and scored is not None:
+        only = int(label[scored.only])
+        others = [code for code in range(len(whole)) if code != only]
+        other = others[0] if len(others) == 1 else -1
+        hard = np.where(hard == only, np.int32(only), np.int32(other))
+    return hard
+
+
+def _floats(parts: Sequence[Units], name: str, order: Array, fill: float) -> Array | None:
+    found = [getattr(part, name) for part in parts]
+    if all(column is None for column in found):
+        return None
+    columns = [
+        np.full(len(part), fill) if column is None else column
+        for part, column in zip(parts, found, strict=True)
+    ]
+    return np.concatenate(columns)[order]
+
+
+def _facts(parts: Sequence[Units], order: Array) -> Facts | None:
+    found = [part.facts for part in parts if part.facts is not None]
+    if not found:
+        return None
+    return Facts(
+        *(
+            np.concatenate([getattr(facts, name) for facts in found])[order]
+            for name in Facts.__struct_fields__
+        )
+    )
+
+
+def merge_scored(
+    parts: Sequence[Scored | None],
+    units: Sequence[Array],
+    labels: Sequence[Array],
+    n_labels: int,
+) -> Scored | None:
+    """The scored labels of all parts.
+
+    Args:
+        parts: of disjoint sets of datums, in the order of their rows.
+        units: new number of each unit, as :func:`merge_units` gives them.
+        labels: new label codes of each part.
+        n_labels: labels of the whole.
+
+    Raises:
+        InputError: parts that were scored differently.
+    """
+    found = [
+        (part, unit, label)
+        for part, unit, label in zip(parts, units, labels, strict=True)
+        if part is not None and (part.outcome.size or part.label is not None)
+    ]
+    if not found:
+        return next((part for part in parts if part is not None), None)
+    scored = [part for part, _, _ in found]
+    only = {int(label[part.only]) if part.label is None else -1 for part, _, label in found}
+    if len(only) > 1 or len({part.ranked for part in scored}) > 1:
+        raise InputError(
+            "score columns were read differently in the partitions: as that of one label and as"
+            " those of several, or of different labels. Name all labels with labels=, and"
+            " positive_label= where there is one."
+        )
+    one = only.pop()
+    order = _order_of_rows([part.row for part in scored])
+    columns: dict[str, tuple[Array, ...]] = {
+        "score": tuple(column for part in scored for column in part.parts),
+        "outcome": tuple(part.outcome for part in scored),
+        "unit": tuple(unit if part.unit is None else unit[part.unit] for part, unit, _ in found),
+    }
+    if one < 0:
+        columns["label"] = tuple(label[part.label] for part, _, label in found)
+    score = columns.pop("score")
+    whole = {name: np.concatenate(some) for name, some in columns.items()}
+    if order is not None:
+        score = (np.concatenate(score)[order],)
+        whole = {name: column[order] for name, column in whole.items()}
+    unit = whole["unit"]
+    plain = unit.size == sum(new.size for new in units) and bool(
+        (unit == np.arange(unit.size)).all()
+    )
+    shown = np.zeros(n_labels, bool)
+    for part, _, label in found:
+        shown[label[part.labels]] = True
+    if one < 0:
+        shown[:] = True
+    rows = None
+    if scored[0].row is not None:
+        rows = np.concatenate([part.row for part in scored if part.row is not None])
+        rows = rows if order is None else rows[order]
+    return Scored(
+        score,
+        whole["outcome"],
+        whole.get("label"),
+        None if plain else unit.astype(np.int32),
+        one,
+        shown,
+        one_precision([(part.single, part.outcome.size) for part in scored]),
+        scored[0].ranked,
+        rows,
+    )
+
+
+def merge_places(
+    parts: Sequence[tuple[Array | None, Labels]],
+    labels: Sequence[Array],
+    whole: Labels,
+    *,
+    keyed: bool,
+) -> Array | None:
+    """Place of every label among the declared ones, int32 [l], -1 for others; None where none are.
+
+    Args:
+        parts: the same of each part, with its labels.
+        labels: new label codes of each part.
+        whole: the labels of all parts.
+        keyed: whether they were declared with label keys; else each stands once for every key, so
+            that its place goes by how many keys there are.
+    """
+    if all(places is None for places, _ in parts):
+        return None
+    out = np.full(len(whole), -1, np.int64)
+    for (places, own), code in zip(parts, labels, strict=True):
+        if places is None:
+            continue
+        here = places >= 0
+        place = places[here].astype(np.int64)
+        if not keyed:
+            place = place // max(1, len(own.key_names)) * len(whole.key_names)
+            place += whole.key[code[here]]
+        out[code[here]] = place
+    return out.astype(np.int32)

@@ -1,0 +1,264 @@
+"""Tallies on disk: one file of Arrow tables, which another process or a later run reads back.
+
+A file is an uncompressed ZIP archive. Every thing in it has a folder of its own: ``tree.json``,
+what it is made of, and an Arrow IPC file for all arrays of one length. Datums and labels are in it
+by id and value; codes are those of the file, and merging maps them. Checksums of the archive tell
+files that were cut off or altered. It is written under another name and renamed once it is on disk.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from .._version import __version__
+from ..schemas.errors import ReadError, ResultError
+
+FORMAT = 1
+"""Raised when a reader of the older layout could no longer read the newer."""
+
+KIND = "evalengine tally"
+WHOLE = "tally"
+"""Name of the one thing in a file that holds a whole tally."""
+
+Columns = dict[int, dict[str, Any]]
+"""Arrow arrays by length, then by the name of their column."""
+
+_HEAD = "about.json"
+_HOMES = ("evalengine.tally.", "evalengine.tasks.")
+
+
+def save(
+    things: Any,
+    path: str | Path,
+    *,
+    fingerprint: str = "",
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a tally, all or nothing.
+
+    Args:
+        things: a task's tallies, or several structs by name.
+        path: the file; one that is there is replaced.
+        fingerprint: of the plan that made it (:class:`evalengine.planner.Plan`), which
+            :func:`load` may ask for.
+        about: what else is to be kept, as JSON can hold it.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written.
+    """
+    target = Path(path)
+    named = things if isinstance(things, Mapping) else {WHOLE: things}
+    draft = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    head = {
+        "kind": KIND,
+        "format": FORMAT,
+        "evalengine": __version__,
+        "fingerprint": fingerprint,
+        "things": list(named),
+        "about": dict(about or {}),
+    }
+    try:
+        with open(draft, "xb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr(_HEAD, json.dumps(head))
+                for name, thing in named.items():
+                    _write(archive, name, thing)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def head_of(path: str | Path) -> dict[str, Any]:
+    """What a file says of itself: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
+
+    Raises:
+        ReadError: no such file, or one that was cut off.
+        ResultError: a file of another kind or of a newer layout.
+    """
+    with _opened(path) as archive:
+        return _head(archive, path)
+
+
+def load(path: str | Path, name: str = WHOLE, *, fingerprint: str | None = None) -> Any:
+    """Read a tally back, equal to the bit.
+
+    Args:
+        path: the file.
+        name: which thing of it.
+        fingerprint: of the plan that it must have been made by; None for any.
+
+    Raises:
+        ReadError: no such file, or one that was cut off or altered.
+        ResultError: a file of another kind, a newer layout or another plan.
+    """
+    return load_several(path, [name], fingerprint=fingerprint)[0]
+
+
+def load_several(
+    path: str | Path, names: Sequence[str], *, fingerprint: str | None = None
+) -> list[Any]:
+    """Several things of one file, in the order of their names; see :func:`load`."""
+    with _opened(path) as archive:
+        head = _head(archive, path)
+        if fingerprint is not None and head["fingerprint"] != fingerprint:
+            raise ResultError(
+                f"{path}: made by another plan ({head['fingerprint']}, not {fingerprint}): other"
+                " options, metrics or another version. Tally these rows again."
+            )
+        lost = [name for name in names if name not in head["things"]]
+        if lost:
+            raise ResultError(f"{path}: holds no {lost[0]!r}; it has {head['things'][:5]}.")
+        try:
+            return [_read(archive, name) for name in names]
+        except (zipfile.BadZipFile, EOFError, OSError, KeyError) as error:
+            raise _broken(path) from error
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> Any:
+    tree = json.loads(archive.read(f"{name}/tree.json"))
+    tables = {
+        table: pa.ipc.open_file(archive.read(f"{name}/{table}.arrow")).read_all()
+        for table in tree["tables"]
+    }
+    return _made(tree["root"], tables)
+
+
+def _opened(path: str | Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except FileNotFoundError as error:
+        raise ReadError(f"{path}: no such file.") from error
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise _broken(path) from error
+
+
+def _broken(path: str | Path) -> ReadError:
+    return ReadError(
+        f"{path}: cut off or altered since it was written. Delete it; it is made again from the"
+        " tables."
+    )
+
+
+def _head(archive: zipfile.ZipFile, path: str | Path) -> dict[str, Any]:
+    try:
+        head: dict[str, Any] = json.loads(archive.read(_HEAD))
+    except (KeyError, ValueError) as error:
+        raise ResultError(f"{path}: no stored tally.") from error
+    if head.get("kind") != KIND:
+        raise ResultError(f"{path}: no stored tally.")
+    if head["format"] > FORMAT:
+        raise ResultError(
+            f"{path}: written by evalengine {head['evalengine']} in a layout that {__version__}"
+            " cannot read. Update evalengine."
+        )
+    return head
+
+
+# -- structs to trees of JSON and tables ---------------------------------------------------------
+
+
+def _write(archive: zipfile.ZipFile, name: str, thing: Any) -> None:
+    columns: Columns = {}
+    frames: list[pl.DataFrame] = []
+    root = _tree(thing, columns, frames)
+    tables = {f"rows-{length}": pa.table(some) for length, some in columns.items()}
+    tables |= {f"frame-{i}": frame.to_arrow() for i, frame in enumerate(frames) if frame.width}
+    for table, rows in tables.items():
+        with (
+            archive.open(f"{name}/{table}.arrow", "w", force_zip64=True) as member,
+            pa.ipc.new_file(member, rows.schema) as writer,
+        ):
+            writer.write_table(rows)
+    tree = {"tables": list(tables), "root": root}
+    archive.writestr(f"{name}/tree.json", json.dumps(tree))
+
+
+def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
+    """A value as JSON, its arrays put among the columns of their length."""
+    if isinstance(thing, msgspec.Struct):
+        kind = type(thing)
+        fields = {
+            name: _tree(getattr(thing, name), columns, frames) for name in kind.__struct_fields__
+        }
+        return {"struct": f"{kind.__module__}:{kind.__qualname__}", "fields": fields}
+    if isinstance(thing, np.ndarray):
+        flat = np.ascontiguousarray(thing).reshape(-1)
+        place = _placed(pa.array(flat.view(np.uint8) if flat.dtype.kind == "b" else flat), columns)
+        return {"array": place, "dtype": thing.dtype.str, "shape": list(thing.shape)}
+    if isinstance(thing, pl.Series):
+        place = _placed(thing.rechunk().to_arrow(), columns)
+        return {"series": place, "name": thing.name, "height": len(thing)}
+    if isinstance(thing, pl.DataFrame):
+        frames.append(thing)
+        return {"frame": f"frame-{len(frames) - 1}"}
+    if isinstance(thing, tuple | list):
+        of = "tuple" if isinstance(thing, tuple) else "list"
+        return {of: [_tree(one, columns, frames) for one in thing]}
+    if isinstance(thing, dict):
+        return {"dict": [[key, _tree(one, columns, frames)] for key, one in thing.items()]}
+    if isinstance(thing, np.generic):
+        thing = thing.item()
+    if thing is None or isinstance(thing, bool | int | float | str):
+        return thing
+    raise TypeError(f"a tally cannot hold {type(thing).__name__}")
+
+
+def _placed(values: Any, columns: Columns) -> list[Any]:
+    """Table and column that Arrow values become."""
+    same = columns.setdefault(len(values), {})
+    same[str(len(same))] = values
+    return [f"rows-{len(values)}", str(len(same) - 1)]
+
+
+def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
+    """The value that a tree stands for."""
+    if not isinstance(node, dict):
+        return node
+    if "struct" in node:
+        fields = {name: _made(one, tables) for name, one in node["fields"].items()}
+        return _struct(node["struct"])(**fields)
+    if "array" in node:
+        table, column = node["array"]
+        flat = tables[table][column].to_numpy()
+        dtype = np.dtype(node["dtype"])
+        array: np.ndarray[Any, Any] = flat.view(np.bool_) if dtype.kind == "b" else flat
+        return array.astype(dtype, copy=False).reshape(node["shape"])
+    if "series" in node:
+        table, column = node["series"]
+        return pl.Series(node["name"], tables[table][column])
+    if "frame" in node:
+        rows = tables.get(node["frame"])
+        return pl.DataFrame() if rows is None else pl.DataFrame(rows)
+    if "tuple" in node:
+        return tuple(_made(one, tables) for one in node["tuple"])
+    if "list" in node:
+        return [_made(one, tables) for one in node["list"]]
+    return {key: _made(one, tables) for key, one in node["dict"]}
+
+
+def _struct(name: str) -> type[msgspec.Struct]:
+    """A struct of a tally by name; nothing else is ever imported."""
+    module, _, kind = name.partition(":")
+    if not module.startswith(_HOMES):
+        raise ResultError(f"a stored tally names {name!r}, which is none of its parts.")
+    found = getattr(importlib.import_module(module), kind, None)
+    if not (isinstance(found, type) and issubclass(found, msgspec.Struct)):
+        raise ResultError(f"a stored tally names {name!r}, which is none of its parts.")
+    return found

@@ -1,0 +1,383 @@
+"""Random tables of every task, cut by datum, tallied part by part and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars.testing import assert_frame_equal
+
+from evalengine import metrics, planner
+from evalengine.executors import Threads
+from evalengine.inputs.frames import Frames, load_frames
+from evalengine.schemas.contract import ROW
+from evalengine.schemas.option_values import make_options
+
+FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "per_datum")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Tables of one run and what it is told.
+
+    Attributes:
+        sides: predictions and ground truths, or one table.
+        options: of the run.
+        datum: the column that names datums.
+        tables: ``datums`` and ``labels``, as ``score`` takes them.
+    """
+
+    sides: tuple[pl.DataFrame, ...]
+    options: dict[str, Any]
+    datum: str = "datum_id"
+    tables: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> list[Any]:
+        """All datums of the sides."""
+        columns = [side[self.datum] for side in self.sides]
+        more = self.tables.get("datums")
+        if more is not None:
+            columns.append(more[self.datum])
+        return pl.concat(columns).unique().sort().to_list()
+
+    def on(self, ids: Sequence[Any]) -> Case:
+        """The rows of some datums, in their order."""
+        inside = pl.col(self.datum).is_in(
+            pl.Series(ids, dtype=self.sides[0].schema[self.datum]).implode()
+        )
+        tables = dict(self.tables)
+        if "datums" in tables:
+            tables["datums"] = tables["datums"].filter(inside)
+        return Case(
+            tuple(side.filter(inside) for side in self.sides), self.options, self.datum, tables
+        )
+
+
+def plan_of(case: Case, task: str) -> planner.Plan:
+    return planner.make_plan(make_options(**case.options), task)
+
+
+def frames_of(case: Case, task: str) -> Frames:
+    return load_frames(*case.sides, options=make_options(**case.options), task=task, **case.tables)
+
+
+def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None = None) -> Any:
+    """The tally of some tables.
+
+    Args:
+        case: the tables.
+        plan: of the run.
+        rows: where the rows of each side stand in the whole input, if that is to be known.
+    """
+    frames = frames_of(case, plan.task)
+    if rows is not None:
+        for role, numbers in zip(frames.sides, rows, strict=True):
+            frames.sides[role] = frames.sides[role].with_columns(numbers.alias(ROW))
+    return planner.run(plan, frames, Threads(1))
+
+
+def shown(plan: planner.Plan, tallies: Any) -> dict[str, pl.DataFrame]:
+    """All frames of a run."""
+    makers, _ = planner.summarise(plan, tallies)
+    return {name: make() for name, make in makers.items()}
+
+
+def same(ours: dict[str, pl.DataFrame], theirs: dict[str, pl.DataFrame]) -> None:
+    assert ours.keys() == theirs.keys()
+    for name, frame in theirs.items():
+        assert_frame_equal(ours[name], frame, check_exact=True)
+
+
+def cut(case: Case, task: str, seed: int, n: int) -> list[Case]:
+    """The datums dealt out at random, parts without any left out."""
+    rng = np.random.default_rng(seed)
+    of = rng.integers(0, n, len(case.ids))
+    parts = [[i for i, part in zip(case.ids, of, strict=True) if part == p] for p in range(n)]
+    return [case.on(ids) for ids in parts if ids]
+
+
+def check(
+    case: Case, task: str, seed: int, n: int, store: Callable[[Any], Any] | None = None
+) -> None:
+    """Parts in any order, whose rows are known, make the frames of the whole; so do files in order.
+
+    Args:
+        case: the tables.
+        task: the task.
+        seed: of the cut.
+        n: parts.
+        store: what is done to each tally on its way.
+    """
+    keep = store or (lambda tallies: tallies)
+    plan = plan_of(case, task)
+    frames = frames_of(case, task)
+    plan = planner.fitted(plan, frames)
+    whole = shown(plan, planner.run(plan, frames, Threads(1)))
+    sides = tuple(side.with_row_index(ROW) for side in case.sides)
+    numbered = Case(sides, case.options, case.datum, case.tables)
+    parts = cut(numbered, task, seed, n)
+    made = [
+        keep(
+            tallied(
+                Case(tuple(s.drop(ROW) for s in part.sides), case.options, case.datum, part.tables),
+                plan,
+                tuple(side[ROW].cast(pl.Int64) for side in part.sides),
+            )
+        )
+        for part in parts
+    ]
+    same(shown(plan, planner.merge(plan, made)), whole)
+    # The same parts as files one after the other, whose rows nobody numbers.
+    parts = cut(case, task, seed, n)
+    one = Case(
+        tuple(pl.concat(sides) for sides in zip(*(part.sides for part in parts), strict=True)),
+        case.options,
+        case.datum,
+        case.tables,
+    )
+    expected = shown(plan, tallied(one, plan))
+    same(shown(plan, planner.merge(plan, [keep(tallied(part, plan)) for part in parts])), expected)
+
+
+def _ids(rng: np.random.Generator, n: int) -> pl.Series:
+    if rng.random() < 0.5:
+        return pl.Series(rng.permutation(n) * 3)
+    return pl.Series([f"é{i}" if i % 3 else f"z{i}" for i in rng.permutation(n)])
+
+
+def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
+    words = rng.choice(["wet", "dry", "ice"], len(ids))
+    return pl.DataFrame({"datum_id": ids, "weather": words})
+
+
+def detection(seed: int) -> Case:
+    """Boxes on a small grid, with ties, crowds, labels of one side and datums without rows."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 9)
+    labels = rng.choice([["a", "b", "c"], ["x", "y", "zz"]])
+
+    def side(n: int) -> pl.DataFrame:
+        low = rng.integers(0, 4, (n, 2))
+        high = low + rng.integers(1, 5, (n, 2))
+        return pl.DataFrame(
+            {
+                "datum_id": ids.gather(rng.integers(0, 8, n)),
+                "label_value": rng.choice(labels, n),
+                "xmin": low[:, 0], "ymin": low[:, 1], "xmax": high[:, 0], "ymax": high[:, 1],
+            }
+        ).cast(dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64))  # fmt: skip
+
+    predictions = side(50).with_columns(score=pl.Series(rng.integers(0, 5, 50) / 4))
+    truths = side(30)
+    if rng.random() < 0.5:
+        truths = truths.with_columns(annotation_id=pl.Series(rng.permutation(30) + 5))
+    dialect = str(rng.choice(["standard", "coco", "valor", "valor-docs", "valor-lite"]))
+    options = {
+        "dialect": dialect,
+        "metrics": metrics.names("detection"),
+        "score_thresholds": [0.25, 0.5, 0.75],
+        "iou_thresholds": [0.3, 0.5, 0.75],
+        "pr_curve_max_examples": int(rng.integers(0, 3)),
+        "by": ["weather"],
+    }
+    if dialect == "coco":
+        options["area_ranges"] = {"all": (0.0, 1e10), "small": (0.0, 5.0)}
+    return Case((predictions, truths), options, tables={"datums": _slices(ids, rng)})
+
+
+def classification(seed: int) -> Case:
+    """Several label keys, ties, weights, missing sides, declared labels."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 14)
+    keys, labels = ["k", "m"], ["a", "b", "c"]
+    cells = pl.DataFrame({"datum_id": ids}).join(pl.DataFrame({"label_key": keys}), how="cross")
+    scored = cells.join(pl.DataFrame({"label_value": labels}), how="cross")
+    scored = scored.filter(pl.Series(rng.random(scored.height) < 0.8))
+    scored = scored.with_columns(score=pl.Series(rng.integers(0, 5, scored.height) / 4))
+    truths = cells.with_columns(
+        label_value=pl.Series(rng.choice(labels, cells.height)),
+    ).filter(pl.Series(rng.random(cells.height) < 0.8))
+    if rng.random() < 0.6:
+        weight = ids.to_frame("datum_id").with_columns(weight=pl.Series(rng.random(len(ids))))
+        truths = truths.join(weight, on="datum_id", how="left", maintain_order="left")
+    if rng.random() < 0.4:
+        scored, truths = (side.filter(pl.col("label_key") == "k").drop("label_key")
+                          for side in (scored, truths))  # fmt: skip
+    several = bool(rng.random() < 0.3)
+    if several:
+        more = cells.with_columns(label_value=pl.lit("c"))
+        more = more.filter(pl.Series(rng.random(more.height) < 0.3))
+        more = more.join(truths, on=["datum_id"], how="semi")
+        if "weight" in truths.columns:
+            truths = truths.drop("weight")
+        truths = pl.concat([truths, more.select(truths.columns)]).unique(maintain_order=True)
+    scored = scored.sample(fraction=1, shuffle=True, seed=seed)
+    truths = truths.sample(fraction=1, shuffle=True, seed=seed)
+    options: dict[str, Any] = {
+        "metrics": _classification_metrics(several=several, weighted="weight" in truths.columns),
+        "score_thresholds": [0.25, 0.5],
+        "multilabel": several or None,
+        "pr_curve_max_examples": 2,
+        "by": ["weather"],
+        "k": [1, 2],
+    }
+    tables: dict[str, Any] = {"datums": _slices(ids, rng)}
+    if rng.random() < 0.5:
+        tables["labels"] = ["c", "a", "q", "b"]
+    return Case((scored, truths), options, tables=tables)
+
+
+def _classification_metrics(*, several: bool, weighted: bool) -> list[str]:
+    """All that go with the tables."""
+    one = ("BalancedAccuracy", "BalancedAccuracyAdjusted", "CohenKappa", "CohenKappaLinear",
+           "CohenKappaQuadratic", "TopKAccuracy", "mROCAUCOneVsOne", "LogLoss", "Brier", "ECE",
+           "MCE", "Reliability", "ConfusionMatrix", "Outcomes")  # fmt: skip
+    # Of weighted counts that nearly cancel, the root in MCC may be of less than nothing.
+    left = {*(one if several else ()), *(("MCC",) if several or weighted else ())}
+    return [name for name in metrics.names("classification") if name not in left]
+
+
+def binary(seed: int) -> Case:
+    """One table: a score for the positive label, or a predicted label, or whole score columns."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 40)
+    n = len(ids)
+    kind = rng.integers(0, 3)
+    columns: dict[str, Any] = {"datum_id": ids, "weather": rng.choice(["wet", "dry"], n)}
+    options: dict[str, Any] = {"by": ["weather"]}
+    if kind == 0:
+        columns |= {"actual": rng.integers(0, 2, n), "score": rng.integers(0, 6, n) / 5}
+    elif kind == 1:
+        words = ["no", "yes", "who"]
+        columns |= {"actual": rng.choice(words, n), "predicted": rng.choice(words, n)}
+        columns["score"] = rng.integers(0, 6, n) / 5
+    else:
+        columns |= {"actual": rng.choice(["a", "b", "c"], n)}
+        columns |= {f"p_{label}": rng.integers(0, 6, n) / 5 for label in "abc"}
+        options["score_columns"] = "p_*"
+    if rng.random() < 0.5:
+        columns["weight"] = rng.random(n)
+    if kind == 1:
+        # A part may lack a label that others have: declared, it is known to all of them.
+        options["metrics"] = ["Accuracy", "Precision", "Recall", "F1", "ROCAUC", "ConfusionMatrix"]
+        return Case((pl.DataFrame(columns),), options, tables={"labels": words})
+    tables = {} if kind == 0 else {"labels": ["a", "b", "c"]}
+    return Case((pl.DataFrame(columns),), options, tables=tables)
+
+
+def retrieval(seed: int) -> Case:
+    """Runs and judgments with ties, queries of one side only."""
+    rng = np.random.default_rng(seed)
+    ids = pl.Series([f"q{i}" for i in rng.permutation(10)])
+
+    def pairs(n: int) -> pl.DataFrame:
+        frame = pl.DataFrame(
+            {"query_id": ids.gather(rng.integers(0, 9, n)), "doc_id": rng.integers(0, 12, n)}
+        )
+        return frame.unique(maintain_order=True)
+
+    run, judged = pairs(70), pairs(40)
+    run = run.with_columns(score=pl.Series(rng.integers(0, 4, run.height) / 4))
+    judged = judged.with_columns(relevance=pl.Series(rng.integers(0, 3, judged.height)))
+    options = {
+        "metrics": ["nDCG", "MAP", "MRR", "P", "Recall", "Success", "RPrecision", "bpref", "RBP"],
+        "k": [1, 3],
+        "complete": bool(rng.random() < 0.5),
+    }
+    return Case((run, judged), options, "query_id")
+
+
+def lists(seed: int) -> Case:
+    """Retrieval in one table of lists, some of them empty, whose frame stands by rows."""
+    rng = np.random.default_rng(seed)
+    ids = pl.Series([f"q{i}" for i in rng.permutation(10)])
+    table = pl.DataFrame(
+        {
+            "query_id": ids,
+            "retrieved": [rng.permutation(8)[: rng.integers(0, 6)].tolist() for _ in ids],
+            "relevant": [rng.permutation(8)[: rng.integers(0, 4)].tolist() for _ in ids],
+        },
+        schema_overrides={"retrieved": pl.List(pl.Int64), "relevant": pl.List(pl.Int64)},
+    )
+    more = pl.DataFrame({"query_id": [*ids.to_list(), "aa", "zz"]})
+    return Case((table,), {"metrics": ["nDCG", "MAP", "P"], "k": [2]}, "query_id", {"datums": more})
+
+
+def text(seed: int) -> Case:
+    """Short texts of few words, in two tables or one."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 8)
+
+    def said() -> str:
+        return " ".join(rng.choice(["the", "cat", "sat", "on", "a", "mat."], rng.integers(1, 9)))
+
+    options = {"metrics": ["ROUGE1", "ROUGE2", "ROUGEL", "ROUGELsum", "BLEU", "chrF", "TER"]}
+    if rng.random() < 0.5:
+        table = pl.DataFrame(
+            {"datum_id": ids, "text": [said() for _ in ids], "reference": [said() for _ in ids]}
+        )
+        return Case((table,), options)
+    texts = pl.DataFrame({"datum_id": ids, "text": [said() for _ in ids]})
+    some = ids.gather(rng.integers(0, 8, 14))
+    references = pl.DataFrame({"datum_id": some, "text": [said() for _ in some]})
+    return Case((texts.sample(fraction=1, shuffle=True, seed=seed), references), options)
+
+
+def judged(seed: int) -> Case:
+    """Verdicts, some of them of no word or with a status that one part alone has."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 9)
+    rows = [
+        {
+            "datum_id": datum,
+            "metric": metric,
+            "verdict": str(rng.choice(["yes", "no", "perhaps"], p=[0.45, 0.45, 0.1])),
+            "item_index": item,
+            "status": str(rng.choice(["ok", "timeout", "refused"], p=[0.9, 0.05, 0.05])),
+        }
+        for datum in ids
+        for metric in ("Bias", "AnswerRelevance")
+        if rng.random() < 0.8
+        for item in range(rng.integers(1, 4))
+    ]
+    schema = {"datum_id": ids.dtype, "metric": pl.String, "verdict": pl.String,
+              "item_index": pl.Int64, "status": pl.String}  # fmt: skip
+    return Case((pl.DataFrame(rows, schema=schema),), {"metrics": ["Bias", "AnswerRelevance"]})
+
+
+def segmentation(seed: int) -> Case:
+    """Label maps with a background, under one label key or several."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 7)
+    keyed = rng.random() < 0.5
+    rows: list[dict[str, Any]] = []
+    for datum in ids:
+        for key in ("k", "m") if keyed else ("label",):
+            shape = (4, 5)
+            plain = rng.random() < 0.3
+            truth = np.zeros(shape, int) if plain else rng.integers(0, 4, shape)
+            found = np.where(rng.random(shape) < 0.7, truth, 0 if plain else rng.integers(0, 4))
+            rows.append({"datum_id": datum, "label_key": key, "truth": truth, "found": found})
+
+    def side(name: str) -> pl.DataFrame:
+        made: dict[str, Any] = {
+            "datum_id": pl.Series([row["datum_id"] for row in rows], dtype=ids.dtype),
+            "raster": [row[name].tolist() for row in rows],
+        }
+        if keyed:
+            made["label_key"] = [row["label_key"] for row in rows]
+        return pl.DataFrame(made, schema_overrides={"raster": pl.List(pl.List(pl.Int64))})
+
+    options: dict[str, Any] = {"metrics": metrics.names("segmentation"), "by": ["weather"]}
+    if rng.random() < 0.7:
+        options["background"] = 0
+    if rng.random() < 0.3:
+        options["ignore_index"] = 3
+    tables: dict[str, Any] = {"datums": _slices(ids, rng)}
+    if rng.random() < 0.5:
+        tables["labels"] = pl.DataFrame({"label_value": [1, 2, 3, 0, 9]})
+    return Case((side("found"), side("truth")), options, tables=tables)

@@ -1,0 +1,32 @@
+"""Tallies of parts of disjoint datums merge into the tally of the whole, in every task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merging import parts
+
+CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
+    "detection": ("detection", parts.detection),
+    "classification": ("classification", parts.classification),
+    "binary": ("classification", parts.binary),
+    "segmentation": ("segmentation", parts.segmentation),
+    "retrieval": ("retrieval", parts.retrieval),
+    "lists": ("retrieval", parts.lists),
+    "text": ("text", parts.text),
+    "judged": ("judged", parts.judged),
+}
+"""Name -> task and what draws its tables."""
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "12")))
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5))
+def test_parts_make_the_whole(name: str, seed: int, n: int) -> None:
+    """To the bit, every frame: however datums are dealt out, in whatever order the parts come."""
+    task, draw = CASES[name]
+    parts.check(draw(seed), task, seed, n)

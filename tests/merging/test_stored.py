@@ -1,0 +1,101 @@
+"""Stored tallies are read back to the bit, and files that are none, or not whole, are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merging import parts
+from merging.test_parts import CASES
+
+import evalengine as ee
+from evalengine.tally import stored
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_stored_parts_make_the_whole(
+    name: str, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Through the disk and back, parts merge into the tally of the whole as ever."""
+    task, draw = CASES[name]
+    folder = tmp_path_factory.mktemp("tallies")
+
+    def store(tallies: Any) -> Any:
+        path = folder / "one.tally"
+        stored.save(tallies, path, fingerprint="f")
+        return stored.load(path, fingerprint="f")
+
+    parts.check(draw(seed), task, seed, 3, store)
+
+
+def _stored(folder: Path) -> Path:
+    case = parts.detection(1)
+    path = folder / "one.tally"
+    stored.save(
+        parts.tallied(case, parts.plan_of(case, "detection")),
+        path,
+        fingerprint="abc",
+        about={"rows": 3},
+    )
+    return path
+
+
+def test_a_file_tells_what_it_is(tmp_path: Path) -> None:
+    head = stored.head_of(_stored(tmp_path))
+    assert (head["fingerprint"], head["about"]) == ("abc", {"rows": 3})
+    assert [path.name for path in tmp_path.iterdir()] == ["one.tally"]
+
+
+def test_another_plan_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ee.ResultError, match="another plan"):
+        stored.load(_stored(tmp_path), fingerprint="def")
+
+
+@pytest.mark.parametrize("left", [0.0, 0.3, 0.9, 0.999])
+def test_a_file_that_was_cut_off_is_named(tmp_path: Path, left: float) -> None:
+    path = _stored(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * left)])
+    with pytest.raises(ee.ReadError, match=r"one\.tally: cut off"):
+        stored.load(path)
+
+
+def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
+    path = _stored(tmp_path)
+    whole = bytearray(path.read_bytes())
+    at = whole.index(np.float64(0.75).tobytes())
+    whole[at] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(ee.ReadError, match=r"one\.tally: cut off or altered"):
+        stored.load(path)
+
+
+def test_a_failed_write_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _stored(tmp_path)
+    before = path.read_bytes()
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stored.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        _stored(tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["one.tally"]
+    assert path.read_bytes() == before
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ee.ReadError, match="no such file"):
+        stored.load(tmp_path / "none.tally")
+    other = tmp_path / "other.tally"
+    other.write_text("something else")
+    with pytest.raises(ee.ReadError):
+        stored.load(other)

@@ -1,0 +1,80 @@
+"""Tables of the merging tests as files, scored in memory and through a few buckets on disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from merging.parts import Case
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+from evalengine.partitions import running, sizing
+
+FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8)
+"""Four buckets, and label groups of twenty rows, however small the tables."""
+
+
+def in_buckets(patch: pytest.MonkeyPatch, sizes: sizing.Sizes = FEW) -> None:
+    """Have every run with a limit go through buckets."""
+    patch.setattr(running, "buckets", lambda *_, **__: sizes)
+
+
+def written(case: Case, folder: Path, files: int = 1) -> list[Any]:
+    """The sides as Parquet files of small row groups; paths as ``score`` takes them."""
+    given: list[Any] = []
+    for i, side in enumerate(case.sides):
+        step = -(-max(1, side.height) // files)
+        paths = []
+        for part in range(files):
+            path = folder / f"{i}-{part:02}.parquet"
+            side.slice(part * step, step).write_parquet(path, row_group_size=7)
+            paths.append(str(path))
+        given.append(paths[0] if files == 1 else paths)
+    return given
+
+
+def same_as_in_memory(
+    case: Case, task: str, folder: Path, *, files: int = 1, **how: Any
+) -> ee.Scorecard:
+    """Every frame and note of a run through buckets is that of the run in memory."""
+    sides = written(case, folder, files)
+    whole = ee.score(*sides, task=task, **case.options, **case.tables)
+    scratch = folder / "scratch"
+    given = {"memory_limit": "1GB", "scratch": str(scratch), **how}
+    card = ee.score(*sides, task=task, **case.options, **case.tables, **given)
+    assert card.run["buckets"] == FEW.n
+    assert card.frames == whole.frames
+    for name in whole.frames:
+        assert_frame_equal(card.frame(name), whole.frame(name), check_exact=True)
+    assert sorted(card.notes) == sorted(whole.notes)
+    assert card.labels.equals(whole.labels)
+    assert (card.run["datums"], card.run["inputs"]) == (whole.run["datums"], whole.run["inputs"])
+    assert os.listdir(scratch) == []
+    return card
+
+
+def boxes(n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Predictions and ground truths of n images, three boxes each."""
+    index = pl.int_range(3 * n, eager=True)
+    rows = pl.DataFrame(
+        {
+            "datum_id": index // 3,
+            "label_value": index % 5,
+            "xmin": (index % 7).cast(pl.Float64),
+            "ymin": (index % 3).cast(pl.Float64),
+        }
+    ).with_columns(xmax=pl.col("xmin") + 5, ymax=pl.col("ymin") + 4)
+    return rows.with_columns(score=(index % 11) / 11, xmin=pl.col("xmin") - 0.5), rows
+
+
+def die_once(mark: str, place: str) -> None:
+    """A stage whose first worker is killed half way through."""
+    if not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    Path(place).write_text("done")

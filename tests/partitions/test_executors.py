@@ -1,0 +1,170 @@
+"""Processes and a Dask cluster give what one process does, killed workers or not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import boxes, die_once, in_buckets, same_as_in_memory, written
+
+import evalengine as ee
+from evalengine.executors.pools import Processes, pool_of
+
+
+def test_processes_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    task, draw = CASES["detection"]
+    same_as_in_memory(draw(3), task, tmp_path, executor="processes", threads=2)
+
+
+def test_what_a_killed_process_left_is_done_again(tmp_path: Path) -> None:
+    places = [str(tmp_path / f"{i}") for i in range(6)]
+    found = Processes(2).run(die_once, [(str(tmp_path / "mark"), place) for place in places])
+    assert found == [None] * 6
+    assert all(Path(place).read_text() == "done" for place in places)
+
+
+def test_errors_of_processes_are_those_of_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    sides = written(Case((predictions.with_columns(xmax=-1.0), truths), {}), tmp_path)
+    with pytest.raises(ee.InputError, match="180 inverted boxes"):
+        ee.score(*sides, task="detection", executor="processes", threads=2, scratch=str(tmp_path))
+
+
+def test_names_of_executors() -> None:
+    with pytest.raises(ee.OptionError, match="Did you mean 'processes'"):
+        pool_of("process", None, None)
+    with pytest.raises(ee.OptionError, match="address"):
+        pool_of("processes", "tcp://127.0.0.1:1", None)
+
+
+# -- Dask ----------------------------------------------------------------------------------------
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _started(*command: str) -> subprocess.Popen[bytes]:
+    code = "from distributed.cli import dask_{0}; dask_{0}.main()".format(command[0])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *command[1:]],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+@contextmanager
+def cluster(n: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and workers, processes of their own on loopback, by Dask's own commands."""
+    address = f"tcp://127.0.0.1:{_free_port()}"
+    port = address.rpartition(":")[2]
+    running = [
+        _started("scheduler", "--host", "127.0.0.1", "--port", port, "--dashboard-address",
+                 "127.0.0.1:0", "--no-dashboard")
+    ]  # fmt: skip
+    workers = [
+        _started("worker", address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
+                 "--no-dashboard")
+        for _ in range(n)
+    ]  # fmt: skip
+    running += workers
+    try:
+        _await(address, n)
+        yield address, workers
+    finally:
+        for process in reversed(running):
+            process.kill()
+            process.wait()
+
+
+def _await(address: str, n: int) -> None:
+    from distributed import Client
+
+    with Client(address, timeout=60) as client:
+        client.wait_for_workers(n, timeout=90)
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[str]:
+    with cluster(2) as (address, _):
+        yield address
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["detection", "classification", "segmentation", "retrieval", "text"]
+)
+def test_a_dask_cluster_makes_the_same(
+    name: str, two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    task, draw = CASES[name]
+    same_as_in_memory(draw(2), task, tmp_path, executor="dask", address=two_workers)
+
+
+@pytest.mark.slow
+def test_a_killed_dask_worker_costs_time_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two workers is killed -9 while buckets are tallied; every number stays."""
+    in_buckets(monkeypatch)
+    task, draw = CASES["detection"]
+    with cluster(2) as (address, workers):
+
+        def told(step: str) -> None:
+            if step == "matching":
+                workers[0].send_signal(signal.SIGKILL)
+
+        same_as_in_memory(draw(4), task, tmp_path, executor="dask", address=address, progress=told)
+        assert workers[0].wait(10) == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage that is called once more finds its file, and leaves it as it is."""
+    from evalengine.partitions import stages
+
+    in_buckets(monkeypatch)
+    seen: dict[str, Any] = {}
+
+    class Twice:
+        workers, threads, least, apart = 1, 1, 1, True
+
+        def run(self, function: Any, calls: Any) -> list[Any]:
+            for call in calls:
+                function(*call)
+            files = list(Path(calls[0][0]).glob("*/*.tally"))
+            before = {path: path.stat().st_mtime_ns for path in files}
+            time.sleep(0.01)
+            for call in calls:
+                function(*call)
+            seen[function.__name__] = before == {p: p.stat().st_mtime_ns for p in files}
+            return [None] * len(calls)
+
+        def close(self) -> None:
+            pass
+
+    from evalengine.executors import pools
+
+    monkeypatch.setattr(pools, "pool_of", lambda *_: Twice())
+    task, draw = CASES["detection"]
+    same_as_in_memory(draw(1), task, tmp_path, executor="processes")
+    assert seen == {stages.tally_bucket.__name__: True, stages.merge_labels.__name__: True}

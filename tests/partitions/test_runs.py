@@ -1,0 +1,144 @@
+"""Runs through buckets give the frames of runs in memory, to the bit, and the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import boxes, in_buckets, same_as_in_memory, written
+
+import evalengine as ee
+from evalengine.partitions import sizing
+from evalengine.partitions.running import label_groups
+
+DEALT = {name: case for name, case in CASES.items() if name not in ("lists", "judged")}
+few = settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.mark.parametrize("name", DEALT)
+@few
+@given(seed=st.integers(0, 2**32 - 1))
+def test_buckets_make_the_whole(
+    name: str, seed: int, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    task, draw = CASES[name]
+    same_as_in_memory(draw(seed), task, tmp_path_factory.mktemp("run"), files=seed % 3 + 1)
+
+
+@pytest.mark.parametrize("name", ["lists", "judged"])
+def test_tables_that_cannot_be_dealt_out_say_so(name: str, tmp_path: Path) -> None:
+    """What they hold is told from all rows: they are scored in memory, with a note."""
+    task, draw = CASES[name]
+    case = draw(0)
+    sides = written(case, tmp_path)
+    card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1MB")
+    assert any("held in the memory of one process" in note for note in card.notes)
+
+
+def _with_problem(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Case:
+    predictions, truths = boxes()
+    return Case((change(predictions), truths), {})
+
+
+PROBLEMS = {
+    "nulls": lambda t: t.with_columns(
+        score=pl.when(pl.int_range(pl.len()) % 50 == 7).then(None).otherwise("score")
+    ),
+    "inverted": lambda t: t.with_columns(
+        xmax=pl.when(pl.int_range(pl.len()) % 40 == 9).then(-5.0).otherwise("xmax")
+    ),
+    "nan": lambda t: t.with_columns(
+        ymin=pl.when(pl.int_range(pl.len()) % 60 == 9).then(np.nan).otherwise("ymin")
+    ),
+    "strangers": lambda t: t.with_columns(datum_id=pl.col("datum_id") + 10_000),
+    "strings": lambda t: t.with_columns(pl.col("datum_id").cast(pl.String)),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_problems_are_told_of_the_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts over all buckets and the user's own row numbers, in the words of a run in memory."""
+    in_buckets(monkeypatch)
+    sides = written(_with_problem(PROBLEMS[name]), tmp_path)
+    with pytest.raises(ee.InputError) as whole:
+        ee.score(*sides, task="detection")
+    with pytest.raises(ee.InputError) as dealt:
+        ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
+    assert str(dealt.value) == str(whole.value)
+    assert list((tmp_path / "s").iterdir()) == []
+
+
+def test_a_condition_and_a_label_map_hold_over_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    options = {"where": "xmin > 0", "label_map": {"1": "7", "9": "8"}, "metrics": ["mAP", "AP"]}
+    same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
+
+
+def test_ids_of_differing_dtypes_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    case = Case((predictions.cast({"datum_id": pl.UInt32}), truths), {"metrics": ["mAP"]})
+    same_as_in_memory(case, "detection", tmp_path)
+
+
+def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
+    card = ee.score(*written(Case(boxes(), {}), tmp_path), task="detection", memory_limit="8GB")
+    assert "buckets" not in card.run
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [("2GB", 2 * 10**9), ("512 MiB", 512 << 20), ("1.5g", 1_500_000_000), (7, 7), ("1KiB", 1024)],
+)
+def test_limits_are_read(given: str | int, size: int) -> None:
+    assert sizing.limit_of(given) == size
+
+
+@pytest.mark.parametrize("given", ["lots", "-1", "0", "2 gigs"])
+def test_limits_that_are_none_are_refused(given: str) -> None:
+    with pytest.raises(ee.OptionError, match="memory_limit"):
+        sizing.limit_of(given)
+
+
+def test_without_a_limit_a_share_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "free_memory", lambda: 10**10)
+    assert sizing.limit_of(None) == 7 * 10**9
+
+
+def test_label_groups_hold_so_many_rows() -> None:
+    assert label_groups(np.array([5, 5, 1, 30, 2, 3]), 10) == [0, 2, 3, 4, 6]
+    assert label_groups(np.array([], np.int64), 10) == [0, 0]
+    assert label_groups(np.array([3]), 10) == [0, 1]
+
+
+def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Twice the rows, twice the buckets: what one takes does not grow."""
+    from evalengine.inputs.frames import prepare
+    from evalengine.inputs.opening import open_inputs
+    from evalengine.partitions.splitting import heads_of
+    from evalengine.schemas.options import Options
+
+    ready = prepare(open_inputs(*boxes()), "detection", Options())
+    heads = heads_of(ready)
+    found = [
+        sizing.buckets(ready, heads, {"predictions": rows, "ground_truths": rows}, 2 * 10**9)
+        for rows in (50_000_000, 100_000_000)
+    ]
+    assert found[0].n > 1
+    assert abs(found[1].n - 2 * found[0].n) <= 1
+    assert found[0].group_rows == found[1].group_rows
