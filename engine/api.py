@@ -288,6 +288,37 @@ def _card(
     )
 
 
+def notes_of(frames: Frames) -> tuple[str, ...]:
+    """What there is to tell of checked tables, a sentence each."""
+    return (*_recognised(frames.recognised), *(in_python(note.message) for note in frames.notes))
+
+
+def card_of(
+    plan: planner.Plan,
+    options: Options,
+    tallies: Any,
+    threads: Threads,
+    told: dict[str, Any],
+    seconds: dict[str, float],
+    notes: tuple[str, ...],
+) -> Scorecard:
+    """The scorecard of tallies that are there already; its frames are made when asked for.
+
+    Args:
+        plan: what was tallied.
+        options: as they were given.
+        tallies: the task's.
+        threads: what frames are made on.
+        told: what ``run.json`` says of the inputs.
+        seconds: wall time by step.
+        notes: one sentence each.
+    """
+    frames, whole = planner.summarise(plan, tallies, threads=threads.own())
+    shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
+    run = _run(plan, told, seconds, {})
+    return _card(plan, options, frames, tallies.labels.frame, run, notes, shapes)
+
+
 def check(
     predictions: Any,
     ground_truths: Any = None,

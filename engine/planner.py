@@ -167,6 +167,15 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     )
     frames.notes += notes
     frames.notes += [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+    return _with(plan, chosen)
+
+
+def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
+    """The plan with some of its metrics alone, as tables that are not at hand left it."""
+    return _with(plan, tuple(metric for metric in plan.metrics if metric.name in names))
+
+
+def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:
     if chosen == plan.metrics:
         return plan
     needs = _needs(chosen, plan.dialect)

@@ -55,6 +55,10 @@ class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     folder: Annotated[
         str, _meta("Folder of this run's result; {run_id} may be in it.", "runs/{date}")
     ] = "runs/{run_id}"
+    tallies: Annotated[
+        str | None,
+        _meta("Folder of kept tallies, of jobs with partitions; .tallies.", ".tallies"),
+    ] = None
     history: Annotated[
         str | None, _meta("Dataset to which each run's metrics are added.", "history")
     ] = None

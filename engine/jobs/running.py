@@ -14,11 +14,13 @@ import polars as pl
 
 from .. import api
 from .._version import __version__
+from ..parts import score_parts
 from ..schemas.errors import EvalengineError, InputError, OptionError, ResultError
 from ..scorecard import Scorecard
 from ..store import check_target, fresh_name, load, mend, swap, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, check_history, history_rows
+from .increments import clear_older, parts_of
 from .lineage import ABORT, FAIL, Lineage
 from .loading import RUN_ID, LoadedJob, load_job
 from .lock import LockedError, locked
@@ -203,7 +205,7 @@ def _score(
     target = check_target(plan.folder, overwrite=True)
     fresh = fresh_name(target)
     try:
-        card = aside(lambda left: _scored(plan, fresh, left, tell))
+        card = aside(lambda left: _scored(plan, fresh, left, force, tell))
         changed = plan.found.changed()
         if changed:
             raise InputError(
@@ -235,22 +237,36 @@ def _score(
     return verdicts, wrong
 
 
-def _scored(plan: JobPlan, fresh: Path, left: threading.Event, tell: Tell) -> Scorecard:
+def _scored(
+    plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: Tell
+) -> Scorecard:
     """The scorecard, written under another name."""
     loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
     options = loaded.options
     mapped = found.paths("label_map")
     if mapped is not None:
         options = msgspec.structs.replace(options, label_map=mapped)
-    card = api.score(
-        found.paths("predictions"),
-        found.paths("ground_truths"),
-        options=options,
-        datums=found.paths("datums"),
-        labels=found.paths("labels"),
-        storage_options=inputs.storage_options,
-        progress=lambda step: None if left.is_set() else tell(step),
-    )
+
+    def progress(step: str) -> None:
+        if not left.is_set():
+            tell(step)
+
+    if found.partitions:
+        parts = parts_of(loaded, found, again=force)
+        card = score_parts(
+            parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
+        )
+        clear_older(parts)
+    else:
+        card = api.score(
+            found.paths("predictions"),
+            found.paths("ground_truths"),
+            options=options,
+            datums=found.paths("datums"),
+            labels=found.paths("labels"),
+            storage_options=inputs.storage_options,
+            progress=progress,
+        )
     for name in card.frames:
         card.frame(name)
     for note in card.notes:

@@ -15,6 +15,8 @@ from .loading import LoadedJob
 from .variables import filled, mark
 
 _ROLES = ("predictions", "ground_truths", "datums", "labels")
+_WHOLE = ("labels", "label_map")
+"""What all partitions share; every other table is read by partition."""
 _SHOWN = 5
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 
@@ -56,6 +58,20 @@ class Found(msgspec.Struct, frozen=True):
         if not own:
             return None
         return own[0].path if len(own) == 1 else [file.path for file in own]
+
+    def of_partition(self, role: str, value: str) -> str | list[str] | None:
+        """What ``score`` is given for a role in one partition."""
+        own = tuple(file for file in self.files.get(role, ()) if file.partition == value)
+        return Found({role: own}).paths(role)
+
+    def key_of(self, value: str) -> list[list[str]]:
+        """Role and digest of every file that a partition's numbers depend on, in order."""
+        return [
+            [role, file.sha256]
+            for role, own in self.files.items()
+            for file in own
+            if file.partition in (None, value)
+        ]
 
     def changed(self) -> list[str]:
         """Names of files that are not what they were when they were found."""
@@ -112,6 +128,12 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
             sides[role] = {file.partition for file in kept[role] if file.partition is not None}
     if not sides:
         raise OptionError(f"inputs.partition: no path has {{{inputs.partition}}} in it.")
+    for role in found:
+        if role not in sides and role not in _WHOLE:
+            raise OptionError(
+                f"inputs.{role}: with a partition every table but labels is read by partitions, so"
+                f" write {{{inputs.partition}}} into its path, too."
+            )
     every = set().union(*sides.values())
     if not every:
         between = f"from {inputs.first or 'the first'} to {inputs.last or 'the last'}"

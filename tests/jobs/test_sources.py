@@ -71,11 +71,12 @@ class TestPartitions:
         for day, other in ((DAYS[0], DAYS[0]), (DAYS[1], DAYS[1]), (DAYS[1], DAYS[2])):
             target = folder / "two" / day
             target.mkdir(parents=True, exist_ok=True)
-            shutil.copy(folder / f"tables/date={day}/predictions.parquet",
-                        target / f"{other}.parquet")  # fmt: skip
-        path = write(PARTS, NO_VARIABLE, FIXED,
-                     ("tables/date={date}/predictions", "two/{date}/{date}"),
-                     ("tables/date={date}/truths", "tables/date=*/truths"))  # fmt: skip
+            source = folder / "tables" / f"date={day}"
+            shutil.copy(source / "predictions.parquet", target / f"{other}.parquet")
+            shutil.copy(source / "truths.parquet", target / f"t{other}.parquet")
+        predictions = ("tables/date={date}/predictions", "two/{date}/{date}")
+        truths = ("tables/date={date}/truths", "two/{date}/t{date}")
+        path = write(PARTS, NO_VARIABLE, FIXED, predictions, truths)
         assert names(path) == [f"two/{d}/{d}.parquet" for d in DAYS[:2]]
 
     def test_a_variable_in_no_path(self, write: Write) -> None:

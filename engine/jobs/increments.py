@@ -1,0 +1,61 @@
+"""The partitions of a job as parts, whose tallies are kept between nights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from .._version import __version__
+from ..parts import Part
+from .loading import LoadedJob
+from .sources import Found
+
+FOLDER = ".tallies"
+
+
+def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
+    """The parts of a job, in the order of its partitions.
+
+    A tally is kept under a key of what it depends on: the partition's files and those that all
+    share, options but threads, and the version. Anything else makes another key, and another file.
+
+    Args:
+        loaded: the job.
+        found: its inputs, with partitions.
+        again: make every tally anew.
+    """
+    outputs = loaded.job.outputs
+    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{quote(loaded.job.name, safe='')}"))
+    options = repr(loaded.deciding)
+    parts = []
+    for value in found.partitions:
+        depends = [__version__, options, found.key_of(value)]
+        key = hashlib.sha256(msgspec.json.encode(depends)).hexdigest()[:16]
+        part = Part(
+            name=value,
+            predictions=found.of_partition("predictions", value),
+            ground_truths=found.of_partition("ground_truths", value),
+            datums=found.of_partition("datums", value),
+            key=key,
+            tally=folder / f"{value}.{key}.tally",
+        )
+        if again:
+            with suppress(OSError):
+                part.tally.unlink()
+        parts.append(part)
+    return parts
+
+
+def clear_older(parts: Sequence[Part]) -> None:
+    """Remove tallies of the same partitions under other keys: nothing asks for them any more."""
+    for part in parts:
+        for path in part.tally.parent.glob(f"{escape(part.name)}.*.tally"):
+            if path != part.tally:
+                with suppress(OSError):
+                    path.unlink()

@@ -1,0 +1,169 @@
+"""Nights one after the other: only new ones are matched, and the numbers are those of all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from jobs.conftest import DAYS, write_day
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+from evalengine import parts
+from evalengine.schemas.errors import InputError, OptionError
+
+Write = Callable[..., Path]
+PAIRS = (
+    ("[outputs]", 'partition = "date"\n[outputs]'),
+    ('[variables]\ndate = "2026-11-20"\n', ""),
+    ("runs/{date}", "runs/all"),
+    ('by = ["weather"]', 'by = ["weather"]\nmetrics = [\n  "AP", "mAP", "AR", "Counts", "Outcomes",'
+     ' "ConfusionMatrix", "DetailedPrecisionRecallCurve",\n]'),
+)  # fmt: skip
+
+
+@pytest.fixture
+def path(write: Write) -> Path:
+    return write(*PAIRS)
+
+
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the parts that were matched."""
+    names: list[str] = []
+    tallied = parts._tallied
+
+    def counted(part: parts.Part, *args: Any, **named: Any) -> Any:
+        names.append(part.name)
+        return tallied(part, *args, **named)
+
+    monkeypatch.setattr(parts, "_tallied", counted)
+    return names
+
+
+def whole(folder: Path, days: tuple[str, ...] = DAYS) -> ee.Scorecard:
+    """One run over all tables."""
+    sides = [
+        [str(folder / "tables" / f"date={day}" / f"{side}.parquet") for day in days]
+        for side in ("predictions", "truths")
+    ]
+    options = ["AP", "mAP", "AR", "Counts", "Outcomes", "ConfusionMatrix"]
+    options.append("DetailedPrecisionRecallCurve")
+    return ee.score(*sides, by="weather", metrics=options)
+
+
+def same(ours: ee.Scorecard, theirs: ee.Scorecard) -> None:
+    assert ours.frames == theirs.frames
+    assert {"outcomes", "examples", "confusion", "curves"} <= set(ours.frames)
+    for name in theirs.frames:
+        assert_frame_equal(ours.frame(name), theirs.frame(name), check_exact=True)
+    assert_frame_equal(ours.labels, theirs.labels)
+
+
+def test_a_new_night_alone_is_matched(path: Path, folder: Path, matched: list[str]) -> None:
+    write_day(folder, DAYS[1], wrong=3, first=100)
+    first = ee.run_job(path)
+    assert matched == [*DAYS]
+    same(first.card, whole(folder))
+    write_day(folder, "2026-11-22", wrong=2, first=300)
+    second = ee.run_job(path)
+    assert matched == [*DAYS, "2026-11-22"]
+    assert second.plan.run_id != first.plan.run_id
+    assert second.card.run["parts"] == {"all": 4, "reused": 3}
+    same(second.card, whole(folder, (*DAYS, "2026-11-22")))
+    assert not ee.run_job(path).ran
+
+
+def test_a_night_between_others_and_one_that_goes(
+    path: Path, folder: Path, matched: list[str]
+) -> None:
+    ee.run_job(path)
+    write_day(folder, "2026-11-19b", wrong=1, first=300)
+    days = (DAYS[0], "2026-11-19b", *DAYS[1:])
+    same(ee.run_job(path).card, whole(folder, days))
+    for file in (folder / "tables" / f"date={DAYS[2]}").iterdir():
+        file.unlink()
+    result = ee.run_job(path)
+    same(result.card, whole(folder, days[:-1]))
+    assert matched == [*DAYS, "2026-11-19b"]
+
+
+class TestInvalidated:
+    def test_by_changed_inputs(self, path: Path, folder: Path, matched: list[str]) -> None:
+        ee.run_job(path)
+        write_day(folder, DAYS[1], wrong=2, first=100)
+        same(ee.run_job(path).card, whole(folder))
+        assert matched == [*DAYS, DAYS[1]]
+        assert len(list((folder / ".tallies" / "nightly").iterdir())) == 3
+
+    def test_by_options_but_not_by_times_or_threads(
+        self, write: Write, folder: Path, matched: list[str]
+    ) -> None:
+        ee.run_job(write(*PAIRS))
+        os.utime(folder / "tables" / f"date={DAYS[0]}" / "truths.parquet", (1, 1))
+        threads = ("[outputs]\nf", "[options]\nthreads = 1\n[outputs]\nf")
+        ee.run_job(write(*PAIRS, threads))
+        assert matched == [*DAYS]
+        options = ("[outputs]\nf", "[options]\niou_thresholds = [0.5]\n[outputs]\nf")
+        ee.run_job(write(*PAIRS, options))
+        assert matched == [*DAYS] * 2
+
+    def test_by_the_version(
+        self, path: Path, folder: Path, matched: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from evalengine.jobs import increments, running
+
+        ee.run_job(path)
+        monkeypatch.setattr(increments, "__version__", "999")
+        monkeypatch.setattr(running, "__version__", "999")
+        ee.run_job(path)
+        assert matched == [*DAYS] * 2
+
+    def test_by_force_and_by_damage(self, path: Path, folder: Path, matched: list[str]) -> None:
+        ee.run_job(path)
+        ee.run_job(path, force=True)
+        assert matched == [*DAYS] * 2
+        first = min((folder / ".tallies" / "nightly").iterdir())
+        first.write_bytes(first.read_bytes()[:-200])
+        write_day(folder, "2026-11-22", first=300)
+        ee.run_job(path)
+        assert matched[6:] == [DAYS[0], "2026-11-22"]
+
+
+class TestRefused:
+    def test_a_datum_in_two_partitions(self, path: Path, folder: Path) -> None:
+        ee.run_job(path)
+        before = (folder / "runs" / "all" / "_SUCCESS").read_bytes()
+        write_day(folder, "2026-11-22", first=205)
+        with pytest.raises(InputError, match=r"5 datums stand in more than one partition.*205"):
+            ee.run_job(path)
+        assert (folder / "runs" / "all" / "_SUCCESS").read_bytes() == before
+
+    def test_parts_that_carry_different_metrics(self, folder: Path) -> None:
+        tables = {
+            "a": pl.DataFrame({"actual": [0, 1], "predicted": [0, 1], "score": [0.1, 0.9]}),
+            "b": pl.DataFrame({"actual": [0, 1], "predicted": [0, 1]}),
+        }
+        for name, table in tables.items():
+            ids = pl.Series("datum_id", [f"{name}{row}" for row in range(2)])
+            table.with_columns(ids).write_parquet(folder / f"{name}.parquet")
+        job = folder / "classes.toml"
+        job.write_text('name = "c"\n[inputs]\npartition = "p"\npredictions = "{p}.parquet"\n')
+        with pytest.raises(InputError, match="parts differ in what they can carry"):
+            ee.run_job(job)
+
+    def test_a_table_of_all_partitions(self, write: Write) -> None:
+        truths = ("tables/date={date}/truths", "tables/date=2026-11-20/truths")
+        with pytest.raises(OptionError, match=r"inputs\.ground_truths: with a partition"):
+            ee.run_job(write(*PAIRS, truths))
+
+
+def test_notes_say_of_which_night(path: Path, folder: Path) -> None:
+    truths = folder / "tables" / f"date={DAYS[1]}" / "truths.parquet"
+    pl.read_parquet(truths).head(9).write_parquet(truths)
+    notes = ee.run_job(path).card.notes
+    assert notes == ("2026-11-20: 1 datum without ground truths: 109.",)
