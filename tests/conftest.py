@@ -16,8 +16,13 @@ from evalengine.kernels.jit import CACHE_VARIABLE, cache_folder, is_compiled
 
 # How long an example takes depends on what else the machine does, and on whether kernels are
 # compiled yet; neither says that anything is wrong.
+# Random tables differ from run to run: few a run find in many runs what many would find in one.
 settings.register_profile(
-    "untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "untimed",
+    settings(),
+    deadline=None,
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
 

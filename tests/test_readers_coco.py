@@ -192,7 +192,7 @@ row = st.builds(
 
 @given(st.lists(row, max_size=30), st.sampled_from([None, 1, 1000]), st.integers(1, 400))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_results_are_to_the_bit_what_is_written_however_they_are_cut(
     tmp_path: Path, rows: list[Json], indent: int | None, piece: int

@@ -68,7 +68,7 @@ def test_every_table_in_memory_gives_the_same_rows(name: str) -> None:
 
 
 FEW = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=5)
 
@@ -87,7 +87,7 @@ def tables(ids: st.SearchStrategy[Any]) -> st.SearchStrategy[pl.DataFrame]:
 
 @given(st.one_of(tables(st.integers(-(2**63), 2**63 - 1)), tables(texts)))
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame) -> None:
     for name in ("t.parquet", "t.arrow", "t.jsonl", "t.json"):
@@ -99,7 +99,7 @@ def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame)
 
 @given(tables(st.integers(0, 10**9)))
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_random_tables_come_back_from_csv(tmp_path: Path, table: pl.DataFrame) -> None:
     table.write_csv(tmp_path / "t.csv")

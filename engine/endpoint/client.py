@@ -201,17 +201,19 @@ def error_in(body: Any) -> tuple[str, str] | None:
 
 
 def token_counts(body: Any) -> tuple[int, int]:
-    """Tokens read and written that a body tells of, 0 where it does not.
+    """Tokens read and written that a body tells of, 0 where it does not; all are read where only
+    their sum is told, as some endpoints of embeddings do.
 
     Raises:
         Transient: counts that are none.
     """
     usage = (body.get("usage") if isinstance(body, dict) else None) or {}
     try:
-        read = int(usage.get("prompt_tokens") or 0)
         written = int(usage.get("completion_tokens") or 0)
+        rest = max(int(usage.get("total_tokens") or 0) - written, 0)
+        read = int(usage.get("prompt_tokens") or rest)
     except (AttributeError, TypeError, ValueError, OverflowError):
-        read = -1
+        read = written = -1
     if not (0 <= read <= _MOST_TOKENS and 0 <= written <= _MOST_TOKENS):
         raise Transient("bad_answer", "the endpoint tells token counts that are none")
     return read, written

@@ -20,7 +20,7 @@ from ..schemas.errors import EndpointError, OptionError
 from ..schemas.wording import option
 from .answer_file import AnswerFile
 from .budget import Budget, Limits, Usage, price_of
-from .client import Client, Rejected, Transient
+from .client import Client, Rejected, Transient, token_counts
 from .patience import GivenUp, Patience, Unsent
 from .redaction import checked_url, key_from
 
@@ -236,15 +236,13 @@ def _read(body: Any, n: int) -> _Answer:
         for place, one in zip(places, data, strict=True):
             vectors[place] = _vector(one["embedding"])
         stacked = np.stack(vectors)
-        usage = body.get("usage") or {}
-        tokens = int(usage.get("prompt_tokens") or usage.get("total_tokens") or 0)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise Transient("bad_answer", f"the answer holds no {n} vectors of one length") from None
     if stacked.ndim != 2 or stacked.shape[1] == 0 or len(places) != n:
         raise Transient("bad_answer", f"the answer holds no {n} vectors of one length")
     if not np.isfinite(stacked).all():
         raise Transient("bad_answer", "the answer holds vectors with NaN or infinity")
-    return _Answer(stacked, tokens)
+    return _Answer(stacked, token_counts(body)[0])
 
 
 def _vector(given: Any) -> Array:

@@ -84,14 +84,20 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
     right = by_key(view, counts.right)
     n = view.judged
     overlap = by_key(view, counts.actual * counts.judged)
-    actual = n * n - by_key(view, counts.actual**2)
+    actual = _spread(n, by_key(view, counts.actual**2))
     nothing = n - by_key(view, counts.judged)  # no prediction is an answer of its own
-    predicted = n * n - by_key(view, counts.judged**2) - nothing**2
+    predicted = _spread(n, by_key(view, counts.judged**2) + nothing**2)
     fill = settings.rules.degenerate
     value = ratio(
         right * n - overlap, np.sqrt(actual * predicted), np.nan if fill is None else fill
     )
     return [key_cells(view, value, _ONE_CLASS)]
+
+
+def _spread(n: Array, squares: Array) -> Array:
+    """n^2 less a sum of squares; exactly 0 where only the rounding of weights is left of it."""
+    spread = n * n - squares
+    return np.where(spread > 1e-13 * n * n, spread, 0.0)
 
 
 def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cells]:

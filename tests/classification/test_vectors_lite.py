@@ -218,9 +218,7 @@ def test_confusion_examples() -> None:
             continue
         for row in case.expected:
             sides = positive(case.sides, row["parameters"]["score_threshold"])
-            card = score(
-                sides, ["ConfusionMatrix"], dialect="valor-lite", pr_curve_max_examples=100
-            )
+            card = score(sides, ["ConfusionMatrix"], dialect="valor-lite", pr_curve_max_examples=40)
             found = [e for e in card.to_valor() if e["type"] == "ConfusionMatrixWithExamples"]
             ours = found[0]["value"]
             assert not ours["unmatched_predictions"], case.id

@@ -66,6 +66,21 @@ def test_counts_are_sums_of_weights() -> None:
     assert labels["support"].sum() == pytest.approx(1.6)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_one_predicted_class_has_no_correlation(seed: int) -> None:
+    """Weights whose sums round are still of one class, and their rounding is no spread."""
+    rng = np.random.default_rng(seed)
+    rows = pl.DataFrame({"actual": rng.integers(0, 3, 40), "weight": rng.random(40)})
+    rows = rows.with_columns(predicted=pl.lit(1))
+    card = ee.score(rows, metrics=["MCC"])
+    assert card.metrics["value"].to_list() == [None]
+    assert card.metrics["reason"].to_list() != [None]
+    mixed = rows.with_columns(predicted=pl.Series(rng.integers(0, 3, 40)))
+    actual, predicted, weight = (mixed[c].to_numpy() for c in ("actual", "predicted", "weight"))
+    wanted = sk.matthews_corrcoef(actual, predicted, sample_weight=weight)
+    assert ee.score(mixed, metrics=["MCC"]).value("MCC") == pytest.approx(wanted, abs=1e-12)
+
+
 def test_one_weight_a_datum() -> None:
     truths = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], "weight": [1.0, 5.0]})
     guesses = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.9]})

@@ -55,7 +55,7 @@ def test_a_statement_that_is_sorted_twice_is_a_bad_reply(reply):
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=6)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(TEXTS, st.data())
 def test_places_are_taken_once(listed, data):
     said = data.draw(st.lists(st.sampled_from("abcdE"), max_size=len(listed)))

@@ -45,7 +45,7 @@ def rows_of(metric: str, datums: list[list[dict[str, list[str]]]]) -> list[dict[
     ]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(DATUMS, st.sampled_from(list(FORMULAS)), st.sampled_from([0.5, 1.0, 2.0]), st.randoms())
 def test_the_best_ground_truth_counts(datums, metric, beta, random):
     rows = rows_of(metric, datums)

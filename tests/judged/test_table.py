@@ -455,7 +455,7 @@ def test_the_check_tells_of_bad_verdicts():
 WORDS = st.lists(st.sampled_from(["yes", "no"]), min_size=1, max_size=5)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(WORDS, min_size=1, max_size=6), st.randoms())
 def test_shares_do_not_depend_on_the_order_of_rows(sets, random):
     rows = [row for datum, words in enumerate(sets) for row in listed("Bias", words, datum=datum)]
@@ -464,7 +464,7 @@ def test_shares_do_not_depend_on_the_order_of_rows(sets, random):
     assert score(rows).value("Bias") == pytest.approx(expected)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=3))
 def test_context_precision_against_its_definition(references):
     rows = [

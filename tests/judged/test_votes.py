@@ -94,7 +94,7 @@ def test_nothing_on_either_side_is_called_by_one_word():
 WORDS = st.lists(st.sampled_from(["yes", "no"]), max_size=2)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(st.one_of(WORDS, st.none()), min_size=1, max_size=5), st.randoms())
 def test_votes_against_their_definition(said, random):
     """None is a judgment that failed."""

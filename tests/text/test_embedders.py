@@ -16,6 +16,7 @@ from text.scoring import values
 
 import evalengine as ee
 from evalengine.cli import main
+from evalengine.endpoint.client import Transient, token_counts
 
 NAME = "SemanticSimilarity"
 PAIRS = pl.DataFrame(
@@ -148,6 +149,26 @@ def test_faults_that_do_not(answer: Any, said: str) -> None:
         with pytest.raises(ee.EndpointError, match=said):
             score(server)
         assert len(server.requests) <= 6
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        (None, (0, 0)),
+        ({"prompt_tokens": 7, "total_tokens": 9}, (7, 0)),
+        ({"total_tokens": 9}, (9, 0)),
+        ({"total_tokens": 9, "completion_tokens": 2}, (7, 2)),
+        ({"completion_tokens": 2}, (0, 2)),
+    ],
+)
+def test_tokens_are_counted_by_what_is_told(usage: Any, counted: tuple[int, int]) -> None:
+    assert token_counts({"usage": usage}) == counted
+
+
+@pytest.mark.parametrize("count", [float("inf"), 10**20, -3, "many"])
+def test_token_counts_that_are_none(count: Any) -> None:
+    with pytest.raises(Transient, match="token counts"):
+        token_counts({"usage": {"prompt_tokens": count}})
 
 
 def test_a_text_that_is_not_taken_is_undefined() -> None:
