@@ -69,7 +69,7 @@ def merge_status(parts: Sequence[Status], order: Array) -> Status:
     """Standings of all datums, under names that stand as one run over all of them has them.
 
     A task's own names are the same in all parts. Judged metrics have further ones from the tables,
-    ascending, between the first two and ``undefined``.
+    ascending, behind three of their own.
 
     Raises:
         InputError: names that do not go together.
@@ -77,16 +77,15 @@ def merge_status(parts: Sequence[Status], order: Array) -> Status:
     names = parts[0][0]
     if any(own != names for own, _ in parts):
         first = names[:_FIXED]
-        if any(own[:_FIXED] != first or own[-1] != names[-1] for own, _ in parts):
+        if any(own[:_FIXED] != first for own, _ in parts):
             raise InputError("partitions tell the standing of datums in different words.")
-        between = {name for own, _ in parts for name in own[_FIXED:-1]}
-        names = (*first, *sorted(between), names[-1])
+        names = (*first, *sorted({name for own, _ in parts for name in own[_FIXED:]}))
     place = {name: i for i, name in enumerate(names)}
     codes = [np.array([place[name] for name in own], code.dtype)[code] for own, code in parts]
     return names, np.concatenate(codes)[order]
 
 
-_FIXED = 2
+_FIXED = 3
 
 
 def merge_pixels(
