@@ -41,7 +41,7 @@ def _zeros(rows: Array, at: int, columns: int) -> Any:
 
 
 @inner
-def _fill(x: Array, n: int, y: Array, c: int, rows: Array, head: Array, link: Array) -> None:
+def fill(x: Array, n: int, y: Array, c: int, rows: Array, head: Array, link: Array) -> None:
     """Rows 0 to n of the table of x[:n] by y[:c]; ``head`` is -1 before and after."""
     width = (c + 63) >> 6
     mask = np.zeros(width, np.uint64)
@@ -75,7 +75,7 @@ def _fill(x: Array, n: int, y: Array, c: int, rows: Array, head: Array, link: Ar
 
 
 @inner
-def _walk(x: Array, n: int, y: Array, c: int, rows: Array, hit: Array, mark: int) -> int:
+def walk(x: Array, n: int, y: Array, c: int, rows: Array, hit: Array, mark: int) -> int:
     """Mark the words on the walk back through the table; returns how many were not marked yet."""
     width = (c + 63) >> 6
     new = 0
@@ -210,8 +210,8 @@ def _match(
                             need = (n + 1) * ((c + 63) >> 6)
                             if rows.size < need:
                                 rows = np.empty(2 * need, np.uint64)
-                            _fill(x, n, y, c, rows, head, link)
-                            new += _walk(x, n, y, c, rows, hit, mark)
+                            fill(x, n, y, c, rows, head, link)
+                            new += walk(x, n, y, c, rows, hit, mark)
                         missing -= new
                         hits += new
                     if _passes(hits, distinct, threshold, reached):

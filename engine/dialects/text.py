@@ -22,6 +22,10 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
             which it is highest instead of all together.
         normalise: how ExactMatch compares: ``squad`` (no case, articles, punctuation) or ``strip``
             (no case, no white space around).
+        sequence: whose ROUGE-L it is: ``rouge-score``, or ``rouge`` (different words, sentences
+            between full stops, precision and recall of their own best references).
+        overlap: what tokens overlap: ``squad``, every one as often as it stands in both, or
+            ``content`` words, different ones, over all of a side.
         decimals: digits that means are rounded to, or None.
         wordless: reading ease and grade of a text without words; None for undefined.
     """
@@ -32,6 +36,8 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
     floor: float = 1e-9
     characters: bool = False
     normalise: str = "squad"
+    sequence: str = "rouge-score"
+    overlap: str = "squad"
     decimals: int | None = None
     wordless: tuple[float, float] | None = None
 
@@ -101,10 +107,19 @@ DIALECTS: dict[str, Dialect] = {
     "continuous-eval": Dialect(
         name="continuous-eval",
         task="text",
-        about="continuous-eval 0.3.14: BLEU of characters, best reference; matches but for case and"
-        " white space around",
-        rules=TextRules(floor=0.0, characters=True, normalise="strip", wordless=(121.22, 0.0)),
-        defaults=TextDefaults(metrics=("BLEU", "ExactMatch")),
+        about="continuous-eval 0.3.14: ROUGE-L of the package rouge, overlap of content words, BLEU"
+        " of characters, best reference; matches but for case and white space around",
+        rules=TextRules(
+            floor=0.0,
+            characters=True,
+            normalise="strip",
+            sequence="rouge",
+            overlap="content",
+            wordless=(121.22, 0.0),
+        ),
+        defaults=TextDefaults(
+            metrics=("ROUGEL", "TokenPrecision", "TokenRecall", "TokenF1", "BLEU", "ExactMatch")
+        ),
         undefined=None,
         export="valor",
     ),

@@ -17,6 +17,10 @@ Array = np.ndarray[Any, Any]
 
 _CASE = ("lowercase",)
 _SQUAD = "SQuAD 2.0; Rajpurkar et al. 2016"
+_OVERLAP = f"{_SQUAD}; continuous-eval 0.3.14"
+_CONTENT = (
+    "; in the dialect continuous-eval different content words that both have, of all content words"
+)
 
 
 def _chrf(total: Array, settings: Any) -> Array:
@@ -97,24 +101,24 @@ METRICS = (
         "TokenPrecision",
         "token_precision",
         definition="tokens that both texts have / tokens of the candidate, without case,"
-        " punctuation and articles; mean over datums",
-        source=_SQUAD,
+        f" punctuation and articles{_CONTENT}; mean over datums",
+        source=_OVERLAP,
         aliases=("token_precision",),
     ),
     metric(
         "TokenRecall",
         "token_recall",
         definition="tokens that both texts have / tokens of the reference, without case,"
-        " punctuation and articles; mean over datums",
-        source=_SQUAD,
+        f" punctuation and articles{_CONTENT}; mean over datums",
+        source=_OVERLAP,
         aliases=("token_recall",),
     ),
     metric(
         "TokenF1",
         "token_f1",
         definition="2 * tokens that both texts have / tokens of both, without case, punctuation and"
-        " articles; mean over datums",
-        source=_SQUAD,
+        f" articles{_CONTENT}; mean over datums",
+        source=_OVERLAP,
         aliases=("token_f1", "squad_f1"),
     ),
 )

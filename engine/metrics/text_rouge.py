@@ -31,8 +31,10 @@ METRICS = (
         "ROUGEL",
         "rougel",
         definition="F of the longest common subsequence of tokens; precision and recall as"
-        " statistics; mean over datums",
-        source=_SOURCE,
+        " statistics; in the dialect continuous-eval of the different words in longest common"
+        " subsequences of any two sentences, F, precision and recall each of its best reference;"
+        " mean over datums",
+        source=f"{_SOURCE}; in continuous-eval rouge 1.0.1",
         params=_PARAMS,
         aliases=("rougeL", "rouge-l", "rouge-L", "ROUGE-L"),
     ),

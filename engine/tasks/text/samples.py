@@ -28,5 +28,6 @@ def samples() -> Iterator[Sample]:
         {"use_stemmer": True, "tokenizer": "none"},
         {"rouge_tokenizer": "unicode", "tokenizer": "char"},
         {"tokenizer": "13a", "lowercase": True},
+        {"dialect": "continuous-eval"},
     ):
         yield texts, None, {"metrics": every, **more}

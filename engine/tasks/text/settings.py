@@ -122,6 +122,12 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             f"{option('use_stemmer', True)}: Porter's stemmer is for words of a to z; write"
             f" {option('rouge_tokenizer', 'ascii')}, or leave it out."
         )
+    if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
+        said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
+        raise OptionError(
+            f"{said}: ROUGE-L of the dialect {dialect.name} goes over words between white space as"
+            f" they stand; leave it out, or take another dialect."
+        )
     smoothing = _either(options.smoothing, defaults.smoothing)
     smoothing = "none" if smoothing == "method0" else smoothing
     _one_of("smoothing", smoothing, SMOOTHINGS, "smoothing of BLEU")

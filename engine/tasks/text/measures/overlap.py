@@ -1,4 +1,4 @@
-"""Exact match and overlap of tokens, after SQuAD's normalisation."""
+"""Exact match and overlap of tokens, after SQuAD's normalisation or of content words."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ....kernels.distinct_words import shared_words
 from ....kernels.ngram_matches import ngram_matches
 from ....kernels.text_words import words_at_spaces
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
+from ..content_words import content_words
 from ..pairs import Pairs, best_reference, localised
 from ..settings import Settings
 from ..tokenizers import SPACES
@@ -88,10 +90,66 @@ _PARTS: dict[str, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """Of the reference that makes it highest; two texts without tokens are the same."""
+def _squad_overlap(metric: str, pairs: Pairs, workers: Workers) -> Array:
+    """Of each reference, float64 [m]; two texts without tokens are the same."""
     both, ours, theirs = _shared(pairs, workers)
-    value = np.where(ours + theirs == 0, 1.0, _PARTS[metric](both, ours, theirs))
+    return np.where(ours + theirs == 0, 1.0, _PARTS[metric](both, ours, theirs))
+
+
+def _distinct(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
+    """Different words that both have; all words of the candidate, of the reference, int64 [m]."""
+
+    def make() -> tuple[Array, Array, Array]:
+        ours, theirs = (
+            words_at_spaces(*packed(content_words(texts)))
+            for texts in (pairs.candidates, pairs.references)
+        )
+        tokens = localised(pairs, ours, theirs, workers)
+        both = np.empty(len(pairs.references), np.int64)
+
+        def run(first: int, last: int) -> None:
+            shared_words(
+                first,
+                last,
+                pairs.candidate,
+                tokens.candidates,
+                tokens.references,
+                tokens.n_codes,
+                both,
+            )
+
+        workers.over(tokens.references[0], run)
+        return both, np.diff(ours[2])[pairs.candidate], np.diff(theirs[2])
+
+    return pairs.once("content overlap", make)
+
+
+def _harmonic(precision: Array, recall: Array) -> Array:
+    both, out = precision + recall, np.zeros(precision.size)
+    np.divide(precision * recall, both, out=out, where=both > 0)
+    return 2 * out
+
+
+_CONTENT_PARTS: dict[str, Callable[[Array, Array], Array]] = {
+    "TokenPrecision": lambda precision, recall: precision,
+    "TokenRecall": lambda precision, recall: recall,
+    "TokenF1": _harmonic,
+}
+
+
+def _content_overlap(metric: str, pairs: Pairs, workers: Workers) -> Array:
+    """Of each reference, float64 [m]; 0 without content words."""
+    both, ours, theirs = _distinct(pairs, workers)
+    return _CONTENT_PARTS[metric](_ratio(both, ours), _ratio(both, theirs))
+
+
+_OVERLAPS = {"squad": _squad_overlap, "content": _content_overlap}
+"""What tokens overlap -> the overlap of each reference."""
+
+
+def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Of the reference that makes it highest."""
+    value = _OVERLAPS[settings.rules.overlap](metric, pairs, workers)
     best = best_reference(value, pairs.start)
     return (Column(metric=metric, values=value[best][:, None, None]),)
 

@@ -1,4 +1,7 @@
-"""ROUGE: overlap of n-grams and of longest common subsequences, as rouge-score 0.1.2 has it."""
+"""ROUGE: overlap of n-grams and of longest common subsequences, as rouge-score 0.1.2 has it.
+
+ROUGE-L of the package rouge stands in :mod:`.distinct_rouge`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from ...workers import Workers
 from ..characters import codes_needed, token_kinds
 from ..pairs import Pairs, Tokens, best_reference, localised
 from ..settings import Settings
+from .distinct_rouge import distinct_sequence
 
 Array = np.ndarray[Any, Any]
 
@@ -163,12 +167,21 @@ def _grams(need: str, pairs: Pairs, settings: Settings, workers: Workers) -> tup
     return _columns(f"ROUGE{order}", pairs, settings, match, ours, theirs)
 
 
-def _sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+def _whole(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Longest common subsequence of the whole texts."""
     words = _words(pairs, settings, workers)
     ours, theirs = (np.diff(s) for s, _ in (words.tokens.candidates, words.tokens.references))
     match = _lcs(pairs, words, workers)
     return _columns("ROUGEL", pairs, settings, match, ours, theirs)
+
+
+_SEQUENCES = {"rouge-score": _whole, "rouge": distinct_sequence}
+"""Whose ROUGE-L -> the measure."""
+
+
+def _sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """ROUGE-L as the dialect has it."""
+    return _SEQUENCES[settings.rules.sequence](pairs, settings, workers)
 
 
 def _summary(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:

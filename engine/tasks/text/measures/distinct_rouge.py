@@ -1,0 +1,70 @@
+"""ROUGE-L of the package rouge 1.0.1, over different words, as continuous-eval calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....kernels.distinct_words import union_hits
+from ....kernels.words import words_between_stops
+from ....tally.stats import Column
+from ...packing import packed
+from ...workers import Workers
+from ..pairs import Pairs, localised
+from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_MARKS_ALONE = r"^[!-/:-@\[-`{-~]*$"
+_SMALL = 1e-8
+"""What the package adds to the sum of precision and recall."""
+
+
+def _hits(pairs: Pairs, workers: Workers) -> Array:
+    """Words hit, different words of the candidate and of the reference, int64 [m, 3]."""
+    ours, theirs = (
+        words_between_stops(*packed(texts)) for texts in (pairs.candidates, pairs.references)
+    )
+    tokens = localised(
+        pairs,
+        (ours[0], ours[1], ours[2][ours[3]]),
+        (theirs[0], theirs[1], theirs[2][theirs[3]]),
+        workers,
+    )
+    out = np.empty((len(pairs.references), 3), np.int64)
+    lines = (ours[3], ours[2], tokens.candidates[1]), (theirs[3], theirs[2], tokens.references[1])
+
+    def run(first: int, last: int) -> None:
+        union_hits(first, last, pairs.candidate, lines[0], lines[1], tokens.n_codes, out)
+
+    workers.over(tokens.references[0], run)
+    return out
+
+
+def distinct_sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """F, precision and recall, each of the reference that makes it highest.
+
+    Sentences end at every full stop, words at white space; a word counts once, and is hit where it
+    stands in a longest common subsequence of any two sentences (Lin, "ROUGE: A Package for
+    Automatic Evaluation of Summaries", 2004, 3.2). A candidate of nothing but ASCII punctuation is
+    worth 0; a reference of nothing but full stops is passed over, as nothing can be told of it.
+    """
+    hits, ours, theirs = _hits(pairs, workers).T
+    bare = pairs.candidates.str.contains(_MARKS_ALONE).to_numpy()[pairs.candidate]
+    precision, recall = hits / np.maximum(ours, 1), hits / np.maximum(theirs, 1)
+    f = 2 * (precision * recall / (precision + recall + _SMALL))
+    columns = []
+    for name, value in ((None, f), ("precision", precision), ("recall", recall)):
+        value[theirs == 0] = np.nan
+        value[bare] = 0.0
+        best = np.fmax.reduceat(value, pairs.start[:-1]) if value.size else value
+        columns.append(
+            Column(
+                metric="ROUGEL",
+                statistic=name,
+                values=best[:, None, None],
+                reason="there is no sentence in the reference",
+            )
+        )
+    return tuple(columns)
