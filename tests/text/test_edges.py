@@ -32,6 +32,14 @@ def test_names_of_one_table(columns: dict[str, Any]) -> None:
     assert card.value("ROUGE1") == 1.0
 
 
+def test_a_value_that_is_not_there_is_not_said_to_be_scored() -> None:
+    texts = pl.DataFrame({"text": ["a b", "..", "a b"], "reference": ["a", "b", ""]})
+    card = ee.score(texts, metrics=["WER", "FleschReadingEase"])
+    found = {name: rows["status"].to_list() for (name,), rows in card.per_datum.group_by("metric")}
+    assert found["WER"] == ["scored", "scored", "undefined"]
+    assert found["FleschReadingEase"] == ["scored", "undefined", "scored"]
+
+
 def test_other_tasks_go_first() -> None:
     labels = pl.DataFrame({"prediction": ["x"], "target": ["x"], "text": ["some text"]})
     assert ee.score(labels).task == "classification"

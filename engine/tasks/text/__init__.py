@@ -3,12 +3,13 @@
 The names below are what the planner calls of every task.
 """
 
-from ..stats_views import StatsTallies, cells_per_group, merge, own_frames, view
+from ..stats_views import StatsTallies, cells_per_group, merge, view
 from .explaining import explain
 from .fitting import fit
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import examine, tally
+from .views import own_frames
 
 __all__ = [
     "Settings",
