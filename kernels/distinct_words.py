@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .coded_texts import coded_texts
 from .jit import frozen, kernel
 from .union_lcs import fill, walk
 
@@ -115,10 +116,7 @@ def shared_words(
         first,
         last,
         frozen(candidate, np.int64),
-        frozen(candidates[0], np.int64),
-        frozen(candidates[1], np.int32),
-        frozen(references[0], np.int64),
-        frozen(references[1], np.int32),
+        *coded_texts(candidates, references),
         n_codes,
         out,
     )
@@ -152,12 +150,7 @@ def union_hits(
         first,
         last,
         frozen(candidate, np.int64),
-        frozen(candidates[0], np.int64),
-        frozen(candidates[1], np.int64),
-        frozen(candidates[2], np.int32),
-        frozen(references[0], np.int64),
-        frozen(references[1], np.int64),
-        frozen(references[2], np.int32),
+        *coded_texts(candidates, references),
         n_codes,
         out,
     )

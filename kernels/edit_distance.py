@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .coded_texts import coded_texts
 from .jit import frozen, inner, kernel
 from .lcs import place_codes
 
@@ -167,10 +168,7 @@ def edit_distances(
         first,
         last,
         frozen(candidate, np.int64),
-        frozen(candidates[0], np.int64),
-        frozen(candidates[1], np.int32),
-        frozen(references[0], np.int64),
-        frozen(references[1], np.int32),
+        *coded_texts(candidates, references),
         n_codes,
         out,
     )

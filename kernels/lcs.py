@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .coded_texts import coded_texts
 from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
@@ -155,10 +156,7 @@ def lcs_lengths(
         first,
         last,
         frozen(candidate, np.int64),
-        frozen(candidates[0], np.int64),
-        frozen(candidates[1], np.int32),
-        frozen(references[0], np.int64),
-        frozen(references[1], np.int32),
+        *coded_texts(candidates, references),
         n_codes,
     )
     _lengths(*given, out)

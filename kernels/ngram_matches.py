@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .coded_texts import coded_texts
 from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
@@ -162,10 +163,7 @@ def ngram_matches(
         last,
         frozen(units[0], np.int64),
         frozen(units[1], np.int64),
-        frozen(candidates[0], np.int64),
-        frozen(candidates[1], np.int32),
-        frozen(references[0], np.int64),
-        frozen(references[1], np.int32),
+        *coded_texts(candidates, references),
         n_codes,
         out.shape[1],
         out,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .coded_texts import coded_texts
 from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
@@ -289,9 +290,6 @@ def translation_edits(
         first,
         last,
         frozen(candidate, np.int64),
-        frozen(candidates[0], np.int64),
-        frozen(candidates[1], np.int32),
-        frozen(references[0], np.int64),
-        frozen(references[1], np.int32),
+        *coded_texts(candidates, references),
         out,
     )
