@@ -9,6 +9,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from judge.server import serving
+
+from evalengine.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -55,14 +58,35 @@ def workplace(tmp_path, monkeypatch):
         yield tmp_path
 
 
+@pytest.fixture
+def answer(capsys):
+    """What a command prints, on its output and then on its errors.
+
+    A process of its own where a shell is needed or asked for; the command line's own function
+    otherwise, which spares a start a command.
+    """
+
+    def by_shell(command: str) -> str:
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False, timeout=120
+        )
+        return done.stdout + done.stderr
+
+    def call(command: str, shell: bool) -> str:
+        if shell or not command.startswith("evalengine ") or set(command) & set("|<>&;$`*"):
+            return by_shell(command)
+        main(shlex.split(command)[1:])
+        return "".join(capsys.readouterr())
+
+    return call
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_console_sessions(page, workplace):
+def test_console_sessions(page, workplace, answer):
     for body in blocks(page, "console"):
         for command, expected in sessions(body):
-            done = subprocess.run(
-                command, shell=True, capture_output=True, text=True, check=False, timeout=120
-            )
-            printed = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).splitlines())
+            told = answer(command, shell=page.name == "README.md")
+            printed = "\n".join(line.rstrip() for line in told.splitlines())
             assert printed.strip("\n") == expected, f"{page.name}: $ {command}"
 
 
