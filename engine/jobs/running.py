@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from .. import api
+from .. import api, planner
 from .._version import __version__
 from ..parts import score_parts
-from ..schemas.errors import EvalengineError, InputError, OptionError, ResultError
+from ..schemas.errors import EvalengineError, InputError, OptionError, WriteError
 from ..scorecard import Scorecard
 from ..store import check_target, fresh_name, load, mend, swap, write_into
 from .baselines import Baseline, baseline_of
@@ -26,7 +26,7 @@ from .loading import RUN_ID, LoadedJob, load_job
 from .lock import LockedError, locked
 from .logs import ERROR, WARNING, Tell, nothing
 from .records import Success, finished_as, read_success, replace_success, write_records
-from .sources import Found, find_inputs
+from .sources import File, Found, find_inputs
 from .stopping import Stopped, aside, held
 from .variables import filled
 from .verdicts import Verdict, failed, judge_gates, numbers_of
@@ -86,15 +86,21 @@ def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> Jo
     Raises:
         EvalengineError: the file or its inputs are not what they should be.
     """
-    loaded = load_job(path, variables)
+    return _planned(load_job(path, variables))
+
+
+def _planned(loaded: LoadedJob) -> JobPlan:
     outputs = loaded.job.outputs
     if "://" in outputs.folder:
         raise OptionError(
-            f"{path}: outputs.folder: {outputs.folder} is remote, where nothing can be renamed;"
-            " write to a local folder, and copy it from there."
+            f"{loaded.path}: outputs.folder: {outputs.folder} is remote, where nothing can be"
+            " renamed; write to a local folder, and copy it from there."
         )
     if outputs.history is not None:
         check_history(outputs.history, outputs.history_format)
+    if loaded.options.task is not None:
+        # Wrong names of metrics and dialects are told before any table is read.
+        planner.make_plan(loaded.options, loaded.options.task)
     found = find_inputs(loaded)
     run_id = _run_id(loaded, found)
     shown = filled(outputs.folder, {RUN_ID: run_id})
@@ -103,7 +109,7 @@ def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> Jo
 
 def _run_id(loaded: LoadedJob, found: Found) -> str:
     """Same for the same inputs, options and version of one job; threads change no number."""
-    files = [[role, file.name, file.sha256] for role, own in found.files.items() for file in own]
+    files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
     key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
     return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
@@ -139,17 +145,21 @@ def run_job(
         False
     """
     started = _now()
-    plan = plan_job(path, variables)
-    job = plan.loaded.job
-    tell("planned", run_id=plan.run_id, folder=plan.shown,
-         files=sum(map(len, plan.found.files.values())))  # fmt: skip
-    target = job.outputs.lineage
+    loaded = load_job(path, variables)
+    job, target = loaded.job, loaded.job.outputs.lineage
     lineage = Lineage(
         job.outputs,
-        None if target is None else plan.loaded.beside(target),
+        None if target is None else loaded.beside(target),
         job.name,
         lambda said: tell(said, level=WARNING),
     )
+    try:
+        plan = _planned(loaded)
+    except EvalengineError as error:
+        lineage.never_began(str(error))
+        raise
+    tell("planned", run_id=plan.run_id, folder=plan.shown,
+         files=sum(map(len, plan.found.files.values())))  # fmt: skip
     with locked(plan.folder, job.name, wait=wait, tell=lambda said: tell(said, level=WARNING)):
         cleared = mend(plan.folder.resolve())
         if cleared:
@@ -204,6 +214,8 @@ def _score(
     """Score, judge, and put the result in its place; verdicts, or what is wrong with the gates."""
     target = check_target(plan.folder, overwrite=True)
     fresh = fresh_name(target)
+    # Before the work: a baseline that is not there is not to cost a night.
+    baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
     try:
         card = aside(lambda left: _scored(plan, fresh, left, force, tell))
         changed = plan.found.changed()
@@ -212,7 +224,6 @@ def _score(
                 f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
                 " the job again when they are whole."
             )
-        baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
         verdicts, wrong = _judged(plan, card, baseline)
         status = UNJUDGED if wrong else _status(verdicts)
         success = Success(
@@ -224,6 +235,7 @@ def _score(
             gates=status,
             baseline=plan.loaded.job.baseline,
             baseline_folder=baseline.folder,
+            baseline_finished=baseline.finished,
         )
         with held():
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
@@ -231,7 +243,7 @@ def _score(
             _remember(plan, card, success, again=force)
             lineage.complete(verdicts)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"cannot write {plan.folder}: {error}.") from error
+        raise WriteError(f"cannot write {plan.folder}: {error}.") from error
     finally:
         _discard(fresh)
     return verdicts, wrong
@@ -246,12 +258,17 @@ def _scored(
     mapped = found.paths("label_map")
     if mapped is not None:
         options = msgspec.structs.replace(options, label_map=mapped)
+    if options.scratch is not None:
+        options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
 
     def progress(step: str) -> None:
         if not left.is_set():
             tell(step)
 
     if found.partitions:
+        if options.memory_limit is not None:
+            said = "memory_limit is not held to: the rows of a partition are read at once"
+            tell(said, level=WARNING)
         parts = parts_of(loaded, found, again=force)
         card = score_parts(
             parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
@@ -265,6 +282,8 @@ def _scored(
             datums=found.paths("datums"),
             labels=found.paths("labels"),
             storage_options=inputs.storage_options,
+            executor=loaded.job.executor,
+            address=loaded.job.address,
             progress=progress,
         )
     for name in card.frames:
@@ -315,13 +334,19 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
         "inputs": {
             role: [
                 {"name": file.name, "bytes": file.bytes, "sha256": file.sha256,
-                 "partition": file.partition}
+                 "partition": file.partition, **_rasters(file)}
                 for file in own
             ]
             for role, own in plan.found.files.items()
         },
         "gates": verdicts,
     }  # fmt: skip
+
+
+def _rasters(file: File) -> dict[str, object]:
+    """How many rasters a table points to, and the digest of their sizes and times; else nothing."""
+    count = len(file.rasters.files)
+    return {"rasters": count, "rasters_digest": file.rasters.digest} if count else {}
 
 
 def _status(verdicts: list[Verdict]) -> str:

@@ -68,7 +68,7 @@ class TestGrammar:
             ("mAP >= baseline", ("mAP", (), ">=", 0.0, "+")),
             ("mAP >= baseline+1e-3", ("mAP", (), ">=", 0.001, "+")),
             ("""a["b c"='x, y]', d=traffic light]>0""",
-             ("a", (("b c", "x, y]"), ("d", "traffic light")), ">", 0.0, "")),
+             ("a", (("b c", "x, y]"), ("d", "traffic light")), ">", 0.0, "", ("b c",))),
             ("mAP[weather*camera=rain*front]>0", ("mAP", (("weather*camera", "rain*front"),),
              ">", 0.0, "")),
         ],
