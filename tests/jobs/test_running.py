@@ -16,10 +16,11 @@ from jobs.conftest import write_day
 
 import evalengine as ee
 from evalengine import api, store
-from evalengine.jobs import lock, records, running
+from evalengine.jobs import history, lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
-from evalengine.schemas.errors import InputError, OptionError, ResultError
+from evalengine.jobs.running import plan_job
+from evalengine.schemas.errors import InputError, OptionError, ResultError, WriteError
 
 Write = Callable[..., Path]
 LAST = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
@@ -203,6 +204,35 @@ class TestBaseline:
             again = ee.run_job(path, force=force)
             assert again.verdicts == second.verdicts
 
+    def test_a_failed_night_hands_its_baseline_on(self, write: Write, folder: Path) -> None:
+        path = write(LAST, ("runs/{date}", "runs/latest"))
+        ee.run_job(path)
+        for wrong, expected in ((4, "failed"), (5, "failed"), (0, "passed")):
+            write_day(folder, "2026-11-20", wrong=wrong, first=1000 * wrong)
+            night = ee.run_job(path)
+            assert statuses(night)[0] == expected, wrong
+            assert night.verdicts[0].baseline == 1.0
+        # The night that passed is the next one's, by its own numbers.
+        write_day(folder, "2026-11-20", wrong=1)
+        found = json.loads((folder / "runs/latest/_SUCCESS").read_text())
+        assert ee.run_job(path).verdicts[0].baseline == 1.0
+        after = json.loads((folder / "runs/latest/_SUCCESS").read_text())
+        assert after["baseline_finished"] == found["finished"]
+
+    def test_a_folder_named_like_a_glob(self, write: Write, folder: Path) -> None:
+        write(LAST, ("tables/date={date}/pred", "tables/date={date}/p*d"))
+        odd = folder.with_name("[prod] *?")
+        folder.rename(odd)
+        ee.run_job(odd / "job.toml", variables={"date": "2026-11-19"})
+        assert statuses(ee.run_job(odd / "job.toml")) == ["passed", "passed"]
+
+    def test_a_named_run_that_is_not_there_costs_no_work(
+        self, write: Write, scored: list[Any]
+    ) -> None:
+        with pytest.raises(ResultError, match="release is not there"):
+            ee.run_job(write((LAST[0], LAST[1].replace('"last"', '"runs/release"'))))
+        assert scored == []
+
     def test_a_named_run(self, write: Write, folder: Path) -> None:
         ee.run_job(write(("runs/{date}", "runs/release")), variables={"date": "2026-11-19"})
         named = (LAST[0], LAST[1].replace('"last"', '"runs/release"'))
@@ -272,6 +302,37 @@ class TestHistory:
         ee.run_job(path)
         assert pl.read_parquet(entry).equals(before)
 
+    def test_delta_that_others_write_at_once(self, tmp_path: Path) -> None:
+        pytest.importorskip("deltalake")
+        target = str(tmp_path / "history")
+        start = threading.Barrier(4)
+        faults: list[Exception] = []
+
+        def add(name: str) -> None:
+            rows = pl.DataFrame({"run_id": [name] * 2, "value": [1.0, 2.0]})
+            start.wait(60)
+            try:
+                history.append(rows, name, target, "delta", again=False)
+            except Exception as error:
+                faults.append(error)
+
+        threads = [threading.Thread(target=add, args=(f"run{i}",)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert faults == []
+        counts = dict(pl.read_delta(target).group_by("run_id").len().iter_rows())
+        assert counts == {f"run{i}": 2 for i in range(4)}
+
+    def test_delta_takes_columns_that_came_later(self, tmp_path: Path) -> None:
+        pytest.importorskip("deltalake")
+        target = str(tmp_path / "history")
+        for name, more in (("a", {}), ("b", {"added": [3]})):
+            rows = pl.DataFrame({"run_id": [name], "value": [1.0], **more})
+            history.append(rows, name, target, "delta", again=False)
+        assert pl.read_delta(target).sort("run_id")["added"].to_list() == [None, 3]
+
     def test_delta_that_is_not_installed(
         self, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -312,6 +373,22 @@ class TestLock:
         second.join(60)
         assert sorted(result.ran for result in results) == [False, True]
 
+    def test_names_that_link_to_one_folder_share_its_lock(self, tmp_path: Path) -> None:
+        (tmp_path / "store" / "run").mkdir(parents=True)
+        (tmp_path / "latest").symlink_to(tmp_path / "store" / "run")
+        with (
+            locked(tmp_path / "store" / "run", "a"),
+            pytest.raises(LockedError, match="another run of job 'a'"),
+            locked(tmp_path / "latest", "b"),
+        ):
+            raise AssertionError
+
+    @pytest.mark.parametrize("name", ["file/run", "x" * 250])
+    def test_where_no_lock_can_be(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
+            raise AssertionError
+
     def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
         left = lock.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
         (tmp_path / ".run.lock").write_bytes(msgspec.json.encode(left))
@@ -345,6 +422,32 @@ def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
     assert not ee.run_job(path).ran
     write_day(folder, "2026-11-22", first=300)
     assert ee.run_job(path).card.run["datums"] == 40
+
+
+def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    score = api.score
+
+    def noted(*args: Any, **named: Any) -> ee.Scorecard:
+        told.append(named)
+        return score(*args, **(named | {"executor": None, "address": None}))
+
+    monkeypatch.setattr(api, "score", noted)
+    plain = plan_job(write()).run_id
+    where = 'executor = "dask"\naddress = "tcp://here:1"\nby ='
+    path = write(("by =", where), ("[outputs]", '[options]\nscratch = "large"\n[outputs]'))
+    ee.run_job(path)
+    assert (told[0]["executor"], told[0]["address"]) == ("dask", "tcp://here:1")
+    assert told[0]["options"].scratch == str(path.parent / "large")
+    assert plan_job(path).run_id == plain  # it changes no number
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_numbers(write: Write) -> None:
+    plain = ee.run_job(write(("runs/{date}", "runs/plain"))).card
+    apart = ee.run_job(write(("runs/{date}", "runs/apart"), ("by =", 'executor="processes"\nby =')))
+    assert apart.card.run["buckets"]
+    assert apart.card.metrics.equals(plain.metrics)
 
 
 def test_the_log_and_its_forms(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

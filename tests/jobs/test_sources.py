@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from jobs.conftest import DAYS, write_day
 
@@ -133,3 +134,76 @@ class TestRemote:
             plan_job(write(("runs/{date}", "s3://b/runs")))
         with pytest.raises(OptionError, match='history_format = "delta"'):
             plan_job(write(('"history"', '"s3://b/history"')))
+
+
+class TestRasters:
+    """Label maps that a table points to count by size and time of change."""
+
+    @pytest.fixture
+    def path(self, folder: Path) -> Path:
+        for name in ("a", "b"):
+            (folder / f"{name}.png").write_bytes(b"pixels of " + name.encode())
+        for side, column in (("p", "mask_file"), ("t", "raster")):
+            pl.DataFrame({"datum_id": [1, 2], column: ["a.png", "b.png"]}).write_json(
+                folder / f"{side}.json"
+            )
+        job = folder / "maps.toml"
+        job.write_text(
+            'name = "maps"\n[inputs]\npredictions = "p.json"\nground_truths = "t.json"\n'
+        )
+        return job
+
+    def test_a_change_is_another_run(self, path: Path) -> None:
+        first = plan_job(path)
+        assert plan_job(path).run_id == first.run_id
+        assert first.found.changed() == []
+        raster = path.parent / "b.png"
+        was = raster.stat()
+        raster.write_bytes(b"pixels of c")  # as many bytes
+        os.utime(raster, ns=(was.st_atime_ns, was.st_mtime_ns + 1))
+        assert plan_job(path).run_id != first.run_id
+        assert first.found.changed() == ["b.png", "b.png"]
+        os.utime(raster, ns=(was.st_atime_ns, was.st_mtime_ns))
+        assert plan_job(path).run_id == first.run_id
+        raster.unlink()
+        assert plan_job(path).run_id != first.run_id
+
+    def test_every_format_and_own_names(self, path: Path) -> None:
+        rows = pl.read_json(path.parent / "t.json").rename({"raster": "Picture"})
+        text = path.read_text().replace("t.json", "t.{form}")
+        for form in ("parquet", "csv", "json", "ipc", "ndjson"):
+            getattr(rows, f"write_{form}")(path.parent / f"t.{form}")
+            path.write_text(
+                text.replace("{form}", form) + '[options]\ncolumns = {Picture = "raster"}\n'
+            )
+            [file] = plan_job(path).found.files["ground_truths"]
+            assert [name for name, _, _ in file.rasters.files] == ["a.png", "b.png"], form
+            path.write_text(text.replace("{form}", form))
+            [file] = plan_job(path).found.files["ground_truths"]
+            assert file.rasters.files == ()
+
+    def test_one_partition_alone_is_matched_again(self, folder: Path) -> None:
+        for night in ("v1", "v2"):
+            (folder / night).mkdir()
+            (folder / night / "a.png").write_bytes(b"x")
+            rows = pl.DataFrame({"datum_id": [night], "raster": ["a.png"]})
+            for side in "pt":
+                rows.write_parquet(folder / night / f"{side}.parquet")
+        job = folder / "maps.toml"
+        job.write_text(
+            'name = "maps"\n[inputs]\npartition = "v"\npredictions = "{v}/p.parquet"\n'
+            'ground_truths = "{v}/t.parquet"\nfirst = "v1"\nlast = "v2"\n'
+        )
+        before = plan_job(job).found
+        (folder / "v2" / "a.png").write_bytes(b"longer")
+        after = plan_job(job).found
+        assert before.key_of("v1") == after.key_of("v1")
+        assert before.key_of("v2") != after.key_of("v2")
+
+
+def test_a_digit_behind_the_variables_second_place(write: Write, folder: Path) -> None:
+    for date in DAYS:
+        tables = folder / "tables" / f"date={date}"
+        (tables / "predictions.parquet").rename(tables / f"{date}0.parquet")
+    twice = ("date={date}/predictions", "date={date}/{date}0")
+    assert plan_job(write(PARTS, NO_VARIABLE, FIXED, twice)).found.partitions == DAYS
