@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import threading
 from collections.abc import Mapping
@@ -12,44 +11,26 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from .. import api, planner
+from .. import api
 from .._version import __version__
 from ..parts import score_parts
-from ..schemas.errors import EvalengineError, InputError, OptionError, WriteError
+from ..schemas.errors import EvalengineError, InputError, WriteError
 from ..scorecard import Scorecard
 from ..store import check_target, fresh_name, load, mend, swap, write_into
 from .baselines import Baseline, baseline_of
-from .history import append, check_history, history_rows
+from .history import append, history_rows
 from .increments import clear_older, parts_of
 from .lineage import ABORT, FAIL, Lineage
-from .loading import RUN_ID, LoadedJob, load_job
+from .loading import load_job
 from .lock import LockedError, locked
 from .logs import ERROR, WARNING, Tell, nothing
+from .planning import JobPlan, plan_job, planned, planned_again
 from .records import Success, finished_as, read_success, replace_success, write_records
-from .sources import File, Found, find_inputs
+from .sources import File
 from .stopping import Stopped, aside, held
-from .variables import filled
 from .verdicts import Verdict, failed, judge_gates, numbers_of
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
-
-
-class JobPlan(msgspec.Struct, frozen=True):
-    """What a run would do.
-
-    Attributes:
-        loaded: the job.
-        found: its inputs.
-        run_id: hash of inputs, options and version: 16 hexadecimal digits.
-        folder: where its result goes, as seen from the working folder.
-        shown: the same as the job file writes it.
-    """
-
-    loaded: LoadedJob
-    found: Found
-    run_id: str
-    folder: Path
-    shown: str
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -74,44 +55,6 @@ class JobResult(msgspec.Struct, frozen=True):
     def card(self) -> Scorecard:
         """The result."""
         return load(self.plan.folder)
-
-
-def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> JobPlan:
-    """Read a job file, find its inputs and name its run; nothing is written.
-
-    Args:
-        path: a TOML file.
-        variables: values for its ``[variables]``.
-
-    Raises:
-        EvalengineError: the file or its inputs are not what they should be.
-    """
-    return _planned(load_job(path, variables))
-
-
-def _planned(loaded: LoadedJob) -> JobPlan:
-    outputs = loaded.job.outputs
-    if "://" in outputs.folder:
-        raise OptionError(
-            f"{loaded.path}: outputs.folder: {outputs.folder} is remote, where nothing can be"
-            " renamed; write to a local folder, and copy it from there."
-        )
-    if outputs.history is not None:
-        check_history(outputs.history, outputs.history_format)
-    if loaded.options.task is not None:
-        # Wrong names of metrics and dialects are told before any table is read.
-        planner.make_plan(loaded.options, loaded.options.task)
-    found = find_inputs(loaded)
-    run_id = _run_id(loaded, found)
-    shown = filled(outputs.folder, {RUN_ID: run_id})
-    return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
-
-
-def _run_id(loaded: LoadedJob, found: Found) -> str:
-    """Same for the same inputs, options and version of one job; threads change no number."""
-    files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
-    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
-    return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
 
 def run_job(
@@ -154,7 +97,7 @@ def run_job(
         lambda said: tell(said, level=WARNING),
     )
     try:
-        plan = _planned(loaded)
+        plan = planned(loaded)
     except EvalengineError as error:
         lineage.never_began(str(error))
         raise
@@ -164,6 +107,8 @@ def run_job(
         cleared = mend(plan.folder.resolve())
         if cleared:
             tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
+        # Waiting may have taken long enough for other tables to come.
+        plan = planned_again(plan) if wait else plan
         before = read_success(plan.folder)
         if not force and finished_as(plan.folder, plan.run_id):
             return _again(plan, tell)

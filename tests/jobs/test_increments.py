@@ -212,7 +212,7 @@ def test_a_disk_that_refuses_tallies(
 def test_a_memory_limit_that_is_not_held_to_is_told(write: Write) -> None:
     limit = ("[outputs]", '[options]\nmemory_limit = "1GB"\n[outputs]')
     said: list[str] = []
-    ee.run_job(write(limit, *PAIRS), tell=lambda text, **facts: said.append(text))
+    ee.run_job(write(*PAIRS, limit), tell=lambda text, **facts: said.append(text))
     assert any("memory_limit is not held to" in text for text in said)
 
 

@@ -16,7 +16,7 @@ from jobs.conftest import write_day
 
 import evalengine as ee
 from evalengine import api, store
-from evalengine.jobs import history, lock, records, running
+from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
 from evalengine.jobs.running import plan_job
@@ -268,79 +268,6 @@ class TestGates:
         assert '"failed"' in (strict.plan.folder / "_SUCCESS").read_text()
 
 
-class TestHistory:
-    @pytest.mark.parametrize("form", ["parquet", "delta"])
-    def test_each_run_stands_once(self, write: Write, folder: Path, form: str) -> None:
-        if form == "delta":
-            pytest.importorskip("deltalake")
-        path = write(('"history"', f'"history"\nhistory_format = "{form}"'))
-        results = [
-            ee.run_job(path, variables={"date": day}, force=force)
-            for day, force in (("2026-11-19", False), ("2026-11-20", False), ("2026-11-20", True),
-                               ("2026-11-20", False))
-        ]  # fmt: skip
-        target = folder / "history"
-        table = pl.read_delta(str(target)) if form == "delta" else pl.read_parquet(target)
-        counts = dict(table.group_by("run_id").len().iter_rows())
-        height = results[0].card.metrics.height
-        assert counts == {results[0].plan.run_id: height, results[1].plan.run_id: height}
-        assert set(table["variables"]) == {'{"date": "2026-11-19"}', '{"date": "2026-11-20"}'}
-        over_time = table.filter(
-            (pl.col("metric") == "mAP")
-            & (pl.col("iou_threshold") == 0.5)
-            & pl.col("slice").is_null()
-        )
-        assert sorted(over_time["folder"]) == ["runs/2026-11-19", "runs/2026-11-20"]
-        assert over_time["value"].to_list() == [1.0, 1.0]
-
-    def test_a_lost_entry_is_added_by_the_next_run(self, write: Write, folder: Path) -> None:
-        path = write()
-        ee.run_job(path)
-        [entry] = (folder / "history").iterdir()
-        before = pl.read_parquet(entry)
-        entry.unlink()
-        ee.run_job(path)
-        assert pl.read_parquet(entry).equals(before)
-
-    def test_delta_that_others_write_at_once(self, tmp_path: Path) -> None:
-        pytest.importorskip("deltalake")
-        target = str(tmp_path / "history")
-        start = threading.Barrier(4)
-        faults: list[Exception] = []
-
-        def add(name: str) -> None:
-            rows = pl.DataFrame({"run_id": [name] * 2, "value": [1.0, 2.0]})
-            start.wait(60)
-            try:
-                history.append(rows, name, target, "delta", again=False)
-            except Exception as error:
-                faults.append(error)
-
-        threads = [threading.Thread(target=add, args=(f"run{i}",)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert faults == []
-        counts = dict(pl.read_delta(target).group_by("run_id").len().iter_rows())
-        assert counts == {f"run{i}": 2 for i in range(4)}
-
-    def test_delta_takes_columns_that_came_later(self, tmp_path: Path) -> None:
-        pytest.importorskip("deltalake")
-        target = str(tmp_path / "history")
-        for name, more in (("a", {}), ("b", {"added": [3]})):
-            rows = pl.DataFrame({"run_id": [name], "value": [1.0], **more})
-            history.append(rows, name, target, "delta", again=False)
-        assert pl.read_delta(target).sort("run_id")["added"].to_list() == [None, 3]
-
-    def test_delta_that_is_not_installed(
-        self, write: Write, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
-        with pytest.raises(OptionError, match=r"pip install 'evalengine\[delta\]'"):
-            ee.run_job(write(('"history"', '"history"\nhistory_format = "delta"')))
-
-
 class TestLock:
     def test_two_runs_at_once(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -372,6 +299,25 @@ class TestLock:
         first.join(60)
         second.join(60)
         assert sorted(result.ran for result in results) == [False, True]
+
+    def test_inputs_that_change_while_it_waits(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, acquire = write(), lock._acquire
+        ee.run_job(path)
+
+        def late(*args: Any) -> None:
+            write_day(folder, "2026-11-20", wrong=7)
+            acquire(*args)
+
+        monkeypatch.setattr(lock, "_acquire", late)
+        result = ee.run_job(path, wait=60)
+        assert result.ran
+        assert result.gate_failed
+        write(("runs/{date}", "runs/{run_id}"))
+        write_day(folder, "2026-11-20")
+        with pytest.raises(InputError, match="while this run waited"):
+            ee.run_job(path, wait=60)
 
     def test_names_that_link_to_one_folder_share_its_lock(self, tmp_path: Path) -> None:
         (tmp_path / "store" / "run").mkdir(parents=True)

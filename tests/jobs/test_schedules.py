@@ -86,7 +86,7 @@ def loaded(name: str, job: Path, **modules: ModuleType) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         for module, stand_in in modules.items():
             patch.setitem(sys.modules, module.replace("__", "."), stand_in)
-        exec(compile(text, name, "exec"), space)
+        exec(compile(text, name, "exec", dont_inherit=True), space)
     return space
 
 

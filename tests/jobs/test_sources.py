@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from jobs.conftest import DAYS, write_day
 
-from evalengine.jobs import running
-from evalengine.jobs.running import plan_job
+from evalengine.jobs import planning
+from evalengine.jobs.planning import plan_job
 from evalengine.schemas.errors import InputError, OptionError, ReadError
 
 Write = Callable[..., Path]
@@ -38,6 +38,12 @@ def test_files_in_order_with_digests(write: Write, folder: Path) -> None:
 def test_nothing_there(write: Write) -> None:
     with pytest.raises(ReadError, match="no such file"):
         plan_job(write(("date = \"2026-11-20\"", "date = \"2026-12-24\"")))  # fmt: skip
+
+
+def test_wrong_names_are_told_before_any_table_is_read(write: Write) -> None:
+    missing = ('date = "2026-11-20"', 'date = "2026-12-24"')
+    with pytest.raises(OptionError, match="Did you mean 'mAP'"):
+        plan_job(write(missing, ("by =", 'task = "detection"\nmetrics = ["mAPP"]\nby =')))
 
 
 class TestPartitions:
@@ -103,7 +109,7 @@ class TestRunId:
         seen.add(plan_job(write(('by = ["weather"]', "by = []"))).run_id)
         seen.add(plan_job(write(('"nightly"', '"weekly"'))).run_id)
         seen.add(plan_job(write(("by =", 'dialect = "coco"\nby ='))).run_id)
-        monkeypatch.setattr(running, "__version__", "999")
+        monkeypatch.setattr(planning, "__version__", "999")
         seen.add(plan_job(write()).run_id)
         monkeypatch.undo()
         write_day(folder, "2026-11-20", wrong=1)
