@@ -76,7 +76,8 @@ def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | 
 
 def _last(loaded: LoadedJob, folder: Path, run_id: str, before: Success | None) -> Baseline:
     """The newest run that passed, or the one that a failed run in this folder was held against."""
-    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id)
+    until = before.finished if before is not None and before.run_id == run_id else None
+    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until)
     if (
         before is not None
         and (before.job, before.baseline) == (loaded.job.name, LAST)

@@ -66,13 +66,16 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
     return found
 
 
-def last_passed(pattern: str, job: str, run_id: str) -> tuple[Path, str] | None:
+def last_passed(
+    pattern: str, job: str, run_id: str, until: str | None = None
+) -> tuple[Path, str] | None:
     """The newest finished run of a job whose gates passed, other than this one.
 
     Args:
         pattern: glob of the folders its results have had.
         job: its name.
         run_id: this run, which does not count.
+        until: nor do runs that were finished after this; now unless given.
 
     Returns:
         its folder, and when it was finished.
@@ -80,7 +83,12 @@ def last_passed(pattern: str, job: str, run_id: str) -> tuple[Path, str] | None:
     found: list[tuple[str, str]] = []
     for name in glob.glob(pattern):
         success = read_success(Path(name))
-        if success and (success.job, success.gates) == (job, "passed") and success.run_id != run_id:
+        if (
+            success
+            and (success.job, success.gates) == (job, "passed")
+            and success.run_id != run_id
+            and (until is None or success.finished <= until)
+        ):
             found.append((success.finished, name))
     if not found:
         return None

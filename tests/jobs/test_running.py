@@ -219,6 +219,15 @@ class TestBaseline:
         after = json.loads((folder / "runs/latest/_SUCCESS").read_text())
         assert after["baseline_finished"] == found["finished"]
 
+    def test_later_runs_are_no_baseline_of_one_that_gets_a_gate(
+        self, write: Write, folder: Path
+    ) -> None:
+        for day in ("2026-11-19", "2026-11-20"):
+            ee.run_job(write(), variables={"date": day})
+        for day, expected in (("2026-11-19", "skipped"), ("2026-11-20", "passed")):
+            again = ee.run_job(write(LAST), variables={"date": day})
+            assert (again.ran, statuses(again)) == (False, [expected, "passed"])
+
     def test_a_folder_named_like_a_glob(self, write: Write, folder: Path) -> None:
         write(LAST, ("tables/date={date}/pred", "tables/date={date}/p*d"))
         odd = folder.with_name("[prod] *?")
