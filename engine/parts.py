@@ -19,7 +19,7 @@ from .executors import Threads
 from .inputs.frames import checked_frames
 from .inputs.infer import infer_task
 from .inputs.opening import open_inputs
-from .schemas.errors import InputError, ReadError, ResultError
+from .schemas.errors import InputError, ReadError, ResultError, WriteError
 from .schemas.options import Options
 from .scorecard import Scorecard
 from .tally import stored
@@ -95,7 +95,11 @@ def score_parts(
         reused += found is not None
         if found is None:
             tell(f"matching {part.name}")
-            found = _tallied(part, options, labels, threads, keep=not left())
+            try:
+                found = _tallied(part, options, labels, threads, keep=not left())
+            except InputError as error:
+                said = f"{part.name}: {error.said}"
+                raise (ReadError if isinstance(error, ReadError) else InputError)(said) from error
         kept.append(found)
     tell(f"merging {len(parts)} parts, {reused} of them kept from earlier runs")
     first = kept[0][0]
@@ -160,11 +164,14 @@ def _tallied(
         recognised=frames.recognised,
     )
     if keep:
-        part.tally.parent.mkdir(parents=True, exist_ok=True)
-        stored.save(
-            tallies,
-            part.tally,
-            fingerprint=plan.fingerprint,
-            about=msgspec.to_builtins(about),
-        )
+        try:
+            part.tally.parent.mkdir(parents=True, exist_ok=True)
+            stored.save(
+                tallies,
+                part.tally,
+                fingerprint=plan.fingerprint,
+                about=msgspec.to_builtins(about),
+            )
+        except OSError as error:
+            raise WriteError(f"cannot write {part.tally}: {error}.") from error
     return about, tallies

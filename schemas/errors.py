@@ -56,6 +56,10 @@ class ResultError(EvalengineError):
     """A question a scorecard cannot answer: no such metric in it, or more than one such row."""
 
 
+class WriteError(ResultError):
+    """The disk refused a result: it is full, or the folder cannot be written. It may pass."""
+
+
 class EndpointError(EvalengineError):
     """What stops an endpoint's use: a wrong key, an unknown model, an address nobody is at."""
 

@@ -81,14 +81,28 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     name: Annotated[str, _meta("Name of the job, in logs, locks and history.", "nightly")]
     inputs: JobInputs
     outputs: JobOutputs = msgspec.field(default_factory=JobOutputs)
+    time_zone: Annotated[
+        str | None, _meta("Zone of {today} and {yesterday}; UTC.", "Europe/Berlin")
+    ] = None
     variables: Annotated[
         dict[str, str | int | float],
         _meta("Values for {name} in any text of this file; --set changes them.", {"date": "x"}),
     ] = {}
     task: Annotated[str | None, _meta("Task; follows from the columns unless given.")] = None
     dialect: Annotated[str | None, _meta("Named rule set; standard.", "coco")] = None
-    metrics: Annotated[list[str] | None, _meta("Metrics; the task's default set.")] = None
-    by: Annotated[list[str] | None, _meta("Slice columns; 'a*b' crosses two.", ["weather"])] = None
+    metrics: Annotated[
+        str | list[str] | None, _meta("Metrics, or 'all'; the task's default set.", ["mAP"], "all")
+    ] = None
+    by: Annotated[
+        str | list[str] | None, _meta("Slice columns; 'a*b' crosses two.", ["weather"])
+    ] = None
+    executor: Annotated[
+        Literal["threads", "processes", "dask"] | None,
+        _meta("Where the work runs; threads. The numbers are the same.", "processes"),
+    ] = None
+    address: Annotated[
+        str | None, _meta("Scheduler of executor dask; a local one if none.", "tcp://host:8786")
+    ] = None
     options: Annotated[
         Options, _meta("Any option of `evalengine score`, with underscores for dashes.")
     ] = msgspec.field(default_factory=Options)
@@ -109,6 +123,10 @@ SHARED = ("task", "dialect", "metrics", "by")
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a job file; unknown keys are errors in every table of fixed keys."""
     schema = msgspec.json.schema(Job)
+    for field in schema["$defs"]["Options"]["properties"].values():
+        lists = [one for one in field.get("anyOf", ()) if one.get("type") == "array"]
+        # One value may be written without its list, as everywhere.
+        field.get("anyOf", []).extend(one["items"] for one in lists if one.get("items"))
     for table in schema["$defs"].values():
         if "properties" in table:
             table["additionalProperties"] = False

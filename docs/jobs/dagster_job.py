@@ -1,7 +1,5 @@
 """A night's evaluation as a Dagster asset with a partition a day; gates are its checks."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 import evalengine as ee

@@ -68,7 +68,7 @@ def run(
     from ..jobs.running import LockedError, plan_job, run_job
     from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
-    from ..schemas.errors import EvalengineError
+    from ..schemas.errors import EndpointError, EvalengineError, ScratchError, WriteError
     from ..schemas.wording import in_shell
 
     strange = [pair for pair in changes if not pair.partition("=")[1]]
@@ -98,13 +98,25 @@ def run(
         if STATE["debug"]:
             raise
         say(in_shell(error.said))
-        return _FAILED if isinstance(error, LockedError) else _BAD_INPUT
+        # What may pass, and is worth trying again.
+        passing = (LockedError, WriteError, ScratchError, EndpointError)
+        return _FAILED if isinstance(error, passing) else _BAD_INPUT
     except Stopped as stopped:
         say(f"stopped by {stopped}")
         sys.stdout.flush()
         sys.stderr.flush()
+        _end_workers()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
+
+
+def _end_workers() -> None:
+    """End the processes of executor "processes": nobody is left to take what they find."""
+    if "multiprocessing" in sys.modules:
+        import multiprocessing
+
+        for child in multiprocessing.active_children():
+            child.kill()
 
 
 def _said(done: JobResult) -> str:

@@ -11,8 +11,8 @@ from ..schemas.errors import ResultError
 from ..scorecard import Scorecard
 from ..store import load
 from .loading import LAST, LoadedJob
-from .records import BASELINE_FILE, Success, last_passed
-from .verdicts import Numbers
+from .records import BASELINE_FILE, Success, last_passed, read_success
+from .verdicts import PASSED, Numbers
 
 
 class Baseline(msgspec.Struct, frozen=True):
@@ -22,12 +22,14 @@ class Baseline(msgspec.Struct, frozen=True):
         metrics: its metrics frame; None where there is none.
         labels: its labels; None where only its metrics were kept.
         folder: where it stands, or stood.
+        finished: when it was finished, where that is known.
         first: whether there is none because no earlier run passed its gates.
     """
 
     metrics: pl.DataFrame | None = None
     labels: pl.DataFrame | None = None
     folder: str | None = None
+    finished: str | None = None
     first: bool = False
 
     def numbers(self, card: Scorecard) -> Numbers | None:
@@ -42,7 +44,9 @@ def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | 
     """The baseline of a run.
 
     A run that is repeated keeps the baseline it had: what was the last run then may since have
-    been replaced, and runs that came later are no earlier ones.
+    been replaced, and runs that came later are no earlier ones. A run whose gates failed hands its
+    own baseline on to the run that takes its place: where every night has the same folder, that is
+    all there is of the last one that passed.
 
     Args:
         loaded: the job.
@@ -61,15 +65,38 @@ def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | 
             return Baseline(first=True)
         kept = folder / BASELINE_FILE
         if kept.is_file():
-            return Baseline(_read(kept), None, before.baseline_folder)
+            return _kept(folder, before)
     if wanted == LAST:
-        found = last_passed(loaded.beside(loaded.earlier), loaded.job.name, run_id)
-        if found is None:
-            return Baseline(first=True)
-    else:
-        found = Path(loaded.beside(wanted))
-    card = load(found)
-    return Baseline(card.metrics, card.labels, str(found))
+        return _last(loaded, folder, run_id, before)
+    card = load(loaded.beside(wanted))
+    success = read_success(Path(loaded.beside(wanted)))
+    finished = None if success is None else success.finished
+    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished)
+
+
+def _last(loaded: LoadedJob, folder: Path, run_id: str, before: Success | None) -> Baseline:
+    """The newest run that passed, or the one that a failed run in this folder was held against."""
+    until = before.finished if before is not None and before.run_id == run_id else None
+    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until)
+    if (
+        before is not None
+        and (before.job, before.baseline) == (loaded.job.name, LAST)
+        and before.gates != PASSED
+        and before.baseline_folder is not None
+        and (folder / BASELINE_FILE).is_file()
+        and (found is None or (before.baseline_finished or "") > found[1])
+    ):
+        return _kept(folder, before)
+    if found is None:
+        return Baseline(first=True)
+    card = load(found[0])
+    return Baseline(card.metrics, card.labels, str(found[0]), found[1])
+
+
+def _kept(folder: Path, before: Success) -> Baseline:
+    """The baseline that stands beside a run's numbers."""
+    metrics = _read(folder / BASELINE_FILE)
+    return Baseline(metrics, None, before.baseline_folder, before.baseline_finished)
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -58,6 +58,7 @@ class Gate(msgspec.Struct, frozen=True):
         text: as it was written.
         metric: name as written, in any capitals; ``nDCG@10`` has its cut-off in it.
         conditions: (name, value) as written, quotes removed.
+        quoted: names whose value stood in quotes: a star or null in them is a value like others.
         operator: one of ``>= <= > < ==``.
         number: the bound, or what the baseline is changed by.
         sign: how ``number`` changes the baseline, ``+ - *``; empty where there is no baseline.
@@ -69,6 +70,7 @@ class Gate(msgspec.Struct, frozen=True):
     operator: str
     number: float
     sign: str = ""
+    quoted: tuple[str, ...] = ()
 
     @property
     def needs_baseline(self) -> bool:
@@ -81,6 +83,10 @@ class Gate(msgspec.Struct, frozen=True):
         if not self.sign:
             return f"{self.operator} {self.number:g}"
         return f"{self.operator} baseline {self.sign} {self.number:g}"
+
+    def stars(self, name: str) -> bool:
+        """Whether a condition stands for every value there is."""
+        return name not in self.quoted and dict(self.conditions).get(name) == EACH
 
     def bound(self, baseline: float | None) -> float:
         """The number that a value is held against."""
@@ -103,13 +109,18 @@ def parse_gate(text: str) -> Gate:
     head = _HEAD.match(text)
     if head is None:
         raise _unreadable(text, 0, "a gate begins with a metric")
-    place, conditions = head.end(), []
+    place = head.end()
+    conditions: list[tuple[str, str]] = []
+    quoted: list[str] = []
     open_ = head["open"] is not None
     while open_:
         found = _CONDITION.match(text, place)
         if found is None:
             raise _unreadable(text, place, "expected name=value and then , or ]")
-        conditions.append((_bare(found["name"]), _bare(found["value"])))
+        name, value = found["name"], found["value"]
+        conditions.append((_bare(name), _bare(value)))
+        if _bare(value) != value:
+            quoted.append(_bare(name))
         place, open_ = found.end(), found["end"] == ","
     bound = _BOUND.fullmatch(text, place)
     if bound is None:
@@ -125,10 +136,18 @@ def parse_gate(text: str) -> Gate:
     sign, number = "", bound["number"]
     if number is None:
         sign, number = bound["sign"] or "+", bound["by"] or "0"
-    value = float(number)
-    if not math.isfinite(value):
+    by = float(number)
+    if not math.isfinite(by):
         raise OptionError(f"gate {text!r}: {number} is too large a number.")
-    return Gate(text.strip(), head["metric"], tuple(conditions), bound["operator"], value, sign)
+    return Gate(
+        text.strip(),
+        head["metric"],
+        tuple(conditions),
+        bound["operator"],
+        by,
+        sign,
+        tuple(quoted),
+    )
 
 
 def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:

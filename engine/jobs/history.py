@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from glob import escape
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ..schemas.errors import OptionError, ResultError
+from ..schemas.errors import OptionError, WriteError
 from ..schemas.results import METRICS
 from ..store import sync
 from .records import Success
@@ -35,6 +36,11 @@ RUN_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "gates": pl.String,
 }
 """What each row says of its run, before the columns of the metrics frame."""
+
+
+_ATTEMPTS, _PAUSE = 8, 0.1
+"""How often a commit to a Delta table is tried that others' commits get in the way of, and the
+seconds between."""
 
 
 def history_rows(
@@ -95,14 +101,14 @@ def append(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bo
         whether anything was written.
 
     Raises:
-        ResultError: it could not be written.
+        WriteError: it could not be written.
     """
     try:
         if form == "delta":
             return _into_delta(rows, run_id, target, again)
         return _into_parquet(rows, run_id, Path(target), again)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"cannot write history {target}: {error}.") from error
+        raise WriteError(f"cannot write history {target}: {error}.") from error
 
 
 def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) -> bool:
@@ -126,16 +132,32 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
 
 def _into_delta(rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:
     delta = _deltalake()
-    try:
-        own = f"run_id = '{run_id}'"
-        if delta.DeltaTable.is_deltatable(target):
-            if not again and _stands(delta.DeltaTable(target), run_id):
-                return False
-            delta.write_deltalake(target, rows.to_arrow(), mode="overwrite", predicate=own)
-        else:
-            delta.write_deltalake(target, rows.to_arrow(), mode="append")
-    except delta.exceptions.DeltaError as error:
-        raise ResultError(f"cannot write history {target}: {error}.") from error
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return _commit(delta, rows, run_id, target, again)
+        except delta.exceptions.DeltaError as error:
+            # Another job made the table, or wrote to it, since this one looked.
+            met = isinstance(error, delta.exceptions.CommitFailedError)
+            if not met or not left:
+                raise WriteError(f"cannot write history {target}: {error}.") from error
+            time.sleep(_PAUSE)
+    raise AssertionError
+
+
+def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:
+    # Columns that a later version of evalengine has more are added: null in rows before it.
+    if not delta.DeltaTable.is_deltatable(target):
+        delta.write_deltalake(target, rows.to_arrow(), mode="append", schema_mode="merge")
+        return True
+    if not again and _stands(delta.DeltaTable(target), run_id):
+        return False
+    delta.write_deltalake(
+        target,
+        rows.to_arrow(),
+        mode="overwrite",
+        predicate=f"run_id = '{run_id}'",
+        schema_mode="merge",
+    )
     return True
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from glob import escape
@@ -17,6 +19,7 @@ from .loading import LoadedJob
 from .sources import Found
 
 FOLDER = ".tallies"
+_DAY = 86400.0  # seconds
 
 
 def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
@@ -53,9 +56,26 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
 
 
 def clear_older(parts: Sequence[Part]) -> None:
-    """Remove tallies of the same partitions under other keys: nothing asks for them any more."""
+    """Remove tallies of the same partitions under other keys: nothing asks for them any more.
+
+    Drafts go with them once they are a day old: those of runs that were killed. Younger ones may
+    be of a run at work.
+    """
+    begun = time.time() - _DAY
     for part in parts:
-        for path in part.tally.parent.glob(f"{escape(part.name)}.*.tally"):
-            if path != part.tally:
-                with suppress(OSError):
+        # Not by a glob alone: partition "v1" is not to take "v1.2" for its own.
+        name = re.escape(part.name) + r"\.[0-9a-f]{16}\.tally"
+        own = re.compile(rf"{name}|\.{name}\.\d+\.[0-9a-f]+")
+        folder = part.tally.parent
+        for path in (
+            *folder.glob(f"{escape(part.name)}.*.tally"),
+            *folder.glob(f".{escape(part.name)}.*.tally.*"),
+        ):
+            with suppress(OSError):
+                draft = path.suffix != part.tally.suffix
+                if (
+                    own.fullmatch(path.name)
+                    and path != part.tally
+                    and not (draft and path.stat().st_mtime > begun)
+                ):
                     path.unlink()

@@ -59,12 +59,19 @@ class Lineage:
     def start(self, found: Found, folder: Path) -> None:
         """The run begins to work on its inputs."""
         self._inputs = [
-            {"namespace": "file" if file.stamp else "remote",
-             "name": os.path.abspath(file.path) if file.stamp else file.path}
+            _dataset(file.path, local=file.stamp is not None)
             for own in found.files.values() for file in own
         ]  # fmt: skip
-        self._outputs = [{"namespace": "file", "name": str(folder.absolute())}]
+        self._outputs = [_dataset(str(folder), local=True)]
         self._event(START, {})
+
+    def never_began(self, message: str) -> None:
+        """The run ends before its inputs are known: they are missing, or not what they should be.
+
+        Its START comes along, since an end belongs to one.
+        """
+        self._event(START, {})
+        self.stop(FAIL, message)
 
     def complete(self, verdicts: Sequence[Verdict]) -> None:
         """The result stands; gates are told as assertions on the first input."""
@@ -109,6 +116,15 @@ class Lineage:
             self._send(msgspec.json.encode(event))
         except OSError as error:
             self._warn(f"lineage: {kind} could not be sent to {self._target}: {error}")
+
+
+def _dataset(path: str, *, local: bool) -> dict[str, Any]:
+    """A dataset by the naming of https://openlineage.io/docs/spec/naming: store, and path in it."""
+    if local:
+        return {"namespace": "file", "name": os.path.abspath(path)}
+    scheme, _, rest = path.partition("://")
+    store, _, name = rest.partition("/")
+    return {"namespace": f"{scheme}://{store}", "name": name}
 
 
 def _facet(version: str, name: str) -> dict[str, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import glob
 import tomllib
+import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,6 +61,11 @@ class LoadedJob(msgspec.Struct, frozen=True):
         """A path of the file as seen from the working folder."""
         return path if "://" in path else str(self.path.parent / Path(path).expanduser())
 
+    def matching(self, pattern: str) -> str:
+        """A glob of the file as seen from the working folder, whose own name is no pattern."""
+        base = Path(glob.escape(str(self.path.parent)))
+        return pattern if "://" in pattern else str(base / Path(pattern).expanduser())
+
 
 def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> LoadedJob:
     """Read a job file.
@@ -92,8 +100,13 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     name, variables = raw.get("name"), raw.get("variables", {})
     if not isinstance(name, str) or not name.strip():
         raise OptionError('name: write the name of the job, such as name = "nightly".')
-    given = _values(variables, name, changes)
+    given = _values(variables, name, changes, raw.get("time_zone"))
     partition = raw.get("inputs", {}).get("partition")
+    if partition in variables:
+        raise OptionError(
+            f"inputs.partition: {partition!r} stands for every value found on disk; take it out of"
+            " [variables], or give the partition another name."
+        )
     later = {"inputs": partition, "outputs": RUN_ID}
     outputs = raw.get("outputs", {})
     template = outputs.get("folder", JobOutputs().folder)
@@ -111,14 +124,39 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     except msgspec.ValidationError as error:
         raise OptionError(f"{error}.") from None
     settled = msgspec.structs.replace(job.outputs, folder=folder)
+    gates = parse_gates(job.gates)
+    _check_together(job, gates)
     return LoadedJob(
         job=msgspec.structs.replace(job, outputs=settled),
         path=path,
         options=options,
-        gates=parse_gates(job.gates),
+        gates=gates,
         variables={key: value for key, value in given.items() if key in variables},
-        earlier=expanded(template, lambda key: name if key == "job" else "*", ()),
+        earlier=expanded(
+            glob.escape(template), lambda key: glob.escape(name) if key == "job" else "*", ()
+        ),
     )
+
+
+def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
+    """Refuse keys that would do nothing beside what else is said, or without it."""
+    inputs = job.inputs
+    speaking = [gate.text for gate in gates if gate.needs_baseline]
+    if speaking and job.baseline is None:
+        raise OptionError(
+            f"gate {speaking[0]!r} speaks of a baseline, and there is none: write"
+            ' baseline = "last", or the folder of an earlier result.'
+        )
+    for key in ("first", "last"):
+        if getattr(inputs, key) is not None and inputs.partition is None:
+            raise OptionError(f"inputs.{key}: only a job with inputs.partition has one.")
+    if job.address is not None and job.executor != "dask":
+        raise OptionError('address: only executor = "dask" has one.')
+    if job.executor not in (None, "threads") and inputs.partition is not None:
+        raise OptionError(
+            f"executor: partitions are matched by threads, one after the other; leave"
+            f" executor = {job.executor!r} out, or inputs.partition."
+        )
 
 
 def _check_keys(raw: Mapping[str, Any]) -> None:
@@ -133,13 +171,14 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
 
 
 def _values(
-    variables: Any, name: str, changes: dict[str, str]
+    variables: Any, name: str, changes: dict[str, str], zone: Any
 ) -> dict[str, str]:  # fmt: skip
     """The variables' values: those set, then the file's, which may rest on others before them."""
     if not isinstance(variables, dict) or not all(
-        isinstance(value, (str, int, float)) for value in variables.values()
+        isinstance(value, (str, int, float, datetime.date)) and not isinstance(value, bool)
+        for value in variables.values()
     ):
-        raise OptionError("variables: write a table of names to texts or numbers.")
+        raise OptionError("variables: write a table of names to texts, numbers or dates.")
     for key in changes:
         if key not in variables:
             raise OptionError(
@@ -147,12 +186,25 @@ def _values(
                 if variables
                 else f"--set {key}: the job has no [variables]."
             )
-    found = {**dates(), "job": name}
+    found = {**dates(_now_in(zone)), "job": name}
     for key, value in variables.items():
         if key in found or "." in key or key == RUN_ID:
             raise OptionError(f"variables: {key!r} has a meaning of its own; choose another name.")
         found[key] = changes[key] if key in changes else _expander(found, None)(str(value))
     return found
+
+
+def _now_in(zone: Any) -> datetime.datetime:
+    """The time in a zone; UTC unless given."""
+    if zone is None:
+        return datetime.datetime.now(datetime.UTC)
+    try:
+        return datetime.datetime.now(zoneinfo.ZoneInfo(zone))
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise OptionError(
+            f"time_zone: there is no {zone!r} here; write a name of the IANA database, such as"
+            ' "Europe/Berlin", or leave it out for UTC.'
+        ) from None
 
 
 def _expander(given: Mapping[str, str], later: str | None) -> Any:

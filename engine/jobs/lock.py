@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import msgspec
 
-from ..schemas.errors import EvalengineError
+from ..schemas.errors import EvalengineError, WriteError
 
 _POLL = 0.2
 
@@ -49,10 +49,9 @@ def locked(
 
     Raises:
         LockedError: another run holds it, and did so for all that time.
+        WriteError: the lock's file cannot be made.
     """
-    path = folder.with_name(f".{folder.name}.lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+b") as file:
+    with _opened(folder) as file:
         _acquire(file, folder, wait, tell)
         before = _holder(file)
         if before is not None:
@@ -64,6 +63,17 @@ def locked(
             yield
         finally:
             _write(file, b"")
+
+
+def _opened(folder: Path) -> IO[bytes]:
+    """The lock's file, beside the folder itself: names that link to it share one lock."""
+    real = folder.resolve()
+    path = real.with_name(f".{real.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "a+b")
+    except OSError as error:
+        raise WriteError(f"cannot write {folder}: {error}.") from error
 
 
 def _acquire(file: IO[bytes], folder: Path, wait: float, tell: Callable[[str], None]) -> None:

@@ -32,6 +32,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
         gates: ``passed`` or ``failed``; passed where there are none.
         baseline: what the job file said of a baseline.
         baseline_folder: the earlier run that it was held against; None where there was none.
+        baseline_finished: when that one was finished; None where there was none.
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     gates: str
     baseline: str | None = None
     baseline_folder: str | None = None
+    baseline_finished: str | None = None
 
 
 def read_success(folder: Path) -> Success | None:
@@ -64,20 +66,34 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
     return found
 
 
-def last_passed(pattern: str, job: str, run_id: str) -> Path | None:
+def last_passed(
+    pattern: str, job: str, run_id: str, until: str | None = None
+) -> tuple[Path, str] | None:
     """The newest finished run of a job whose gates passed, other than this one.
 
     Args:
         pattern: glob of the folders its results have had.
         job: its name.
         run_id: this run, which does not count.
+        until: nor do runs that were finished after this; now unless given.
+
+    Returns:
+        its folder, and when it was finished.
     """
-    found = []
+    found: list[tuple[str, str]] = []
     for name in glob.glob(pattern):
         success = read_success(Path(name))
-        if success and (success.job, success.gates) == (job, "passed") and success.run_id != run_id:
+        if (
+            success
+            and (success.job, success.gates) == (job, "passed")
+            and success.run_id != run_id
+            and (until is None or success.finished <= until)
+        ):
             found.append((success.finished, name))
-    return Path(max(found)[1]) if found else None
+    if not found:
+        return None
+    finished, name = max(found)
+    return Path(name), finished
 
 
 def write_records(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import threading
 from collections.abc import Mapping
@@ -15,41 +14,23 @@ import polars as pl
 from .. import api
 from .._version import __version__
 from ..parts import score_parts
-from ..schemas.errors import EvalengineError, InputError, OptionError, ResultError
+from ..schemas.errors import EvalengineError, InputError, WriteError
 from ..scorecard import Scorecard
 from ..store import check_target, fresh_name, load, mend, swap, write_into
 from .baselines import Baseline, baseline_of
-from .history import append, check_history, history_rows
+from .history import append, history_rows
 from .increments import clear_older, parts_of
 from .lineage import ABORT, FAIL, Lineage
-from .loading import RUN_ID, LoadedJob, load_job
+from .loading import load_job
 from .lock import LockedError, locked
 from .logs import ERROR, WARNING, Tell, nothing
+from .planning import JobPlan, plan_job, planned, planned_again
 from .records import Success, finished_as, read_success, replace_success, write_records
-from .sources import Found, find_inputs
+from .sources import File
 from .stopping import Stopped, aside, held
-from .variables import filled
 from .verdicts import Verdict, failed, judge_gates, numbers_of
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
-
-
-class JobPlan(msgspec.Struct, frozen=True):
-    """What a run would do.
-
-    Attributes:
-        loaded: the job.
-        found: its inputs.
-        run_id: hash of inputs, options and version: 16 hexadecimal digits.
-        folder: where its result goes, as seen from the working folder.
-        shown: the same as the job file writes it.
-    """
-
-    loaded: LoadedJob
-    found: Found
-    run_id: str
-    folder: Path
-    shown: str
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -74,38 +55,6 @@ class JobResult(msgspec.Struct, frozen=True):
     def card(self) -> Scorecard:
         """The result."""
         return load(self.plan.folder)
-
-
-def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> JobPlan:
-    """Read a job file, find its inputs and name its run; nothing is written.
-
-    Args:
-        path: a TOML file.
-        variables: values for its ``[variables]``.
-
-    Raises:
-        EvalengineError: the file or its inputs are not what they should be.
-    """
-    loaded = load_job(path, variables)
-    outputs = loaded.job.outputs
-    if "://" in outputs.folder:
-        raise OptionError(
-            f"{path}: outputs.folder: {outputs.folder} is remote, where nothing can be renamed;"
-            " write to a local folder, and copy it from there."
-        )
-    if outputs.history is not None:
-        check_history(outputs.history, outputs.history_format)
-    found = find_inputs(loaded)
-    run_id = _run_id(loaded, found)
-    shown = filled(outputs.folder, {RUN_ID: run_id})
-    return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
-
-
-def _run_id(loaded: LoadedJob, found: Found) -> str:
-    """Same for the same inputs, options and version of one job; threads change no number."""
-    files = [[role, file.name, file.sha256] for role, own in found.files.items() for file in own]
-    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
-    return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
 
 def run_job(
@@ -139,21 +88,27 @@ def run_job(
         False
     """
     started = _now()
-    plan = plan_job(path, variables)
-    job = plan.loaded.job
-    tell("planned", run_id=plan.run_id, folder=plan.shown,
-         files=sum(map(len, plan.found.files.values())))  # fmt: skip
-    target = job.outputs.lineage
+    loaded = load_job(path, variables)
+    job, target = loaded.job, loaded.job.outputs.lineage
     lineage = Lineage(
         job.outputs,
-        None if target is None else plan.loaded.beside(target),
+        None if target is None else loaded.beside(target),
         job.name,
         lambda said: tell(said, level=WARNING),
     )
+    try:
+        plan = planned(loaded)
+    except EvalengineError as error:
+        lineage.never_began(str(error))
+        raise
+    tell("planned", run_id=plan.run_id, folder=plan.shown,
+         files=sum(map(len, plan.found.files.values())))  # fmt: skip
     with locked(plan.folder, job.name, wait=wait, tell=lambda said: tell(said, level=WARNING)):
         cleared = mend(plan.folder.resolve())
         if cleared:
             tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
+        # Waiting may have taken long enough for other tables to come.
+        plan = planned_again(plan) if wait else plan
         before = read_success(plan.folder)
         if not force and finished_as(plan.folder, plan.run_id):
             return _again(plan, tell)
@@ -204,6 +159,8 @@ def _score(
     """Score, judge, and put the result in its place; verdicts, or what is wrong with the gates."""
     target = check_target(plan.folder, overwrite=True)
     fresh = fresh_name(target)
+    # Before the work: a baseline that is not there is not to cost a night.
+    baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
     try:
         card = aside(lambda left: _scored(plan, fresh, left, force, tell))
         changed = plan.found.changed()
@@ -212,7 +169,6 @@ def _score(
                 f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
                 " the job again when they are whole."
             )
-        baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
         verdicts, wrong = _judged(plan, card, baseline)
         status = UNJUDGED if wrong else _status(verdicts)
         success = Success(
@@ -224,6 +180,7 @@ def _score(
             gates=status,
             baseline=plan.loaded.job.baseline,
             baseline_folder=baseline.folder,
+            baseline_finished=baseline.finished,
         )
         with held():
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
@@ -231,7 +188,7 @@ def _score(
             _remember(plan, card, success, again=force)
             lineage.complete(verdicts)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"cannot write {plan.folder}: {error}.") from error
+        raise WriteError(f"cannot write {plan.folder}: {error}.") from error
     finally:
         _discard(fresh)
     return verdicts, wrong
@@ -246,12 +203,17 @@ def _scored(
     mapped = found.paths("label_map")
     if mapped is not None:
         options = msgspec.structs.replace(options, label_map=mapped)
+    if options.scratch is not None:
+        options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
 
     def progress(step: str) -> None:
         if not left.is_set():
             tell(step)
 
     if found.partitions:
+        if options.memory_limit is not None:
+            said = "memory_limit is not held to: the rows of a partition are read at once"
+            tell(said, level=WARNING)
         parts = parts_of(loaded, found, again=force)
         card = score_parts(
             parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
@@ -265,6 +227,8 @@ def _scored(
             datums=found.paths("datums"),
             labels=found.paths("labels"),
             storage_options=inputs.storage_options,
+            executor=loaded.job.executor,
+            address=loaded.job.address,
             progress=progress,
         )
     for name in card.frames:
@@ -315,13 +279,19 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
         "inputs": {
             role: [
                 {"name": file.name, "bytes": file.bytes, "sha256": file.sha256,
-                 "partition": file.partition}
+                 "partition": file.partition, **_rasters(file)}
                 for file in own
             ]
             for role, own in plan.found.files.items()
         },
         "gates": verdicts,
     }  # fmt: skip
+
+
+def _rasters(file: File) -> dict[str, object]:
+    """How many rasters a table points to, and the digest of their sizes and times; else nothing."""
+    count = len(file.rasters.files)
+    return {"rasters": count, "rasters_digest": file.rasters.digest} if count else {}
 
 
 def _status(verdicts: list[Verdict]) -> str:

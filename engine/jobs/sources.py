@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ..readers.paths import expand, is_remote
+from ..readers.paths import expand, is_remote, looks_wild
 from ..schemas.errors import InputError, OptionError, ReadError
 from .loading import LoadedJob
+from .rasters import Pointed, Stamp, rasters_of, stamp_of
 from .variables import filled, mark
 
 _ROLES = ("predictions", "ground_truths", "datums", "labels")
+_SIDES = ("predictions", "ground_truths")
 _WHOLE = ("labels", "label_map")
 """What all partitions share; every other table is read by partition."""
 _SHOWN = 5
@@ -31,6 +33,7 @@ class File(msgspec.Struct, frozen=True):
         bytes: its size; None where remote.
         sha256: digest of its content; of the job's ``version`` where remote.
         stamp: size, time of change and inode, to tell later whether it changed meanwhile.
+        rasters: files that it points to.
     """
 
     path: str
@@ -38,7 +41,13 @@ class File(msgspec.Struct, frozen=True):
     partition: str | None
     bytes: int | None
     sha256: str
-    stamp: tuple[int, int, int] | None = None
+    stamp: Stamp | None = None
+    rasters: Pointed = Pointed()
+
+    @property
+    def digests(self) -> list[str]:
+        """Of its content, and of the rasters it points to if there are any."""
+        return [digest for digest in (self.sha256, self.rasters.digest) if digest]
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -65,22 +74,19 @@ class Found(msgspec.Struct, frozen=True):
         return Found({role: own}).paths(role)
 
     def key_of(self, value: str) -> list[list[str]]:
-        """Role and digest of every file that a partition's numbers depend on, in order."""
+        """Role and digests of every file that a partition's numbers depend on, in order."""
         return [
-            [role, file.sha256]
+            [role, *file.digests]
             for role, own in self.files.items()
             for file in own
             if file.partition in (None, value)
         ]
 
     def changed(self) -> list[str]:
-        """Names of files that are not what they were when they were found."""
-        return [
-            file.name
-            for own in self.files.values()
-            for file in own
-            if file.stamp is not None and _stamp(file.path) != file.stamp
-        ]
+        """Names of files and rasters that are not what they were when they were found."""
+        local = [file for own in self.files.values() for file in own if file.stamp is not None]
+        tables = [file.name for file in local if stamp_of(file.path) != file.stamp]
+        return tables + [name for file in local for name in file.rasters.changed()]
 
 
 def find_inputs(loaded: LoadedJob) -> Found:
@@ -104,7 +110,7 @@ def find_inputs(loaded: LoadedJob) -> Found:
     if isinstance(mapped, str) and "=" not in mapped:
         found["label_map"] = _files(loaded, mapped, None)
     if inputs.partition is None:
-        return Found({role: _digested(own) for role, own in found.items()})
+        return Found(_digested(loaded, found))
     return _in_partitions(loaded, found)
 
 
@@ -145,14 +151,15 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
                 f" missing: {_listed(sorted(every - own))}. Wait for them, or leave them out with"
                 " inputs.first and inputs.last."
             )
-    digested = {role: _digested(own) for role, own in kept.items()}
-    return Found(digested, tuple(sorted(every)))
+    return Found(_digested(loaded, kept), tuple(sorted(every)))
 
 
 def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
     name = loaded.job.inputs.partition
     variable = mark(name) if name is not None else "\x00"
     path = loaded.beside(pattern)
+    if variable in pattern or looks_wild([pattern]):
+        path = loaded.matching(pattern)
     if is_remote(pattern):
         if version is None:
             raise OptionError(
@@ -183,7 +190,8 @@ def _shape(path: str, variable: str) -> re.Pattern[str]:
     parts, place, seen = [], 0, False
     while place < len(path):
         if path.startswith(variable, place):
-            parts.append(r"\1" if seen else f"([^{re.escape(os.sep)}]+)")
+            # By name: a digit behind it would become part of a number.
+            parts.append("(?P=value)" if seen else f"(?P<value>[^{re.escape(os.sep)}]+)")
             seen, place = True, place + len(variable)
         elif path.startswith("**", place):
             parts.append(".*")
@@ -202,13 +210,26 @@ def _shape(path: str, variable: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _digested(files: Iterable[File]) -> tuple[File, ...]:
-    return tuple(_with_digest(file) if not file.sha256 else file for file in files)
+def _digested(
+    loaded: LoadedJob, found: Mapping[str, Iterable[File]]
+) -> dict[str, tuple[File, ...]]:
+    """The same files with digests of their content; tables of either side with their rasters."""
+    columns = loaded.options.columns
+
+    def of_role(role: str, file: File) -> File:
+        if file.sha256:  # remote
+            return file
+        whole = _with_digest(file)
+        if role not in _SIDES:
+            return whole
+        return msgspec.structs.replace(whole, rasters=rasters_of(file.path, columns))
+
+    return {role: tuple(of_role(role, file) for file in own) for role, own in found.items()}
 
 
 def _with_digest(file: File) -> File:
     try:
-        stamp = _stamp(file.path)
+        stamp = stamp_of(file.path)
         with open(file.path, "rb") as opened:
             sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
@@ -216,14 +237,6 @@ def _with_digest(file: File) -> File:
     return msgspec.structs.replace(
         file, sha256=sha256, stamp=stamp, bytes=stamp[0] if stamp else None
     )
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -92,8 +92,8 @@ def aside(work: Callable[[threading.Event], T]) -> T:
 
     # A daemon: the process may end while it is at work.
     thread = threading.Thread(target=run, name="evalengine job", daemon=True)
-    thread.start()
     try:
+        thread.start()
         thread.join()
     except BaseException:
         left.set()

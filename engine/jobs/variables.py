@@ -66,11 +66,12 @@ def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
 
 
 def dates(now: datetime | None = None) -> dict[str, str]:
-    """``today`` and ``yesterday`` in UTC, as YYYY-MM-DD."""
+    """``today`` and ``yesterday`` as YYYY-MM-DD, by the zone of a time; by UTC without one."""
     now = now or datetime.now(UTC)
     return {
         "today": now.date().isoformat(),
-        "yesterday": (now - timedelta(days=1)).date().isoformat(),
+        # Of the date, not of the time: a day of 23 or 25 hours has one before it, too.
+        "yesterday": (now.date() - timedelta(days=1)).isoformat(),
     }
 
 

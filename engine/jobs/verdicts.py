@@ -12,7 +12,7 @@ from .. import metrics as registry
 from ..lookup import KEYS, ambiguous, chosen_rows
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..scorecard import Scorecard
-from .gates import EACH, Gate
+from .gates import Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -121,6 +121,28 @@ def _judged(
         else:
             status = PASSED if gate.holds(row["value"], bound) else FAILED
             yield Verdict(gate.text, shown, status, row["value"], bound, earlier)
+    if gate.needs_baseline and baseline is not None and each:
+        yield from _gone(gate, rows, baseline, metric, filters, each)
+
+
+def _gone(
+    gate: Gate,
+    rows: pl.DataFrame,
+    baseline: Numbers,
+    metric: str,
+    filters: dict[str, Any],
+    each: tuple[str, ...],
+) -> Iterable[Verdict]:
+    """What a gate with ``*`` says of rows that the baseline alone has: nobody is to miss them."""
+    try:
+        before = chosen_rows(baseline.metrics, baseline.labels, metric, filters, each)
+    except ResultError:
+        return  # none of them
+    keys = pl.col(list(each)).cast(pl.String)
+    there = set(rows.select(keys).iter_rows())
+    for row, key in zip(before.iter_rows(named=True), before.select(keys).iter_rows(), strict=True):
+        if key not in there:
+            yield Verdict(gate.text, _shown(gate, row), SKIPPED, None, None, row["value"], _MISSING)
 
 
 def _for_example(gate: Gate, rows: pl.DataFrame, each: tuple[str, ...]) -> str:
@@ -136,6 +158,7 @@ def _for_example(gate: Gate, rows: pl.DataFrame, each: tuple[str, ...]) -> str:
 
 
 _NEW = "not in the baseline"
+_MISSING = "in the baseline alone"
 
 
 def _earlier(
@@ -174,16 +197,19 @@ def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[
         column = _column(name, value, numbers, slices)
         if column == "slice_value" and name != "slice_value":
             filters["slice"] = name
-        if column == "slice" and value != EACH:
+        starred = gate.stars(name)
+        if column == "slice" and not starred:
             # All slices of a column are meant unless one of them is named.
             filters["slice"] = value
             if "slice_value" not in dict(gate.conditions):
                 each.append("slice_value")
-        elif value == EACH:
+        elif starred:
             column = "label_value" if column == "label_name" else column
             each += [column, "slice_value"] if column == "slice" else [column]
         else:
-            filters[column] = _typed(value, column, numbers.metrics)
+            dtype = numbers.metrics.schema.get(column, pl.String())
+            literal = name in gate.quoted and dtype == pl.String
+            filters[column] = value if literal else _typed(value, dtype)
     return metric, filters, tuple(dict.fromkeys(each))
 
 
@@ -225,11 +251,10 @@ def _column(name: str, value: str, numbers: Numbers, slices: list[str]) -> str:
     )
 
 
-def _typed(value: str, column: str, metrics: pl.DataFrame) -> Any:
+def _typed(value: str, dtype: pl.DataType) -> Any:
     """A condition's value as its column has it; text that is no such value stays text."""
     if value == "null":
         return None
-    dtype = metrics.schema.get(column, pl.String())
     if dtype == pl.Boolean:
         return {"true": True, "false": False}.get(value.casefold(), value)
     try:
@@ -245,10 +270,10 @@ def _typed(value: str, column: str, metrics: pl.DataFrame) -> Any:
 def _shown(gate: Gate, row: dict[str, Any]) -> str:
     """The values that stand for the stars of a gate."""
     parts = []
-    for name, value in gate.conditions:
+    for name, _ in gate.conditions:
         if name == "slice":
             parts.append(f"{row['slice']}={row['slice_value']}")
-        elif value == EACH:
+        elif gate.stars(name):
             column = {"label": "label_value", "label_name": "label_value", **_SHORT}.get(name, name)
             parts.append(f"{name}={row[column if column in KEYS else 'slice_value']}")
     return ", ".join(parts)

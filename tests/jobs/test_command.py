@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from jobs.kills import COMMAND, Kills, trials
 
+from evalengine import api
 from evalengine.cli import main
+from evalengine.schemas.errors import EndpointError, EvalengineError, ScratchError, WriteError
 
 Write = Callable[..., Path]
 Run = tuple[int, str, str]
@@ -66,6 +68,35 @@ def test_dry_run_writes_nothing(
     assert "input     predictions: tables/date=2026-11-20/predictions.parquet\n" in out
     assert out.endswith("gate      mAP[iou=0.5] >= 0.5\noutput    runs/2026-11-20\n")
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("kind", [WriteError, ScratchError, EndpointError])
+def test_what_may_pass_ends_with_3(
+    write: Write,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[EvalengineError],
+) -> None:
+    def full(*args: object, **named: object) -> None:
+        raise kind("No space left on device")
+
+    monkeypatch.setattr(api, "score", full)
+    status, _, err = run(capsys, str(write()))
+    assert status == 3
+    assert err.endswith("evalengine: No space left on device\n")
+
+
+def test_a_folder_that_is_the_jobs_own(
+    write: Write,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write(("runs/{date}", "."))
+    monkeypatch.chdir(folder)
+    status, _, err = run(capsys, "job.toml", "--quiet")
+    assert status == 2
+    assert "the folder holds something else" in err
 
 
 SLOW = """
@@ -144,8 +175,8 @@ def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> Non
 @pytest.mark.slow
 def test_kills_at_random_moments_leave_one_result_or_the_other(tmp_path: Path) -> None:
     kills = Kills(tmp_path, rows=500, seed=3)
-    counted = trials(kills, 6)
-    assert counted["old"] + counted["new"] == counted["started"] >= 6
+    counted = trials(kills, 4)
+    assert counted["old"] + counted["new"] == counted["started"] >= 4
     standing = kills.found()
     other = next(name for name in kills.versions if name != standing)
     kills.place(other)
@@ -157,7 +188,7 @@ def test_kills_at_random_moments_leave_one_result_or_the_other(tmp_path: Path) -
 @pytest.mark.slow
 def test_sigterm_while_writing_leaves_nothing_half_written(tmp_path: Path) -> None:
     kills = Kills(tmp_path, rows=500, seed=4)
-    for _ in range(3):
+    for _ in range(2):
         status, seconds = kills.kill(signal.SIGTERM)
         assert status in (0, 143, -signal.SIGTERM)
         assert seconds < 20

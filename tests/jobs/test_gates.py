@@ -68,7 +68,7 @@ class TestGrammar:
             ("mAP >= baseline", ("mAP", (), ">=", 0.0, "+")),
             ("mAP >= baseline+1e-3", ("mAP", (), ">=", 0.001, "+")),
             ("""a["b c"='x, y]', d=traffic light]>0""",
-             ("a", (("b c", "x, y]"), ("d", "traffic light")), ">", 0.0, "")),
+             ("a", (("b c", "x, y]"), ("d", "traffic light")), ">", 0.0, "", ("b c",))),
             ("mAP[weather*camera=rain*front]>0", ("mAP", (("weather*camera", "rain*front"),),
              ">", 0.0, "")),
         ],
@@ -179,6 +179,20 @@ class TestRows:
             judged(text)
         assert str(caught.value).startswith(f"gate {text!r}: ")
 
+    def test_quotes_take_a_star_and_null_as_they_are(self) -> None:
+        rows = [
+            {"metric": "Recall", "label_value": name, "value": n / 10}
+            for n, name in enumerate(("*", "null", "cat"))
+        ]
+        labels = pl.DataFrame(
+            {"label_key": ["l"] * 3, "label_value": ["*", "null", "cat"], "label_name": [None] * 3},
+            schema_overrides={"label_name": pl.String},
+        )
+        numbers = Numbers("detection", fabricated.frame("metrics", rows), labels)
+        for text, expected in (("'*'", [0.0]), ('"null"', [0.1]), ("*", [0.0, 0.1, 0.2])):
+            verdicts = judge_gates([parse_gate(f"Recall[label={text}] >= 0")], numbers)
+            assert [one.value for one in verdicts] == expected
+
     def test_names_and_numbers_of_labels(self) -> None:
         rows = [{"metric": "Recall", "label_value": n, "value": n / 10} for n in (7, 8)]
         labels = pl.DataFrame(
@@ -221,6 +235,17 @@ class TestBaseline:
         assert found == {"label=cat": "passed", "label=dog": "skipped", "label=owl": "failed"}
         with pytest.raises(ResultError, match="of the baseline"):
             judged("recall[label=dog] >= baseline", baseline=before)
+
+    def test_a_label_that_only_the_baseline_has_is_told(self) -> None:
+        found = judge_gates(
+            [parse_gate("recall[label=*] >= baseline")], card(labels=("cat",)), card()
+        )
+        by_row = {one.row: one for one in found}
+        assert by_row["label=cat"].status == "passed"
+        gone = by_row["label=dog"]
+        assert (gone.status, gone.reason) == ("skipped", "in the baseline alone")
+        assert gone.value is None
+        assert gone.baseline is not None
 
     def test_undefined_in_the_baseline_fails(self) -> None:
         before = card()

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine import parts
-from evalengine.schemas.errors import InputError, OptionError
+from evalengine.schemas.errors import InputError, OptionError, WriteError
 
 Write = Callable[..., Path]
 PAIRS = (
@@ -115,11 +115,11 @@ class TestInvalidated:
     def test_by_the_version(
         self, path: Path, folder: Path, matched: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from evalengine.jobs import increments, running
+        from evalengine.jobs import increments, planning
 
         ee.run_job(path)
         monkeypatch.setattr(increments, "__version__", "999")
-        monkeypatch.setattr(running, "__version__", "999")
+        monkeypatch.setattr(planning, "__version__", "999")
         ee.run_job(path)
         assert matched == [*DAYS] * 2
 
@@ -167,3 +167,55 @@ def test_notes_say_of_which_night(path: Path, folder: Path) -> None:
     pl.read_parquet(truths).head(9).write_parquet(truths)
     notes = ee.run_job(path).card.notes
     assert notes == ("2026-11-20: 1 datum without ground truths: 109.",)
+
+
+def test_a_partition_whose_name_begins_like_another(
+    write: Write, folder: Path, matched: list[str]
+) -> None:
+    (folder / "tables" / "date=2026-11-20").rename(folder / "tables" / "date=2026-11-19.2")
+    path = write(*PAIRS)
+    ee.run_job(path)
+    write_day(folder, "2026-11-22", first=300)
+    ee.run_job(path)
+    assert sorted(matched) == ["2026-11-19", "2026-11-19.2", "2026-11-21", "2026-11-22"]
+
+
+def test_drafts_of_runs_that_were_killed_go_after_a_day(path: Path, folder: Path) -> None:
+    ee.run_job(path)
+    [kept] = (folder / ".tallies" / "nightly").glob(f"{DAYS[0]}.*.tally")
+    old, young = (kept.with_name(f".{kept.name}.{pid}.0a1b2c3d") for pid in (12, 13))
+    for draft in (old, young):
+        draft.write_bytes(b"PK")
+    os.utime(old, (0, 0))
+    ee.run_job(path, force=True)
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_an_error_names_its_partition(path: Path, folder: Path) -> None:
+    table = folder / "tables" / f"date={DAYS[1]}" / "truths.parquet"
+    pl.read_parquet(table).drop("xmin").write_parquet(table)
+    with pytest.raises(InputError, match=f"^{DAYS[1]}: ground truths .*cannot be used"):
+        ee.run_job(path)
+
+
+def test_a_disk_that_refuses_tallies(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **named: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parts.stored, "save", full)
+    with pytest.raises(WriteError, match=r"\.tally: .*No space left"):
+        ee.run_job(path)
+
+
+def test_a_memory_limit_that_is_not_held_to_is_told(write: Write) -> None:
+    limit = ("[outputs]", '[options]\nmemory_limit = "1GB"\n[outputs]')
+    said: list[str] = []
+    ee.run_job(write(*PAIRS, limit), tell=lambda text, **facts: said.append(text))
+    assert any("memory_limit is not held to" in text for text in said)
+
+
+def test_executors_are_for_jobs_without_partitions(write: Write) -> None:
+    with pytest.raises(OptionError, match="partitions are matched by threads"):
+        ee.run_job(write(("by =", 'executor = "processes"\nby ='), *PAIRS))

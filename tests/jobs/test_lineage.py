@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 import evalengine as ee
-from evalengine.schemas.errors import OptionError
+from evalengine.jobs.lineage import Lineage
+from evalengine.jobs.sources import File, Found
+from evalengine.schemas.errors import OptionError, ReadError
+from evalengine.schemas.job import JobOutputs
 
 Write = Callable[..., Path]
 FACETS = "https://openlineage.io/spec/facets/"
@@ -73,6 +76,24 @@ def test_a_run_that_fails(write: Write, folder: Path) -> None:
     start, fail = events(folder / "lineage.jsonl")
     assert (start["eventType"], fail["eventType"]) == ("START", "FAIL")
     assert "mAPP" in fail["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_a_night_without_inputs_is_told(write: Write, folder: Path) -> None:
+    with pytest.raises(ReadError):
+        ee.run_job(write(), variables={"date": "2026-12-24"})
+    start, fail = events(folder / "lineage.jsonl")
+    assert (start["eventType"], fail["eventType"]) == ("START", "FAIL")
+    assert start["run"]["runId"] == fail["run"]["runId"]
+    assert "no such file" in fail["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_remote_inputs_are_named_by_their_store(tmp_path: Path) -> None:
+    target = tmp_path / "lineage.jsonl"
+    file = File("s3://lake/night=1/p.parquet", "", None, None, "0")
+    events_of = Lineage(JobOutputs(), str(target), "nightly", print)
+    events_of.start(Found({"predictions": (file,)}), tmp_path)
+    [start] = events(target)
+    assert start["inputs"] == [{"namespace": "s3://lake", "name": "night=1/p.parquet"}]
 
 
 def test_a_finished_run_tells_nothing(write: Write, folder: Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 from jobs.conftest import JOB
 
 from evalengine.cli import main
+from evalengine.jobs import loading
 from evalengine.jobs.loading import load_job
 from evalengine.jobs.variables import dates, expanded
 from evalengine.schemas.errors import OptionError, ReadError
@@ -45,7 +46,14 @@ class TestKeys:
             ("[outputs]", "[options]\niou_treshold = 1\n[outputs]", "Did you mean 'iou_threshold"),
             ("by =", "inputs = 3\nby =", "is no TOML"),
             ('"history"', '"history"\nhistory_format = "csv"', "history_format"),
-            ('by = ["weather"]', 'by = "weather"', r"\$.by"),
+            ('by = ["weather"]', "by = 3", r"\$.by"),
+            ("[outputs]", 'last = "2026-11-20"\n[outputs]', "inputs.last: only a job with"),
+            ("[outputs]", 'partition = "date"\n[outputs]', "'date' stands for every value"),
+            ("mAP[iou=0.5] >= 0.5", "mAP >= baseline", 'write baseline = "last"'),
+            ("by =", 'executor = "spark"\nby =', "executor"),
+            ("by =", 'address = "tcp://x"\nby =', 'only executor = "dask"'),
+            ("by =", 'time_zone = "Europe/Bärlin"\nby =', "time_zone: there is no"),
+            ('date = "2026-11-20"', "date = true", "names to texts, numbers or dates"),
             ('name = "nightly"', "", "write the name of the job"),
             ("[outputs]", '[options]\nby = ["x"]\n[outputs]', "by stands at the top and in"),
             ("mAP[iou=0.5] >= 0.5", "mAP", "cannot be read"),
@@ -64,6 +72,11 @@ class TestKeys:
         broken.write_text("name = \n")
         with pytest.raises(ReadError, match=r"is no TOML.*line 1"):
             load_job(broken)
+
+
+def test_one_of_a_list_without_the_list(write: Write) -> None:
+    loaded = load_job(write(('by = ["weather"]', 'by = "weather"\nmetrics = "all"')))
+    assert (loaded.options.by, loaded.options.metrics) == (("weather",), ("all",))
 
 
 class TestVariables:
@@ -109,6 +122,23 @@ class TestVariables:
         with pytest.raises(OptionError, match="'today' has a meaning of its own"):
             load_job(write(('date = "', 'today = "a"\ndate = "')))
 
+    def test_a_date_of_toml(self, write: Write) -> None:
+        loaded = load_job(write(('date = "2026-11-20"', "date = 2026-11-20")))
+        assert loaded.job.outputs.folder == "runs/2026-11-20"
+
+    def test_dates_are_those_of_the_zone(
+        self, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> datetime:
+                return datetime(2026, 11, 21, 17, 15, tzinfo=UTC).astimezone(tz)
+
+        monkeypatch.setattr(loading.datetime, "datetime", Clock)
+        for zone, expected in (("", "2026-11-20"), ('time_zone = "Asia/Tokyo"\n', "2026-11-21")):
+            path = write(("by =", f"{zone}by ="), ('"2026-11-20"', '"{yesterday}"'))
+            assert load_job(path).variables == {"date": expected}
+
     def test_dates_and_braces(self) -> None:
         now = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)
         assert dates(now) == {"today": "2026-03-01", "yesterday": "2026-02-28"}
@@ -128,6 +158,19 @@ class TestSchema:
         used = tomllib.loads(JOB)
         assert set(used) <= set(defs["Job"]["properties"])
         assert set(used["outputs"]) <= set(defs["JobOutputs"]["properties"])
+
+    def test_editors_take_one_of_a_list_without_the_list(self) -> None:
+        jsonschema = pytest.importorskip("jsonschema")
+        check = jsonschema.Draft202012Validator(json_schema())
+        plain = tomllib.loads(JOB)
+        for more, good in (
+            ({"iou_thresholds": 0.5}, True),
+            ({"iou_thresholds": [0.5, 0.75]}, True),
+            ({"metrics": "all"}, True),
+            ({"iou_thresholds": "half"}, False),
+            ({"iou_treshold": 0.5}, False),
+        ):
+            assert check.is_valid({**plain, "options": more}) is good, more
 
     def test_the_command_prints_it(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["schemas", "job"]) == 0

@@ -19,7 +19,8 @@ from evalengine import api, store
 from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
-from evalengine.schemas.errors import InputError, OptionError, ResultError
+from evalengine.jobs.running import plan_job
+from evalengine.schemas.errors import InputError, OptionError, ResultError, WriteError
 
 Write = Callable[..., Path]
 LAST = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
@@ -203,6 +204,44 @@ class TestBaseline:
             again = ee.run_job(path, force=force)
             assert again.verdicts == second.verdicts
 
+    def test_a_failed_night_hands_its_baseline_on(self, write: Write, folder: Path) -> None:
+        path = write(LAST, ("runs/{date}", "runs/latest"))
+        ee.run_job(path)
+        for wrong, expected in ((4, "failed"), (5, "failed"), (0, "passed")):
+            write_day(folder, "2026-11-20", wrong=wrong, first=1000 * wrong)
+            night = ee.run_job(path)
+            assert statuses(night)[0] == expected, wrong
+            assert night.verdicts[0].baseline == 1.0
+        # The night that passed is the next one's, by its own numbers.
+        write_day(folder, "2026-11-20", wrong=1)
+        found = json.loads((folder / "runs/latest/_SUCCESS").read_text())
+        assert ee.run_job(path).verdicts[0].baseline == 1.0
+        after = json.loads((folder / "runs/latest/_SUCCESS").read_text())
+        assert after["baseline_finished"] == found["finished"]
+
+    def test_later_runs_are_no_baseline_of_one_that_gets_a_gate(
+        self, write: Write, folder: Path
+    ) -> None:
+        for day in ("2026-11-19", "2026-11-20"):
+            ee.run_job(write(), variables={"date": day})
+        for day, expected in (("2026-11-19", "skipped"), ("2026-11-20", "passed")):
+            again = ee.run_job(write(LAST), variables={"date": day})
+            assert (again.ran, statuses(again)) == (False, [expected, "passed"])
+
+    def test_a_folder_named_like_a_glob(self, write: Write, folder: Path) -> None:
+        write(LAST, ("tables/date={date}/pred", "tables/date={date}/p*d"))
+        odd = folder.with_name("[prod] *?")
+        folder.rename(odd)
+        ee.run_job(odd / "job.toml", variables={"date": "2026-11-19"})
+        assert statuses(ee.run_job(odd / "job.toml")) == ["passed", "passed"]
+
+    def test_a_named_run_that_is_not_there_costs_no_work(
+        self, write: Write, scored: list[Any]
+    ) -> None:
+        with pytest.raises(ResultError, match="release is not there"):
+            ee.run_job(write((LAST[0], LAST[1].replace('"last"', '"runs/release"'))))
+        assert scored == []
+
     def test_a_named_run(self, write: Write, folder: Path) -> None:
         ee.run_job(write(("runs/{date}", "runs/release")), variables={"date": "2026-11-19"})
         named = (LAST[0], LAST[1].replace('"last"', '"runs/release"'))
@@ -238,48 +277,6 @@ class TestGates:
         assert '"failed"' in (strict.plan.folder / "_SUCCESS").read_text()
 
 
-class TestHistory:
-    @pytest.mark.parametrize("form", ["parquet", "delta"])
-    def test_each_run_stands_once(self, write: Write, folder: Path, form: str) -> None:
-        if form == "delta":
-            pytest.importorskip("deltalake")
-        path = write(('"history"', f'"history"\nhistory_format = "{form}"'))
-        results = [
-            ee.run_job(path, variables={"date": day}, force=force)
-            for day, force in (("2026-11-19", False), ("2026-11-20", False), ("2026-11-20", True),
-                               ("2026-11-20", False))
-        ]  # fmt: skip
-        target = folder / "history"
-        table = pl.read_delta(str(target)) if form == "delta" else pl.read_parquet(target)
-        counts = dict(table.group_by("run_id").len().iter_rows())
-        height = results[0].card.metrics.height
-        assert counts == {results[0].plan.run_id: height, results[1].plan.run_id: height}
-        assert set(table["variables"]) == {'{"date": "2026-11-19"}', '{"date": "2026-11-20"}'}
-        over_time = table.filter(
-            (pl.col("metric") == "mAP")
-            & (pl.col("iou_threshold") == 0.5)
-            & pl.col("slice").is_null()
-        )
-        assert sorted(over_time["folder"]) == ["runs/2026-11-19", "runs/2026-11-20"]
-        assert over_time["value"].to_list() == [1.0, 1.0]
-
-    def test_a_lost_entry_is_added_by_the_next_run(self, write: Write, folder: Path) -> None:
-        path = write()
-        ee.run_job(path)
-        [entry] = (folder / "history").iterdir()
-        before = pl.read_parquet(entry)
-        entry.unlink()
-        ee.run_job(path)
-        assert pl.read_parquet(entry).equals(before)
-
-    def test_delta_that_is_not_installed(
-        self, write: Write, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
-        with pytest.raises(OptionError, match=r"pip install 'evalengine\[delta\]'"):
-            ee.run_job(write(('"history"', '"history"\nhistory_format = "delta"')))
-
-
 class TestLock:
     def test_two_runs_at_once(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -311,6 +308,41 @@ class TestLock:
         first.join(60)
         second.join(60)
         assert sorted(result.ran for result in results) == [False, True]
+
+    def test_inputs_that_change_while_it_waits(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, acquire = write(), lock._acquire
+        ee.run_job(path)
+
+        def late(*args: Any) -> None:
+            write_day(folder, "2026-11-20", wrong=7)
+            acquire(*args)
+
+        monkeypatch.setattr(lock, "_acquire", late)
+        result = ee.run_job(path, wait=60)
+        assert result.ran
+        assert result.gate_failed
+        write(("runs/{date}", "runs/{run_id}"))
+        write_day(folder, "2026-11-20")
+        with pytest.raises(InputError, match="while this run waited"):
+            ee.run_job(path, wait=60)
+
+    def test_names_that_link_to_one_folder_share_its_lock(self, tmp_path: Path) -> None:
+        (tmp_path / "store" / "run").mkdir(parents=True)
+        (tmp_path / "latest").symlink_to(tmp_path / "store" / "run")
+        with (
+            locked(tmp_path / "store" / "run", "a"),
+            pytest.raises(LockedError, match="another run of job 'a'"),
+            locked(tmp_path / "latest", "b"),
+        ):
+            raise AssertionError
+
+    @pytest.mark.parametrize("name", ["file/run", "x" * 250])
+    def test_where_no_lock_can_be(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
+            raise AssertionError
 
     def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
         left = lock.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
@@ -345,6 +377,32 @@ def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
     assert not ee.run_job(path).ran
     write_day(folder, "2026-11-22", first=300)
     assert ee.run_job(path).card.run["datums"] == 40
+
+
+def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    score = api.score
+
+    def noted(*args: Any, **named: Any) -> ee.Scorecard:
+        told.append(named)
+        return score(*args, **(named | {"executor": None, "address": None}))
+
+    monkeypatch.setattr(api, "score", noted)
+    plain = plan_job(write()).run_id
+    where = 'executor = "dask"\naddress = "tcp://here:1"\nby ='
+    path = write(("by =", where), ("[outputs]", '[options]\nscratch = "large"\n[outputs]'))
+    ee.run_job(path)
+    assert (told[0]["executor"], told[0]["address"]) == ("dask", "tcp://here:1")
+    assert told[0]["options"].scratch == str(path.parent / "large")
+    assert plan_job(path).run_id == plain  # it changes no number
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_numbers(write: Write) -> None:
+    plain = ee.run_job(write(("runs/{date}", "runs/plain"))).card
+    apart = ee.run_job(write(("runs/{date}", "runs/apart"), ("by =", 'executor="processes"\nby =')))
+    assert apart.card.run["buckets"]
+    assert apart.card.metrics.equals(plain.metrics)
 
 
 def test_the_log_and_its_forms(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from jobs.conftest import DAYS, write_day
 
-from evalengine.jobs import running
-from evalengine.jobs.running import plan_job
+from evalengine.jobs import planning
+from evalengine.jobs.planning import plan_job
 from evalengine.schemas.errors import InputError, OptionError, ReadError
 
 Write = Callable[..., Path]
@@ -37,6 +38,12 @@ def test_files_in_order_with_digests(write: Write, folder: Path) -> None:
 def test_nothing_there(write: Write) -> None:
     with pytest.raises(ReadError, match="no such file"):
         plan_job(write(("date = \"2026-11-20\"", "date = \"2026-12-24\"")))  # fmt: skip
+
+
+def test_wrong_names_are_told_before_any_table_is_read(write: Write) -> None:
+    missing = ('date = "2026-11-20"', 'date = "2026-12-24"')
+    with pytest.raises(OptionError, match="Did you mean 'mAP'"):
+        plan_job(write(missing, ("by =", 'task = "detection"\nmetrics = ["mAPP"]\nby =')))
 
 
 class TestPartitions:
@@ -102,7 +109,7 @@ class TestRunId:
         seen.add(plan_job(write(('by = ["weather"]', "by = []"))).run_id)
         seen.add(plan_job(write(('"nightly"', '"weekly"'))).run_id)
         seen.add(plan_job(write(("by =", 'dialect = "coco"\nby ='))).run_id)
-        monkeypatch.setattr(running, "__version__", "999")
+        monkeypatch.setattr(planning, "__version__", "999")
         seen.add(plan_job(write()).run_id)
         monkeypatch.undo()
         write_day(folder, "2026-11-20", wrong=1)
@@ -133,3 +140,76 @@ class TestRemote:
             plan_job(write(("runs/{date}", "s3://b/runs")))
         with pytest.raises(OptionError, match='history_format = "delta"'):
             plan_job(write(('"history"', '"s3://b/history"')))
+
+
+class TestRasters:
+    """Label maps that a table points to count by size and time of change."""
+
+    @pytest.fixture
+    def path(self, folder: Path) -> Path:
+        for name in ("a", "b"):
+            (folder / f"{name}.png").write_bytes(b"pixels of " + name.encode())
+        for side, column in (("p", "mask_file"), ("t", "raster")):
+            pl.DataFrame({"datum_id": [1, 2], column: ["a.png", "b.png"]}).write_json(
+                folder / f"{side}.json"
+            )
+        job = folder / "maps.toml"
+        job.write_text(
+            'name = "maps"\n[inputs]\npredictions = "p.json"\nground_truths = "t.json"\n'
+        )
+        return job
+
+    def test_a_change_is_another_run(self, path: Path) -> None:
+        first = plan_job(path)
+        assert plan_job(path).run_id == first.run_id
+        assert first.found.changed() == []
+        raster = path.parent / "b.png"
+        was = raster.stat()
+        raster.write_bytes(b"pixels of c")  # as many bytes
+        os.utime(raster, ns=(was.st_atime_ns, was.st_mtime_ns + 1))
+        assert plan_job(path).run_id != first.run_id
+        assert first.found.changed() == ["b.png", "b.png"]
+        os.utime(raster, ns=(was.st_atime_ns, was.st_mtime_ns))
+        assert plan_job(path).run_id == first.run_id
+        raster.unlink()
+        assert plan_job(path).run_id != first.run_id
+
+    def test_every_format_and_own_names(self, path: Path) -> None:
+        rows = pl.read_json(path.parent / "t.json").rename({"raster": "Picture"})
+        text = path.read_text().replace("t.json", "t.{form}")
+        for form in ("parquet", "csv", "json", "ipc", "ndjson"):
+            getattr(rows, f"write_{form}")(path.parent / f"t.{form}")
+            path.write_text(
+                text.replace("{form}", form) + '[options]\ncolumns = {Picture = "raster"}\n'
+            )
+            [file] = plan_job(path).found.files["ground_truths"]
+            assert [name for name, _, _ in file.rasters.files] == ["a.png", "b.png"], form
+            path.write_text(text.replace("{form}", form))
+            [file] = plan_job(path).found.files["ground_truths"]
+            assert file.rasters.files == ()
+
+    def test_one_partition_alone_is_matched_again(self, folder: Path) -> None:
+        for night in ("v1", "v2"):
+            (folder / night).mkdir()
+            (folder / night / "a.png").write_bytes(b"x")
+            rows = pl.DataFrame({"datum_id": [night], "raster": ["a.png"]})
+            for side in "pt":
+                rows.write_parquet(folder / night / f"{side}.parquet")
+        job = folder / "maps.toml"
+        job.write_text(
+            'name = "maps"\n[inputs]\npartition = "v"\npredictions = "{v}/p.parquet"\n'
+            'ground_truths = "{v}/t.parquet"\nfirst = "v1"\nlast = "v2"\n'
+        )
+        before = plan_job(job).found
+        (folder / "v2" / "a.png").write_bytes(b"longer")
+        after = plan_job(job).found
+        assert before.key_of("v1") == after.key_of("v1")
+        assert before.key_of("v2") != after.key_of("v2")
+
+
+def test_a_digit_behind_the_variables_second_place(write: Write, folder: Path) -> None:
+    for date in DAYS:
+        tables = folder / "tables" / f"date={date}"
+        (tables / "predictions.parquet").rename(tables / f"{date}0.parquet")
+    twice = ("date={date}/predictions", "date={date}/{date}0")
+    assert plan_job(write(PARTS, NO_VARIABLE, FIXED, twice)).found.partitions == DAYS
