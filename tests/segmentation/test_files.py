@@ -143,7 +143,7 @@ def test_windows_cover_every_pixel_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
     from contextlib import ExitStack
 
     with ExitStack() as stack, rasters.quiet():
-        opened = rasters.Map(rasters.MapRow("row 0", path=path), stack)
+        opened = rasters.Map(rasters.MapRow(0, "row {}".format, path=path), stack)
         cover = np.zeros((70, 90), int)
         windows = rasters.windows_of([opened])
         for window in windows:
