@@ -14,6 +14,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.pixels import Areas, Crossings, Pixels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
 from ..workers import Workers
+from .grid_notes import resampling_notes
 from .histograms import NOTHING, Pairs
 from .maps import count_maps
 from .naming import apply_map, ignored_codes, index_names, labels_of
@@ -94,7 +95,9 @@ def _label_maps(
         for row, unit in enumerate(units.of(side).tolist()):
             of_unit[unit] = places[row]
         placed.append(of_unit)
-    counted = count_maps(list(zip(*placed, strict=True)), workers, resample=settings.resample)
+    pairs = list(zip(*placed, strict=True))
+    counted, resampled = count_maps(pairs, workers, resample=settings.resample)
+    frames.notes += resampling_notes(resampled, counted, units, truth.ids)
     if settings.ignore_index is not None:
         kept = counted.truth != settings.ignore_index
         counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
