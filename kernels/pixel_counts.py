@@ -1,8 +1,8 @@
 """Joint histogram of two label maps: how many pixels have each pair of indices.
 
 Maps are made of regions, so that most runs of eight pixels hold one index. Both maps are read as
-64-bit words, a block of them at a time. What changes within each word is found for a whole block
-by shifts, which the compiler does in vectors; a list of the words in which something does comes
+64-bit words, a block of them at a time. Where a pixel differs from the one before is found for a
+whole block first, which the compiler does in vectors; a list of the words in which one does comes
 next, without a branch; and only those are counted pixel by pixel, their last pixel for all words
 that go on with it.
 """
@@ -20,7 +20,7 @@ BYTES = 256
 
 _TABLES = 4  # neighbouring pixels often add to one pair; each has a table of its own to add to
 _PLACE = BYTES * BYTES + 24  # from one table to the next: not the same lines of the cache again
-_BLOCK = 128  # words whose changes are found at a time; they stay in the nearest cache
+_BLOCK = 64  # words whose changes are found at a time; they stay in the nearest cache
 _EVEN = 0x00FF00FF00FF00FF
 
 
@@ -53,70 +53,91 @@ def _add_seven(word_a: Any, word_b: Any, table: Any) -> Any:
     return fourth + (pairs >> four)
 
 
+@inner
+def _place(byte_a: Any, byte_b: Any) -> Any:
+    """The place in a table of one pair of indices, as :func:`_packed` has it."""
+    return (byte_a << 8) | ((byte_b ^ (byte_a << 3)) & 0xFF)
+
+
 @kernel
-def _count_words(a: Any, b: Any, table: Any, seen: Any, change: Any, border: Any) -> None:
-    """Add the pixels of two arrays of words to tables of pairs.
+def _count_bytes(
+    a: Any, b: Any, words_a: Any, words_b: Any, table: Any, seen: Any, change: Any, border: Any
+) -> None:
+    """Add the pixels of two maps to tables of pairs.
 
     Args:
-        a: uint64 [w], eight pixels of a byte each to a word, the first in the lowest bits; w > 0.
-        b: uint64 [w], the same pixels of the other map.
+        a: uint8 [n], indices.
+        b: uint8 [n], indices of the same pixels in the other map.
+        words_a: uint64 [n // 8], the same bytes as ``a``, eight to a word.
+        words_b: the same of ``b``.
         table: int64 [4 * 65560], counts of pairs, in four parts; added to.
         seen: uint64 [2], bits that occur in the words of either side; added to.
-        change: uint64 [128], used here.
-        border: uint16 [129], used here.
+        change: uint64 [64], used here.
+        border: uint16 [65], used here.
     """
-    eight, top, zero = np.uint64(8), np.uint64(56), np.uint64(0)
-    seen_a, seen_b = seen[0] | a[0], seen[1] | b[0]
-    held, last = _add_seven(a[0], b[0], table), np.int64(0)  # the pair that goes on from a word
-    for start in range(1, a.size, border.size - 1):
-        n = min(border.size - 1, a.size - start)
-        side_a, side_b = a[start - 1 : start + n], b[start - 1 : start + n]
-        # Bits in which a pixel differs from the one before, whose byte is moved on top of it.
-        for k in range(n):
-            word_a, word_b = side_a[k + 1], side_b[k + 1]
-            before_a = (word_a << eight) | (side_a[k] >> top)
-            before_b = (word_b << eight) | (side_b[k] >> top)
-            change[k] = (word_a ^ before_a) | (word_b ^ before_b)
-        found = 0
-        for k in range(n):
-            border[found] = k
-            found += change[k] != zero
-        for k in range(found):
-            at = np.int64(border[k])
-            word_a, word_b = side_a[at + 1], side_b[at + 1]
-            seen_a |= word_a
-            seen_b |= word_b
-            table[held] += 8 * (start + at - last) - 7
-            held, last = _add_seven(word_a, word_b, table), start + at
-    table[held] += 8 * (a.size - last) - 7
+    zero = np.uint64(0)
+    seen_a, seen_b = seen[0], seen[1]
+    if words_a.size > 0:
+        seen_a, seen_b = seen_a | words_a[0], seen_b | words_b[0]
+        held, last = _add_seven(words_a[0], words_b[0], table), np.int64(0)  # it goes on from there
+        bytes_of = change.view(np.uint8)
+        for start in range(1, words_a.size, change.size):
+            n = min(change.size, words_a.size - start)
+            first, after = 8 * start, 8 * (start + n)
+            side_a, before_a = a[first:after], a[first - 1 : after - 1]
+            side_b, before_b = b[first:after], b[first - 1 : after - 1]
+            # Bits in which a pixel differs from the one before, in vectors of bytes.
+            for k in range(8 * n):
+                bytes_of[k] = (side_a[k] ^ before_a[k]) | (side_b[k] ^ before_b[k])
+            found = 0
+            for k in range(n):
+                border[found] = k
+                found += change[k] != zero
+            here_a, here_b = words_a[start : start + n], words_b[start : start + n]
+            for k in range(found):
+                at = np.int64(border[k])
+                word_a, word_b = here_a[at], here_b[at]
+                seen_a |= word_a
+                seen_b |= word_b
+                table[held] += 8 * (start + at - last) - 7
+                held, last = _add_seven(word_a, word_b, table), start + at
+        table[held] += 8 * (words_a.size - last) - 7
+    for i in range(8 * words_a.size, a.size):
+        seen_a |= np.uint64(a[i])
+        seen_b |= np.uint64(b[i])
+        table[_place(np.int64(a[i]), np.int64(b[i]))] += 1
     seen[0], seen[1] = seen_a, seen_b
 
 
 @kernel
-def _take_pairs(table: Any, rows: int, columns: int, pair: Any, count: Any) -> int:
-    """Move what the tables hold into two lists, and leave the tables empty.
+def _take_pairs(table: Any, seen: Any, out: Any) -> int:
+    """Move what the tables hold into lists, and leave the tables empty.
 
     Args:
         table: int64 [4 * 65560]; zeros afterwards.
-        rows: indices of the first map are below.
-        columns: indices of the second map are below.
-        pair: int32 [65536], out: pairs ``256 * a + b`` that occur, ascending.
-        count: int64 [65536], out: their counts.
+        seen: uint64 [2], bits that occur on either side; they bound the indices, so that no cell
+            beyond them was touched; zeros afterwards.
+        out: int64 [3, 65536], out: index of the first map, of the second, and pixels, of the
+            pairs that occur, ascending.
 
     Returns:
         how many there are.
     """
+    for side in range(2):
+        for half in (np.uint64(32), np.uint64(16), np.uint64(8)):
+            seen[side] |= seen[side] >> half
+    rows, columns = np.int64(seen[0] & np.uint64(0xFF)), np.int64(seen[1] & np.uint64(0xFF))
+    seen[:] = np.uint64(0)
     found = 0
-    for a in range(rows):
-        for b in range(columns):
-            at = 256 * a + (b ^ ((a << 3) & 0xFF))
+    for a in range(rows + 1):
+        for b in range(columns + 1):
+            at = _place(a, b)
             total = 0
             for part in range(_TABLES):
                 total += table[_PLACE * part + at]
                 table[_PLACE * part + at] = 0
             if total != 0:
-                pair[found] = 256 * a + b
-                count[found] = total
+                out[0, found], out[1, found], out[2, found] = a, b, total
                 found += 1
     return found
 
@@ -138,14 +159,14 @@ def _count_coded(a: Any, b: Any, low: Any, codes_a: Any, codes_b: Any, out: Any)
 
 
 def _words(side: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Bytes as read-only words.
+    """Bytes as read-only words, without those at the end that fill none.
 
     Words must begin where words can; a view that does not is copied, which costs no more than
     reading it.
     """
-    words = side.view(np.uint64)
+    words = side[: side.size // 8 * 8].view(np.uint64)
     if not words.flags.aligned:
-        words = side.copy().view(np.uint64)
+        words = words.copy()
     words.flags.writeable = False
     return words
 
@@ -158,8 +179,7 @@ class ByteCounter:
         self._seen = np.zeros(2, np.uint64)
         self._change = np.empty(_BLOCK, np.uint64)
         self._border = np.empty(_BLOCK + 1, np.uint16)
-        self._pair = np.empty(BYTES * BYTES, np.int32)
-        self._count = np.empty(BYTES * BYTES, np.int64)
+        self._out = np.empty((3, BYTES * BYTES), np.int64)
 
     def add(self, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> None:
         """Count the pixels of two maps, or of a part of them.
@@ -168,29 +188,19 @@ class ByteCounter:
             a: uint8, any shape.
             b: uint8, of the same shape.
         """
-        a, b = (np.ascontiguousarray(side).reshape(-1) for side in (a, b))
-        whole = a.size // 8 * 8
-        if whole:
-            words = (_words(side[:whole]) for side in (a, b))
-            _count_words(*words, self._table, self._seen, self._change, self._border)
-        if whole < a.size:
-            rest = [side[whole:].astype(np.int64) for side in (a, b)]
-            np.add.at(self._table, (rest[0] << 8) | ((rest[1] ^ (rest[0] << 3)) & 0xFF), 1)
-            self._seen |= np.array([np.bitwise_or.reduce(side[whole:]) for side in (a, b)], "u8")
+        a, b = frozen(a.reshape(-1), np.uint8), frozen(b.reshape(-1), np.uint8)
+        _count_bytes(
+            a, b, _words(a), _words(b), self._table, self._seen, self._change, self._border
+        )
 
-    def take(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def take(self) -> np.ndarray[Any, Any]:
         """What was counted since the last time.
 
         Returns:
-            indices of the first map int64 [m], of the second int64 [m], pixels int64 [m].
+            int64 [3, m]: indices of the first map, of the second, and pixels.
         """
-        # Bits that occur somewhere bound the indices: no cell beyond them was touched.
-        most = np.bitwise_or.reduce(self._seen.view(np.uint8).reshape(2, 8), axis=1)
-        rows, columns = (int(one) + 1 for one in most)
-        self._seen[:] = 0
-        n = _take_pairs(self._table, rows, columns, self._pair, self._count)
-        pair = self._pair[:n].astype(np.int64)
-        return pair // BYTES, pair % BYTES, self._count[:n].copy()
+        n = _take_pairs(self._table, self._seen, self._out)
+        return self._out[:, :n].copy()
 
 
 def count_wide(

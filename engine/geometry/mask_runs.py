@@ -18,7 +18,7 @@ from ..kernels.run_layout import Runs, joined, sliced, take_runs
 from ..kernels.run_pixels import paint, scan
 from ..kernels.run_transpose import transpose
 from .columns import strings
-from .ranges import Array, offsets_of
+from .ranges import Array, Over, in_ranges, offsets_of
 
 
 class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):
@@ -49,6 +49,22 @@ class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def _extents(self) -> tuple[Array, Array]:
         return extents(self.runs, self.height)
+
+    def measure(self, over: Over | None) -> None:
+        """Find areas and boxes of all masks in ranges, side by side, for when they are asked for.
+
+        Args:
+            over: calls a function on ranges of masks.
+        """
+
+        def some(first: int, last: int) -> tuple[Array, Array]:
+            return extents(part_of(self.runs, first, last), self.height[first:last])
+
+        parts = in_ranges(over, self.start, some)
+        self.__dict__["_extents"] = (
+            np.concatenate([np.empty(0, np.int64), *(area for area, _ in parts)]),
+            np.concatenate([np.empty((0, 4), np.float64), *(boxes for _, boxes in parts)]),
+        )
 
     @property
     def area(self) -> Array:

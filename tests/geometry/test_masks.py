@@ -240,3 +240,18 @@ def test_decoded_runs_are_held_once(monkeypatch: pytest.MonkeyPatch) -> None:
         tracemalloc.stop()
     assert found.begin.size == n * runs
     assert peak < 1.5 * (found.begin.nbytes + found.end.nbytes)
+
+
+def test_extents_in_ranges_are_those_of_all() -> None:
+    rng = np.random.default_rng(5)
+    images = [rng.random((7, 9)) < share for share in (0.3, 0, 0.9, 0.5, 0)]
+    alone, measured = masks.from_pixels(images), masks.from_pixels(images)
+    measured.measure(lambda offsets, function: [function(0, 2), function(2, 2), function(2, 5)])
+    assert measured.area.tolist() == [int(image.sum()) for image in images]
+    assert (measured.area == alone.area).all()
+    assert (measured.boxes == alone.boxes).all()
+    for ranges in (None, lambda offsets, function: []):
+        none = masks.from_pixels([])
+        none.measure(ranges)
+        assert none.area.shape == (0,)
+        assert none.boxes.shape == (0, 4)

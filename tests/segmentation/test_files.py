@@ -143,7 +143,7 @@ def test_windows_cover_every_pixel_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
     from contextlib import ExitStack
 
     with ExitStack() as stack, rasters.quiet():
-        opened = rasters.Map(rasters.MapRow("row 0", path=path), stack)
+        opened = rasters.Map(rasters.MapRow(0, "row {}".format, path=path), stack)
         cover = np.zeros((70, 90), int)
         windows = rasters.windows_of([opened])
         for window in windows:
@@ -205,6 +205,8 @@ def test_resampled_by_place(
         cells = dict(card.confusion.select("predicted", "count").iter_rows())
         index, count = np.unique(expected[:, 3:], return_counts=True)
         assert cells == {None: 24, **dict(zip(index.tolist(), count.tolist(), strict=True))}
+        (said,) = [note for note in card.notes if "predicted raster" in note]
+        assert "of another grid" in said
 
 
 def test_no_data_is_an_index_when_resampled_too(tmp_path: Path) -> None:
@@ -221,8 +223,63 @@ def test_resampled_by_proportion() -> None:
     fine = coarse.repeat(3, 0).repeat(2, 1)
     card = ee.score({"a": coarse}, {"a": fine}, resample=True)
     assert card.value("PixelAccuracy") == 1.0
+    assert (
+        "1 datum with a predicted raster of another grid, of which the nearest pixels are compared"
+        " (resample=True): 'a'." in card.notes
+    )
     back = ee.score({"a": fine}, {"a": coarse}, resample=True)
     assert back.value("PixelAccuracy") == 1.0
+    alike = ee.score({"a": fine}, {"a": fine}, resample=True)
+    assert not [note for note in alike.notes if "another grid" in note]
+
+
+@pytest.mark.parametrize("size", [1 << 22, 30])
+def test_rasters_that_do_not_overlap_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(rasters, "AT_ONCE", size)
+    pixels = np.ones((8, 12), np.uint8)
+    rights = {"a": 500000, "b": 500006, "c": 700000, "d": 500012}  # metres; c and d lie outside
+    sides = [
+        pl.DataFrame(
+            {
+                "datum_id": list(rights),
+                "raster": [
+                    write(
+                        tmp_path / f"{name}{i}.tif",
+                        pixels,
+                        crs="EPSG:32632",
+                        transform=Affine(1, 0, right if moved else 500000, 0, -1, 5000000),
+                    )
+                    for i, right in rights.items()
+                ],
+            }
+        )
+        for name, moved in (("p", True), ("g", False))
+    ]
+    with pytest.raises(ee.InputError, match="their pixels do not meet"):
+        ee.score(*sides)
+    card = ee.score(*sides, resample=True)
+    brought, apart = [note for note in card.notes if "predicted raster" in note]
+    assert brought.startswith("3 datums with a predicted raster of another grid")
+    assert brought.endswith("(resample=True): 'b', 'c', 'd'.")
+    assert apart == (
+        "2 datums whose predicted raster does not overlap the ground truth's, so that nothing"
+        " counts as predicted there: 'c', 'd'."
+    )
+    assert card.value("PixelAccuracy") == (96 + 48) / (4 * 96)
+    two = ee.score(sides[0][:2], sides[1][:2], resample=True)
+    assert not [note for note in two.notes if "not overlap" in note]
+
+
+def test_resampling_of_masks_is_said_to_be_not_read() -> None:
+    side = pl.DataFrame(
+        {"datum_id": [0], "label_value": ["a"], "raster": [[[1, 0], [0, 1]]]},
+        schema_overrides={"raster": pl.List(pl.List(pl.UInt8))},
+    )
+    card = ee.score(side, side, resample=True)
+    (said,) = [note for note in card.notes if "not read" in note]
+    assert said.startswith("resample=True is not read: the predictions and the ground truths are")
 
 
 def test_no_warning_and_both_threads(
@@ -234,7 +291,7 @@ def test_no_warning_and_both_threads(
         ee.score(*sides, threads=2)
         filters = list(warnings.filters)
     assert all("Georeferenced" not in str(one) for one in filters)
-    assert maps.count_maps([], _Serial(), resample=False).count.size == 0
+    assert maps.count_maps([], _Serial(), resample=False)[0].count.size == 0
 
 
 class _Serial:

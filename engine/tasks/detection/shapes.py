@@ -314,6 +314,7 @@ def as_masks(
         if (rows := objects.rows(kind)).size:
             parts.append((rows, rasterise(made(rows), height[rows], width[rows], threads.over)))
     masks = _in_order(parts, concat) if parts else drawn.masks
+    masks.measure(threads.over)
     layers = [MaskLayer(masks, masks.area.astype(np.float64))]
     if settings.boundary_ratio is not None:
         edge = boundary(masks, settings.boundary_ratio, threads.over)

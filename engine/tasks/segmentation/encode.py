@@ -14,12 +14,13 @@ from ...tally.datums import Datums, Labels
 from ...tally.pixels import Areas, Crossings, Pixels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
 from ..workers import Workers
+from .grid_notes import resampling_notes
 from .histograms import NOTHING, Pairs
 from .maps import count_maps
 from .naming import apply_map, ignored_codes, index_names, labels_of
 from .settings import Settings
 from .sides import Side, side_of
-from .units import Units, declared_codes, images_of, seen_of, summed, with_keys
+from .units import Units, declared_codes, distinct, images_of, seen_of, summed, with_keys
 
 Array = np.ndarray[Any, Any]
 
@@ -94,7 +95,9 @@ def _label_maps(
         for row, unit in enumerate(units.of(side).tolist()):
             of_unit[unit] = places[row]
         placed.append(of_unit)
-    counted = count_maps(list(zip(*placed, strict=True)), workers, resample=settings.resample)
+    pairs = list(zip(*placed, strict=True))
+    counted, resampled = count_maps(pairs, workers, resample=settings.resample)
+    frames.notes += resampling_notes(resampled, counted, units, truth.ids)
     if settings.ignore_index is not None:
         kept = counted.truth != settings.ignore_index
         counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
@@ -159,7 +162,7 @@ def pixels_of(
     """
     many = len(labels) + 1
     joint = (unit * many + codes[0] + 1) * many + codes[1] + 1
-    place, inverse = np.unique(joint, return_inverse=True)
+    place, inverse = distinct(joint, units.datum.size * many * many)
     pixels = summed(inverse, count, place.size)
     unit, actual, predicted = (
         place // (many * many),
@@ -193,14 +196,15 @@ def _areas(
     units: Units, many: int, unit: Array, actual: Array, predicted: Array, count: Array
 ) -> Areas:
     """Pixels of every label on both sides, and in both."""
-    of_side = [(unit * many + code)[code >= 0] for code in (actual, predicted)]
-    place = np.unique(np.concatenate(of_side))
-    sums = [
-        summed(np.searchsorted(place, at), count[code >= 0], place.size)
-        for at, code in zip(of_side, (actual, predicted), strict=True)
+    one_side = [code >= 0 for code in (actual, predicted)]
+    joint = [
+        (unit * many + code)[on] for code, on in zip((actual, predicted), one_side, strict=True)
     ]
-    both = (actual == predicted) & (actual >= 0)
-    right = summed(np.searchsorted(place, (unit * many + actual)[both]), count[both], place.size)
+    place, inverse = distinct(np.concatenate(joint), units.datum.size * many)
+    at = np.split(inverse, [joint[0].size])
+    sums = [summed(to, count[on], place.size) for to, on in zip(at, one_side, strict=True)]
+    same = (actual == predicted)[one_side[0]]
+    right = summed(at[0][same], count[one_side[0]][same], place.size)
     return Areas(
         units.datum[place // many],
         (place % many).astype(np.int32),

@@ -31,4 +31,17 @@ def fit(
                 " which have no indices.",
             )
         )
+    layered = [
+        role.replace("_", " ")
+        for role, frame in frames.sides.items()
+        if "label_value" in frame.columns
+    ]
+    if settings.resample and layered:
+        notes.append(
+            Note(
+                "option_not_read",
+                f"{option('resample', True)} is not read: the {' and the '.join(layered)} are masks"
+                " of labels, which must lie on one grid; only label maps are resampled.",
+            )
+        )
     return metrics, notes

@@ -50,7 +50,8 @@ class Counter:
 
     def __init__(self) -> None:
         self._bytes: ByteCounter | None = None
-        self._parts: list[Pairs] = []
+        self._places: list[int] = []
+        self._parts: list[Array] = []
 
     def add(self, place: int, truth: Array | None, found: Array | None) -> None:
         """Count a pair of maps; of a side that is None every pixel is ``NOTHING``.
@@ -68,18 +69,21 @@ class Counter:
             if self._bytes is None:
                 self._bytes = ByteCounter()
             self._bytes.add(first, second)
-            a, b, count = self._bytes.take()
+            part = self._bytes.take()
         else:
-            a, b, count = count_wide(first, second)
+            part = np.stack(count_wide(first, second))
         if truth is None:
-            a = np.full_like(a, NOTHING)
+            part[0] = NOTHING
         if found is None:
-            b = np.full_like(b, NOTHING)
-        self._parts.append(Pairs(np.full(a.size, place, np.int64), a, b, count))
+            part[1] = NOTHING
+        self._places.append(place)
+        self._parts.append(part)
 
     def taken(self) -> Pairs:
         """All that was counted."""
-        return Pairs.joined(self._parts)
+        many = [part.shape[1] for part in self._parts]
+        place = np.repeat(np.array(self._places, np.int64), many)
+        return Pairs(place, *np.concatenate([np.empty((3, 0), np.int64), *self._parts], axis=1))
 
 
 def _narrow(side: Array) -> Array:

@@ -12,7 +12,7 @@ from ...inputs.problems import count_of
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .histograms import Counter, Pairs
-from .rasters import Map, MapRow, Window, aligned, in_thread, quiet, windows_of
+from .rasters import Map, MapRow, Resampled, Window, aligned, in_thread, quiet, windows_of
 
 Array = np.ndarray[Any, Any]
 Pair = tuple[MapRow | None, MapRow | None]
@@ -26,22 +26,27 @@ class Found(msgspec.Struct, frozen=True):
 
     Attributes:
         pairs: the counts.
+        resampled: places of pairs whose predicted map was brought onto another grid.
         large: pairs and windows of those that are too large to be read at once.
         wrong: messages about pairs that cannot be counted.
     """
 
     pairs: Pairs
+    resampled: tuple[int, ...]
     large: tuple[tuple[int, Window], ...]
     wrong: tuple[str, ...]
 
 
-def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> Pairs:
-    """Joint histograms of all pairs.
+def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> tuple[Pairs, Array]:
+    """Joint histograms of all pairs, and which predicted maps were brought onto another grid.
 
     Args:
         pairs: the maps.
         workers: runs ranges of pairs, and of windows of large ones, side by side.
         resample: whether predicted maps may be brought onto another grid.
+
+    Returns:
+        the counts, and int64 [m], ascending, places of pairs that were resampled.
 
     Raises:
         InputError: maps that cannot be read, or whose pixels do not meet, the first few named.
@@ -60,7 +65,8 @@ def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> Pairs:
         large = [one for part in made for one in part.large]
         if large:
             counted += _by_windows(pairs, large, workers, resample=resample)
-    return Pairs.joined(counted)
+    resampled = np.array([place for part in made for place in part.resampled], np.int64)
+    return Pairs.joined(counted), resampled
 
 
 def _weight(pair: Pair) -> int:
@@ -88,13 +94,27 @@ def _opened(pair: Pair, stack: ExitStack, *, resample: bool) -> tuple[Map | None
 
 def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) -> Found:
     counter = Counter()
+    resampled: list[int] = []
     large: list[tuple[int, Window]] = []
     wrong: list[str] = []
     for place in range(first, last):
+        truth, found = pairs[place]
+        if truth is not None and found is not None:
+            a, b = truth.pixels, found.pixels
+            if (
+                a is not None
+                and b is not None
+                and a.shape == b.shape
+                and a.dtype == b.dtype == "u1"
+            ):
+                counter.add(place, a, b)  # nothing to open, to bring onto a grid or to refuse
+                continue
         with ExitStack() as stack:
             try:
                 opened = _opened(pairs[place], stack, resample=resample)
                 sides = [side for side in opened if side is not None]
+                if isinstance(opened[1], Resampled):
+                    resampled.append(place)
                 windows = windows_of(sides)
                 if len(windows) > 1 and all(side.by_blocks for side in sides):
                     large += [(place, window) for window in windows]
@@ -103,7 +123,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) ->
                     _add(counter, place, opened, window)
             except InputError as error:
                 wrong.append(error.said)
-    return Found(counter.taken(), tuple(large), tuple(wrong))
+    return Found(counter.taken(), tuple(resampled), tuple(large), tuple(wrong))
 
 
 def _add(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -26,16 +26,23 @@ class MapRow(msgspec.Struct, frozen=True):
     """One row's label map.
 
     Attributes:
-        named: how messages call it: the side, the row, the datum.
+        row: of its table.
+        teller: how messages call a row: the side, the row, the datum.
         pixels: integers [h, w], where it is in memory.
         path: of the file, where it is in one.
         band: of the file, from 1; None for its only one.
     """
 
-    named: str
+    row: int
+    teller: Callable[[int], str]
     pixels: Array | None = None
     path: str = ""
     band: int | None = None
+
+    @property
+    def named(self) -> str:
+        """How messages call it; only they need to know."""
+        return self.teller(self.row)
 
 
 @contextmanager

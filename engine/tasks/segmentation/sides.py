@@ -87,11 +87,11 @@ class Side(msgspec.Struct):
             return [
                 None
                 if path is None
-                else MapRow(self.row(i), path=path, band=None if band is None else int(band))
+                else MapRow(i, self.row, path=path, band=None if band is None else int(band))
                 for i, (path, band) in enumerate(zip(paths, bands, strict=True))
             ]
         return [
-            None if one is None else MapRow(self.row(i), pixels=self._checked(i, one))
+            None if one is None else MapRow(i, self.row, pixels=self._checked(i, one))
             for i, one in enumerate(_arrays(values))
         ]
 

@@ -18,6 +18,9 @@ from .sides import Side
 Array = np.ndarray[Any, Any]
 
 
+_DENSE = 1 << 16  # codes that a table of all of them is always made for
+
+
 class Units(msgspec.Struct, frozen=True):
     """Datums under one label key each: what is compared.
 
@@ -72,7 +75,7 @@ def seen_of(unit: Array, index: Array, pixels: Array, units: Units) -> tuple[See
     low = int(index.min()) if index.size else 0
     span = (int(index.max()) - low + 1) if index.size else 1
     key = units.key[unit].astype(np.int64)
-    joint, inverse = np.unique(key * span + (index - low), return_inverse=True)
+    joint, inverse = distinct(key * span + (index - low), len(units.keys) * span)
     table = (
         pl.DataFrame({"seen": inverse, "pixels": pixels, "datum": units.datum[unit]})
         .group_by("seen")
@@ -87,6 +90,23 @@ def seen_of(unit: Array, index: Array, pixels: Array, units: Units) -> tuple[See
         table["datums"].to_numpy(),
     )
     return seen, inverse
+
+
+def distinct(codes: Array, span: int) -> tuple[Array, Array]:
+    """Which codes occur, and which of them each one is.
+
+    Args:
+        codes: int64 [n], from 0.
+        span: they are below.
+
+    Returns:
+        int64 [m] ascending, and int64 [n].
+    """
+    if span > max(_DENSE, 8 * codes.size):
+        return np.unique(codes, return_inverse=True)
+    here = np.zeros(span, bool)
+    here[codes] = True
+    return np.flatnonzero(here), (np.cumsum(here) - 1)[codes]
 
 
 def summed(place: Array, values: Array, size: int) -> Array:
