@@ -6,7 +6,6 @@ import os
 import pickle
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -30,6 +29,7 @@ from ..tally import stored
 from ..tally.datums import Datums
 from ..tally.grouped import RankedGroups
 from ..tally.merging import merge_counts, merge_datums, merged_seconds
+from . import slabs
 from .scratch import scratch_folder
 from .sizing import Sizes, buckets, free_memory, limit_of, refused
 from .splitting import Whole, heads_of, heights_of, split
@@ -37,9 +37,13 @@ from .stages import (
     Job,
     chunks,
     code_datums,
+    codes_file,
     group_file,
+    is_named,
     merge_labels,
+    merge_slab,
     part_file,
+    pieces_of,
     tally_bucket,
     write_job,
 )
@@ -163,6 +167,9 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             _without_sources(ready),
             whole,
             found.sizes.chunks if grouped else 0,
+            giant=max(1, found.sizes.group_rows // (2 * n)),
+            piece=max(1, found.sizes.group_rows // (4 * n)),
+            ids=max(1, found.sizes.datums_at_once // (4 * n)),
         )
         write_job(folder, job)
         here = str(folder)
@@ -336,34 +343,47 @@ def _grouped(
     cuts = label_groups(per_chunk, sizes.group_rows)
     names = list(named_chunks)
     bounds = [*(named_chunks[names[cut]][0] for cut in cuts[:-1]), int(per_label.size)]
-    calls = [
-        (folder, group, names[first:last], parts)
-        for group, (first, last) in enumerate(pairwise(cuts))
-    ]
+    calls: list[tuple[Any, ...]] = []
+    slab_calls: list[tuple[Any, ...]] = []
+    files: list[tuple[str, ...]] = []
+    for group, (first, last) in enumerate(pairwise(cuts)):
+        keys = [slabs.BEFORE_ALL]
+        if int(per_chunk[first:last].sum()) > sizes.group_rows:  # one chunk, which alone is more
+            pieces = [pieces_of(folder, bucket, names[first]) for bucket in parts]
+            keys = slabs.slab_keys(pieces, sizes.group_rows // 4)
+        if len(keys) == 1:
+            calls.append((folder, group, names[first:last], parts))
+        else:
+            slab_calls += [
+                (folder, group, slab, names[first], between, parts)
+                for slab, between in enumerate(pairwise([*keys, None]))
+            ]
+        files.append(tuple(str(group_file(folder, group, slab)) for slab in range(len(keys))))
     _collected(pool.run(merge_labels, calls))
+    _collected(pool.run(merge_slab, slab_calls))
     tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
-    first = tallies[0]
-    named = bool(first.datums.slices.width) or first.examples is not None
-    named = named or first.outcomes is not None or first.datums.dataset is not None
+    first_part = tallies[0]
     datums = Datums(None, pl.DataFrame(), None, total)
-    if named:
+    whole = first_part
+    if is_named(first_part):
         datums, _ = merge_datums([one.datums for one in tallies])
-    empty = [msgspec.structs.replace(one, crossed=None) for one in tallies]
-    whole = planner.merge(plan, empty) if named else first
+        whole = planner.merge(plan, [msgspec.structs.replace(one, crossed=None) for one in tallies])
     crossed = [one.crossed for one in tallies if one.crossed is not None]
-    codes = [np.load(Path(folder) / "parts" / f"{bucket}.npy") for bucket in parts]
-    same = np.arange(len(first.labels), dtype=np.int32)
-    files = tuple(str(group_file(folder, group)) for group in range(len(calls)))
     single = {one.ranked.single for one in tallies}
     if len(single) > 1:
         raise InputError("scores differ in precision between files: cast them to one.")
-    ranked = RankedGroups(files, tuple(bounds), first.ranked, int(per_label.sum()))
+    met = None
+    if crossed:
+        codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]
+        same = np.arange(len(whole.labels), dtype=np.int32)
+        met = merge_counts(crossed, codes, [same] * len(parts))
+    ranked = RankedGroups(tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()))
     return (
         msgspec.structs.replace(
             whole,
             datums=datums,
             ranked=ranked,
-            crossed=merge_counts(crossed, codes, [same] * len(parts)) if crossed else None,
+            crossed=met,
             seconds=merged_seconds(tallies),
         ),
         total,

@@ -25,7 +25,9 @@ from ..inputs.frames import Part, assemble
 from ..schemas.contract import LABELS
 from ..schemas.options import Options
 from ..tally import grouped, stored
+from ..tally.datums import Datums
 from ..tally.ranked import Ranked
+from . import slabs
 from .splitting import Whole, bucket_file
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +44,9 @@ class Job(msgspec.Struct):
         ready: the tables, without their sources.
         whole: what is known of the whole input.
         chunks: groups of labels by which ranked rows are kept apart; 0 where they are not.
+        giant: rows of one bucket above which a group of labels is written in pieces.
+        piece: rows of such a piece, at most.
+        ids: datum ids that are written together.
     """
 
     options: Options
@@ -51,6 +56,9 @@ class Job(msgspec.Struct):
     ready: Prepared
     whole: Whole
     chunks: int
+    giant: int
+    piece: int
+    ids: int
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -72,9 +80,9 @@ def part_file(folder: str | Path, bucket: int) -> Path:
     return Path(folder) / "parts" / f"{bucket}.tally"
 
 
-def group_file(folder: str | Path, group: int) -> Path:
-    """Where the rows of a group of labels go."""
-    return Path(folder) / "groups" / f"{group}.tally"
+def group_file(folder: str | Path, group: int, slab: int = 0) -> Path:
+    """Where the rows of a group of labels go, or a slab of them."""
+    return Path(folder) / "groups" / f"{group}-{slab}.tally"
 
 
 def tally_bucket(folder: str, bucket: int, threads: int) -> None:
@@ -106,33 +114,62 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         heights["datums"] = checked.datums.height
     met = checked.met
     tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
-    things: dict[str, Any] = {stored.WHOLE: tallies}
-    if job.chunks:
-        ranked: Ranked = tallies.ranked
-        things[stored.WHOLE] = msgspec.structs.replace(tallies, ranked=grouped.without_rows(ranked))
-        plain = msgspec.structs.replace(
-            ranked,
-            row=np.zeros(ranked.row.size, np.int8),
-            gt_row=np.zeros(ranked.gt_row.size, np.int8),
-        )
-        things |= {
-            chunk: grouped.of_labels(plain, first, last)
-            for chunk, (first, last) in chunks(ranked.n_labels, job.chunks).items()
-        }
-        sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
+    things, apart = _apart(tallies, job) if job.chunks else ({stored.WHOLE: tallies}, {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
     about = {
         "notes": notes,
         "heights": heights,
-        "labels": sizes.tolist() if job.chunks else [],
         "met": None
         if met is None
         else [met.sizes, met.common, [ids.to_list() for ids in met.lowest]],
         "recognised": checked.recognised,
+        **apart,
     }
     stored.save(things, target, fingerprint=job.fingerprint, about=about)
     for path in files.values():
         path.unlink(missing_ok=True)
+
+
+def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A tally as things of its own: ranked rows by groups of labels, datum ids in blocks.
+
+    Returns:
+        things by name, and what is told of them: rows of each label, pieces of each group of
+        labels, first id and size of each block.
+    """
+    ranked: Ranked = tallies.ranked
+    ids = tallies.datums.id
+    datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
+    whole = msgspec.structs.replace(tallies, ranked=grouped.without_rows(ranked), datums=datums)
+    things: dict[str, Any] = {stored.WHOLE: whole}
+    plain = msgspec.structs.replace(
+        ranked,
+        row=np.zeros(ranked.row.size, np.int8),
+        gt_row=np.zeros(ranked.gt_row.size, np.int8),
+    )
+    pieces = {}
+    for chunk, (first, last) in chunks(ranked.n_labels, job.chunks).items():
+        few = grouped.of_labels(plain, first, last)
+        n = few.score.size
+        some, pieces[chunk] = slabs.cut(few, chunk, job.piece if n > job.giant else n + 1)
+        things |= some
+    blocks = []
+    for at in range(0, len(ids), job.ids):
+        things[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)
+        blocks.append([few_ids[0], len(few_ids)])
+    sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
+    return things, {
+        "labels": sizes.tolist(),
+        "pieces": msgspec.to_builtins(pieces),
+        "ids": blocks,
+    }
+
+
+def is_named(tallies: Any) -> bool:
+    """Whether ids or slices of datums are needed once all are numbered."""
+    datums = tallies.datums
+    shown = tallies.examples is not None or tallies.outcomes is not None
+    return shown or bool(datums.slices.width) or datums.dataset is not None
 
 
 def _rows(path: Path) -> pl.DataFrame:
@@ -168,35 +205,107 @@ def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[
     if target.exists():
         return
     rows: list[Ranked] = []
-    codes: list[Array] = []
     for bucket in parts:
-        rows.append(_beside(stored.load_several(part_file(folder, bucket), names)))
-        codes.append(np.load(codes_file(folder, bucket)))
-    stored.save(grouped.merge_groups(rows, codes), target)
+        known = _pieces_of(stored.head_of(part_file(folder, bucket)), names)
+        flat = [piece.name for name in names for piece in known[name]]
+        found = iter(stored.load_several(part_file(folder, bucket), flat))
+        labels = [_below([next(found) for _ in known[name]]) for name in names]
+        rows.append(grouped.with_datums(_beside(labels), _codes(folder, bucket)))
+    stored.save(grouped.merge_groups(rows), target)
+
+
+def merge_slab(
+    folder: str,
+    group: int,
+    slab: int,
+    name: str,
+    between: tuple[slabs.Key, slabs.Key | None],
+    parts: Sequence[int],
+) -> None:
+    """Bring together the rows of one group of labels that stand between two keys.
+
+    Args:
+        folder: the scratch folder.
+        group: number of the group.
+        slab: number of the slab.
+        name: the group's one chunk of labels.
+        between: the key at which the slab begins, and that at which the next one does.
+        parts: the buckets.
+    """
+    target = group_file(folder, group, slab)
+    if target.exists():
+        return
+    rows: list[Ranked] = []
+    for bucket in parts:
+        wanted = slabs.needed(pieces_of(folder, bucket, name), *between)
+        found = stored.load_several(part_file(folder, bucket), [one.name for one in wanted])
+        codes = _codes(folder, bucket)
+        rows += [
+            slabs.within(grouped.with_datums(one, codes), piece.key, *between)
+            for one, piece in zip(found, wanted, strict=True)
+        ]
+    stored.save(grouped.merge_groups(rows), target)
+
+
+def pieces_of(folder: str, bucket: int, name: str) -> list[slabs.Piece]:
+    """The pieces of a chunk of labels in one bucket, datums under the codes of the whole."""
+    pieces = _pieces_of(stored.head_of(part_file(folder, bucket)), [name])[name]
+    codes = _codes(folder, bucket)
+    return [
+        piece
+        if piece.key == slabs.BEFORE_ALL
+        else msgspec.structs.replace(
+            piece, key=msgspec.structs.replace(piece.key, datum=int(codes[piece.key.datum]))
+        )
+        for piece in pieces
+    ]
+
+
+def _pieces_of(head: dict[str, Any], names: Sequence[str]) -> dict[str, list[slabs.Piece]]:
+    told = head["about"]["pieces"]
+    return {name: msgspec.convert(told[name], list[slabs.Piece]) for name in names}
+
+
+def _codes(folder: str, bucket: int) -> Array:
+    return np.fromfile(codes_file(folder, bucket), np.int32)
 
 
 def codes_file(folder: str | Path, bucket: int) -> Path:
     """Where the codes of a bucket's datums among all datums stand."""
-    return Path(folder) / "parts" / f"{bucket}.npy"
+    return Path(folder) / "parts" / f"{bucket}.codes"
 
 
 def _beside(labels: Sequence[Ranked]) -> Ranked:
     """Tallies of consecutive labels as one of all of them."""
     if len(labels) == 1:
         return labels[0]
-    rows = {
-        name: np.concatenate([getattr(one, name) for one in labels], axis=-1)
-        for name in (
-            "score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie",
-            "gt_datum", "gt_row", "gt_counted",
-        )
-    }  # fmt: skip
+    rows = {name: np.concatenate([getattr(one, name) for one in labels], axis=-1) for name in _ROWS}
     return msgspec.structs.replace(
         labels[0],
         start=_starts([one.start for one in labels]),
         gt_start=_starts([one.gt_start for one in labels]),
         **rows,
     )
+
+
+def _below(pieces: Sequence[Ranked]) -> Ranked:
+    """Pieces of the same labels, whose rows stand one after the other, as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = {name: np.concatenate([getattr(one, name) for one in pieces], axis=-1)
+            for name in _ROWS}  # fmt: skip
+    return msgspec.structs.replace(
+        pieces[0],
+        start=np.sum([one.start for one in pieces], axis=0),
+        gt_start=np.sum([one.gt_start for one in pieces], axis=0),
+        **rows,
+    )
+
+
+_ROWS = (
+    "score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie",
+    "gt_datum", "gt_row", "gt_counted",
+)  # fmt: skip
 
 
 def _starts(parts: Sequence[Array]) -> Array:
@@ -218,28 +327,49 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
     Returns:
         how many datums there are.
     """
-    ids = [stored.load(part_file(folder, bucket)).datums.id for bucket in parts]
-    total = sum(map(len, ids))
-    codes = [np.empty(len(some), np.int32) for some in ids]
-    n_ranges = max(1, -(-total // at_once))
-    sample = pl.concat([some.gather_every(max(1, total // 10_000)) for some in ids]).sort()
-    cuts = [sample[len(sample) * i // n_ranges] for i in range(1, n_ranges)] if len(sample) else []
-    begin = [0] * len(ids)
+    blocks = [stored.head_of(part_file(folder, bucket))["about"]["ids"] for bucket in parts]
+    cuts, held = [], 0
+    for first, size in sorted((first, size) for own in blocks for first, size in own):
+        if held and held + size > at_once // 2:
+            cuts.append(first)
+            held = 0
+        held += size
+    drafts = [codes_file(folder, bucket).with_suffix(f".{os.getpid()}.draft") for bucket in parts]
+    for draft in drafts:
+        draft.write_bytes(b"")
+    read = [0] * len(blocks)  # blocks, and their ids
+    at = [0] * len(blocks)
+    waiting: list[pl.Series | None] = [None] * len(blocks)
     before = 0
     for cut in [*cuts, None]:
-        end = [len(s) if cut is None else int(s.search_sorted(cut, "left")) for s in ids]
-        few = pl.concat([s.slice(a, b - a) for s, a, b in zip(ids, begin, end, strict=True)])
-        place = np.empty(len(few), np.int32)
-        place[few.arg_sort().to_numpy()] = np.arange(before, before + len(few), dtype=np.int32)
-        at = 0
-        for own, a, b in zip(codes, begin, end, strict=True):
-            own[a:b] = place[at : at + b - a]
-            at += b - a
-        before += len(few)
-        begin = end
-    for bucket, own in zip(parts, codes, strict=True):
-        draft = codes_file(folder, bucket).with_suffix(f".{os.getpid()}.draft")
-        with open(draft, "wb") as file:
-            np.save(file, own)
+        few: list[pl.Series] = []
+        for b, (bucket, own) in enumerate(zip(parts, blocks, strict=True)):
+            names = []
+            while read[b] < len(own) and (cut is None or own[read[b]][0] < cut):
+                names.append(f"ids-{at[b]}")
+                at[b] += own[read[b]][1]
+                read[b] += 1
+            found = stored.load_several(part_file(folder, bucket), names) if names else []
+            kept = waiting[b]
+            ids = found if kept is None else [kept, *found]
+            here = pl.concat(ids) if ids else None
+            end = 0
+            if here is not None:
+                end = len(here) if cut is None else int(here.search_sorted(cut, "left"))
+                waiting[b] = here.slice(end)
+            few.append(pl.Series() if here is None else here.slice(0, end))
+        filled = [ids for ids in few if len(ids)]
+        if not filled:
+            continue
+        order = pl.concat(filled).arg_sort().to_numpy()
+        code = np.empty(order.size, np.int32)
+        code[order] = np.arange(before, before + order.size, dtype=np.int32)
+        begin = 0
+        for draft, ids in zip(drafts, few, strict=True):
+            with open(draft, "ab") as file:
+                code[begin : begin + len(ids)].tofile(file)
+            begin += len(ids)
+        before += order.size
+    for bucket, draft in zip(parts, drafts, strict=True):
         os.replace(draft, codes_file(folder, bucket))
-    return total
+    return before
