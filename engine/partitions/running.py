@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -19,34 +18,17 @@ from ..inputs import meeting
 from ..inputs.collecting import Prepared, Side
 from ..inputs.frames import Frames, prepare, told_before
 from ..inputs.opening import Inputs
-from ..inputs.problems import ChecksFailed, Note, count_of, notes_of_parts, problems_of_parts
+from ..inputs.problems import Note, count_of, notes_of_parts
 from ..inputs.relabel import hold_labels
 from ..readers.source import Source
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from ..schemas.errors import InputError
 from ..schemas.options import Options
 from ..tally import stored
-from ..tally.datums import Datums
-from ..tally.grouped import RankedGroups
-from ..tally.merging import merge_counts, merge_datums, merged_seconds
-from . import slabs
+from .by_label import collected, merged_by_labels
 from .scratch import scratch_folder
-from .sizing import Sizes, buckets, free_memory, limit_of, refused
+from .sizing import Sizes, buckets, free_memory, refused, worker_limit
 from .splitting import Whole, heads_of, heights_of, split
-from .stages import (
-    Job,
-    chunks,
-    code_datums,
-    codes_file,
-    group_file,
-    is_named,
-    merge_labels,
-    merge_slab,
-    part_file,
-    pieces_of,
-    tally_bucket,
-    write_job,
-)
+from .stages import Job, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -110,7 +92,8 @@ def wanted(
     asked = options.memory_limit is not None or pool.apart
     if not asked and not _large(inputs):
         return None, ""
-    limit = limit_of(options.memory_limit)
+    given = options.memory_limit
+    limit = worker_limit(given, pool.workers)
     ready = prepare(inputs, plan.task, options)
     reason = refused(plan, ready, options)
     if reason:
@@ -118,7 +101,15 @@ def wanted(
     heights = heights_of(ready)
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
-    sizes = buckets(ready, heads_of(ready), heights, limit // pool.workers, least=pool.least)
+    sizes = buckets(
+        ready,
+        heads_of(ready),
+        heights,
+        limit,
+        least=pool.least,
+        workers=pool.workers,
+        given=given,
+    )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes), "")
 
 
@@ -174,14 +165,14 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         write_job(folder, job)
         here = str(folder)
         tell("matching")
-        _collected(pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]))
+        collected(pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]))
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         _check_met(heads, ready, whole)
         notes += _notes(heads, ready, whole, options)
         tell("merging")
         parts = list(range(n))
         if grouped:
-            tallies, n_datums = _grouped(here, parts, heads, plan, found.sizes, pool)
+            tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
         else:
             tallies = planner.merge(plan, [stored.load(part_file(folder, b)) for b in parts])
             n_datums = len(tallies.datums)
@@ -250,18 +241,6 @@ def _without_sources(ready: Prepared) -> Prepared:
     return bare
 
 
-def _collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets: problems of their rows together."""
-    found = [failure for failure in failures if failure is not None]
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
-    for failure in found:
-        if not isinstance(failure, ChecksFailed):
-            raise failure
-    if problems:
-        together = problems_of_parts(failure.problems for failure in problems)
-        raise ChecksFailed(together, problems[0].sources)
-
-
 def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> None:
     """Refuse two sides without a common datum."""
     met = [head["met"] for head in heads if head["met"] is not None]
@@ -325,84 +304,3 @@ def _rows(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     if whole.labels is not None:
         rows[LABELS] = whole.labels.height
     return rows
-
-
-def _grouped(
-    folder: str,
-    parts: list[int],
-    heads: list[dict[str, Any]],
-    plan: planner.Plan,
-    sizes: Sizes,
-    pool: Pool,
-) -> tuple[Any, int]:
-    """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
-    per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
-    total = code_datums(folder, parts, sizes.datums_at_once)
-    named_chunks = chunks(per_label.size, sizes.chunks)
-    per_chunk = np.array([per_label[a:b].sum() for a, b in named_chunks.values()], np.int64)
-    cuts = label_groups(per_chunk, sizes.group_rows)
-    names = list(named_chunks)
-    bounds = [*(named_chunks[names[cut]][0] for cut in cuts[:-1]), int(per_label.size)]
-    calls: list[tuple[Any, ...]] = []
-    slab_calls: list[tuple[Any, ...]] = []
-    files: list[tuple[str, ...]] = []
-    for group, (first, last) in enumerate(pairwise(cuts)):
-        keys = [slabs.BEFORE_ALL]
-        if int(per_chunk[first:last].sum()) > sizes.group_rows:  # one chunk, which alone is more
-            pieces = [pieces_of(folder, bucket, names[first]) for bucket in parts]
-            keys = slabs.slab_keys(pieces, sizes.group_rows // 4)
-        if len(keys) == 1:
-            calls.append((folder, group, names[first:last], parts))
-        else:
-            slab_calls += [
-                (folder, group, slab, names[first], between, parts)
-                for slab, between in enumerate(pairwise([*keys, None]))
-            ]
-        files.append(tuple(str(group_file(folder, group, slab)) for slab in range(len(keys))))
-    _collected(pool.run(merge_labels, calls))
-    _collected(pool.run(merge_slab, slab_calls))
-    tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
-    first_part = tallies[0]
-    datums = Datums(None, pl.DataFrame(), None, total)
-    whole = first_part
-    if is_named(first_part):
-        datums, _ = merge_datums([one.datums for one in tallies])
-        whole = planner.merge(plan, [msgspec.structs.replace(one, crossed=None) for one in tallies])
-    crossed = [one.crossed for one in tallies if one.crossed is not None]
-    single = {one.ranked.single for one in tallies}
-    if len(single) > 1:
-        raise InputError("scores differ in precision between files: cast them to one.")
-    met = None
-    if crossed:
-        codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]
-        same = np.arange(len(whole.labels), dtype=np.int32)
-        met = merge_counts(crossed, codes, [same] * len(parts))
-    ranked = RankedGroups(tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()))
-    return (
-        msgspec.structs.replace(
-            whole,
-            datums=datums,
-            ranked=ranked,
-            crossed=met,
-            seconds=merged_seconds(tallies),
-        ),
-        total,
-    )
-
-
-def label_groups(rows: Array, most: int) -> list[int]:
-    """Bounds of groups of consecutive labels of at most so many rows; a larger one stands alone.
-
-    Args:
-        rows: int64 [n], rows of each label or chunk of labels.
-        most: rows of a group.
-    """
-    bounds, held = [0], 0
-    for label, size in enumerate(rows.tolist()):
-        if held and held + size > most:
-            bounds.append(label)
-            held = 0
-        held += size
-    if rows.size or len(bounds) == 1:
-        bounds.append(int(rows.size))
-    return bounds

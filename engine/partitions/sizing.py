@@ -21,10 +21,14 @@ from ..schemas.wording import option
 BASE = 400 << 20
 """Bytes that a process holds before it has any row: the interpreter, Polars, compiled kernels."""
 
+LEAST = 448 << 20
+"""The smallest limit of a process that leaves room for rows."""
+
 MOST_BUCKETS = 400  # files held open at once
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
+_STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -71,6 +75,28 @@ def limit_of(given: str | int | None) -> int:
     if size <= 0:
         raise OptionError(f"{option('memory_limit', given)}: must be above 0.")
     return size
+
+
+def worker_limit(given: str | int | None, workers: int) -> int:
+    """Bytes that each of several workers may use.
+
+    Args:
+        given: limit of all, as :func:`limit_of` reads it.
+        workers: how many processes share it.
+
+    Raises:
+        OptionError: the limit given does not even hold the processes.
+    """
+    limit = limit_of(given)
+    if given is not None and limit < LEAST * workers:
+        shared = f" in each of {workers} processes" if workers > 1 else ""
+        fewer = f", or fewer processes: {option('threads', 1)}" if workers > 1 else ""
+        raise OptionError(
+            f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
+            f" compiled kernels take about {BASE >> 20} MiB{shared} before any row is read. Give at"
+            f" least {option('memory_limit', f'{LEAST * workers >> 20}MiB')}{fewer}."
+        )
+    return limit // workers
 
 
 def free_memory() -> int:
@@ -124,6 +150,8 @@ def buckets(
     limit: int,
     *,
     least: int = 1,
+    workers: int = 1,
+    given: str | int | None = None,
 ) -> Sizes:
     """How to cut a run up so that it stays within a limit.
 
@@ -133,6 +161,12 @@ def buckets(
         heights: role to rows.
         limit: bytes of one worker.
         least: buckets at least.
+        workers: processes that share the limit given.
+        given: that limit; None where the limit is a share of what is free, which is then made do
+            with.
+
+    Raises:
+        OptionError: within the limit given the rows would need too many buckets.
     """
     room = max(limit - BASE, limit // 8) * _SHARE
     size = sum(
@@ -141,6 +175,14 @@ def buckets(
         if role in heads and role != LABELS
     )
     n = max(least, -(-int(size * _GROWTH) // max(1, int(room))))
+    if n > MOST_BUCKETS and given is not None:
+        enough = (int(size * _GROWTH / MOST_BUCKETS / _SHARE) + BASE) * workers
+        enough = -(-enough // _STEP) * _STEP
+        raise OptionError(
+            f"{option('memory_limit', given)}: too small for these tables, whose"
+            f" {sum(heights.values()):,} rows would be dealt out to {n:,} files, and {MOST_BUCKETS}"
+            f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}."
+        )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(

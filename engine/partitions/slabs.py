@@ -24,7 +24,7 @@ class Key(msgspec.Struct, frozen=True, order=True):
     """Where a row stands among those of its group of labels; ascending.
 
     Attributes:
-        label: code within the group; -1 before every row.
+        label: code within the group; -1 before every prediction, the largest int32 behind them.
         falling: the score, negative, since the highest stands first.
         falling_tie: likewise of what orders equal scores; 0 where nothing does.
         datum: code of the datum.
@@ -35,7 +35,13 @@ class Key(msgspec.Struct, frozen=True, order=True):
     falling_tie: float
     datum: int
 
+    @property
+    def of_row(self) -> bool:
+        """Whether it is that of a prediction."""
+        return 0 <= self.label < _BEHIND_ALL
 
+
+_BEHIND_ALL = int(np.iinfo(np.int32).max)
 BEFORE_ALL = Key(-1, 0.0, 0.0, 0)
 
 
@@ -44,8 +50,9 @@ class Piece(msgspec.Struct, frozen=True):
 
     Attributes:
         name: of the thing in the bucket's file.
-        rows: predictions.
-        key: of the first row; :data:`BEFORE_ALL` of the first piece.
+        rows: how many.
+        key: of the first row; :data:`BEFORE_ALL` of the first piece, and behind all predictions
+            where they are ground truths, which need no order among those of other pieces.
     """
 
     name: str
@@ -54,22 +61,28 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def cut(ranked: Ranked, name: str, most: int) -> tuple[dict[str, Ranked], list[Piece]]:
-    """The rows of a group of labels in pieces; ground truths in as many parts.
+    """The rows of a group of labels in pieces: of predictions, then of ground truths.
 
     Args:
         ranked: the rows of one bucket.
         name: of the group of labels.
-        most: rows of a piece; more than all there are for one piece.
+        most: rows of a piece; at least all there are, of both sides, for one piece.
     """
     n, m = ranked.score.size, ranked.gt_datum.size
-    many = max(1, -(-n // most))
+    if n + m <= most:
+        return {name: ranked}, [Piece(name, n + m, BEFORE_ALL)]
     things, pieces = {}, []
-    for i in range(many):
-        begin, end = n * i // many, n * (i + 1) // many
-        own = name if many == 1 else f"{name}.{i}"
-        things[own] = of_rows(ranked, (begin, end), (m * i // many, m * (i + 1) // many))
-        key = BEFORE_ALL if i == 0 else key_at(ranked, begin)
+    for begin in range(0, max(n, 1), most):
+        end = min(begin + most, n)
+        own = f"{name}.{len(pieces)}"
+        things[own] = of_rows(ranked, (begin, end), (0, 0))
+        key = key_at(ranked, begin) if begin else BEFORE_ALL
         pieces.append(Piece(own, end - begin, key))
+    for begin in range(0, m, most):
+        end = min(begin + most, m)
+        own = f"{name}.{len(pieces)}"
+        things[own] = of_rows(ranked, (n, n), (begin, end))
+        pieces.append(Piece(own, end - begin, Key(_BEHIND_ALL, 0.0, 0.0, begin)))
     return things, pieces
 
 
@@ -87,8 +100,8 @@ def place(ranked: Ranked, key: Key) -> int:
         ranked: rows in order, datums under the codes that the key has.
         key: where to look.
     """
-    if key.label < 0:
-        return 0
+    if not key.of_row:
+        return 0 if key.label < 0 else int(ranked.score.size)
     begin, end = int(ranked.start[key.label]), int(ranked.start[key.label + 1])
     for values, sign, value in (
         (ranked.score, -1, key.falling),

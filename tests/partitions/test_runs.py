@@ -16,7 +16,7 @@ from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
 from evalengine.partitions import sizing
-from evalengine.partitions.running import label_groups
+from evalengine.partitions.by_label import label_groups
 
 DEALT = {name: case for name, case in CASES.items() if name not in ("lists", "judged")}
 few = settings(
@@ -41,7 +41,7 @@ def test_tables_that_cannot_be_dealt_out_say_so(name: str, tmp_path: Path) -> No
     task, draw = CASES[name]
     case = draw(0)
     sides = written(case, tmp_path)
-    card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1MB")
+    card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1GB")
     assert any("held in the memory of one process" in note for note in card.notes)
 
 
@@ -142,3 +142,37 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert found[0].n > 1
     assert abs(found[1].n - 2 * found[0].n) <= 1
     assert found[0].group_rows == found[1].group_rows
+
+
+@pytest.mark.parametrize("given", ["1kb", "100MB", 1])
+def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Path) -> None:
+    """With the smallest that does, which is taken."""
+    sides = written(Case(boxes(), {}), tmp_path)
+    with pytest.raises(ee.OptionError, match=r"too small to work in.*memory_limit='448MiB'"):
+        ee.score(*sides, task="detection", memory_limit=given)
+    ee.score(*sides, task="detection", memory_limit="448MiB")
+
+
+def test_processes_share_the_smallest_limit() -> None:
+    with pytest.raises(ee.OptionError, match=r"4 processes.*memory_limit='1792MiB'"):
+        sizing.worker_limit("1GB", 4)
+    assert sizing.worker_limit("1792MiB", 4) == sizing.LEAST
+
+
+def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
+    """With one that is large enough."""
+    from evalengine.inputs.frames import prepare
+    from evalengine.inputs.opening import open_inputs
+    from evalengine.partitions.splitting import heads_of
+    from evalengine.schemas.options import Options
+
+    ready = prepare(open_inputs(*boxes()), "detection", Options())
+    heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
+
+    def sizes(limit: str) -> sizing.Sizes:
+        return sizing.buckets(ready, heads, heights, sizing.limit_of(limit), given=limit)
+
+    with pytest.raises(ee.OptionError, match=r"too small for these tables") as told:
+        sizes("600MB")
+    enough = str(told.value).rpartition("memory_limit='")[2].partition("'")[0]
+    assert sizes(enough).n <= sizing.MOST_BUCKETS
