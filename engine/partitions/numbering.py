@@ -37,49 +37,76 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
     Returns:
         how many datums there are.
     """
-    blocks = [stored.head_of(part_file(folder, bucket))["about"]["ids"] for bucket in parts]
+    sources = [_Ids(folder, bucket) for bucket in parts]
     cuts, held = [], 0
-    for first, size in sorted((first, size) for own in blocks for first, size in own):
+    for first, size in sorted(block for source in sources for block in source.blocks):
         if held and held + size > at_once // 2:
             cuts.append(first)
             held = 0
         held += size
-    drafts = [codes_file(folder, bucket).with_suffix(f".{os.getpid()}.draft") for bucket in parts]
-    for draft in drafts:
-        draft.write_bytes(b"")
-    read = [0] * len(blocks)  # blocks, and their ids
-    at = [0] * len(blocks)
-    waiting: list[pl.Series | None] = [None] * len(blocks)
     before = 0
     for cut in [*cuts, None]:
-        few: list[pl.Series] = []
-        for b, (bucket, own) in enumerate(zip(parts, blocks, strict=True)):
-            names = []
-            while read[b] < len(own) and (cut is None or own[read[b]][0] < cut):
-                names.append(f"ids-{at[b]}")
-                at[b] += own[read[b]][1]
-                read[b] += 1
-            found = stored.load_several(part_file(folder, bucket), names) if names else []
-            kept = waiting[b]
-            ids = found if kept is None else [kept, *found]
-            here = pl.concat(ids) if ids else None
-            end = 0
-            if here is not None:
-                end = len(here) if cut is None else int(here.search_sorted(cut, "left"))
-                waiting[b] = here.slice(end)
-            few.append(pl.Series() if here is None else here.slice(0, end))
-        filled = [ids for ids in few if len(ids)]
+        few = [source.below(cut) for source in sources]
+        filled = [ids for ids in few if ids is not None]
         if not filled:
             continue
         order = pl.concat(filled).arg_sort().to_numpy()
         code = np.empty(order.size, np.int32)
         code[order] = np.arange(before, before + order.size, dtype=np.int32)
         begin = 0
-        for draft, ids in zip(drafts, few, strict=True):
-            with open(draft, "ab") as file:
-                code[begin : begin + len(ids)].tofile(file)
-            begin += len(ids)
+        for source, ids in zip(sources, few, strict=True):
+            end = begin + (0 if ids is None else len(ids))
+            source.write(code[begin:end])
+            begin = end
         before += order.size
-    for bucket, draft in zip(parts, drafts, strict=True):
-        os.replace(draft, codes_file(folder, bucket))
+    for source in sources:
+        source.finish()
     return before
+
+
+class _Ids:
+    """The ids of one bucket, read block by block in their order, and its file of codes.
+
+    Args:
+        folder: the scratch folder.
+        bucket: which one.
+    """
+
+    def __init__(self, folder: str, bucket: int) -> None:
+        self._part = part_file(folder, bucket)
+        told = stored.head_of(self._part)["about"]["ids"]
+        self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in told]
+        self._codes = codes_file(folder, bucket)
+        self._draft = self._codes.with_suffix(f".{os.getpid()}.draft")
+        self._draft.write_bytes(b"")
+        self._read = self._at = 0  # blocks, and the ids in them
+        self._waiting: pl.Series | None = None
+
+    def below(self, cut: Any) -> pl.Series | None:
+        """The next ids, below a value; all that are left where it is None."""
+        names = []
+        while self._read < len(self.blocks):
+            first, size = self.blocks[self._read]
+            if cut is not None and first >= cut:
+                break
+            names.append(f"ids-{self._at}")
+            self._at += size
+            self._read += 1
+        ids: list[pl.Series] = [] if self._waiting is None else [self._waiting]
+        if names:
+            ids += stored.load_several(self._part, names)
+        if not ids:
+            return None
+        here = pl.concat(ids)
+        end = len(here) if cut is None else int(here.search_sorted(cut, "left"))
+        self._waiting = here.slice(end) if end < len(here) else None
+        return here.slice(0, end) if end else None
+
+    def write(self, codes: Array) -> None:
+        """Add the codes of the next ids."""
+        with open(self._draft, "ab") as file:
+            codes.tofile(file)
+
+    def finish(self) -> None:
+        """Give the file of codes its name."""
+        os.replace(self._draft, self._codes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,16 +19,17 @@ from ..inputs import meeting
 from ..inputs.collecting import Prepared, Side
 from ..inputs.frames import Frames, prepare, told_before
 from ..inputs.opening import Inputs
-from ..inputs.problems import Note, count_of, notes_of_parts
+from ..inputs.problems import ChecksFailed, Note, count_of, notes_of_parts
 from ..inputs.relabel import hold_labels
 from ..readers.source import Source
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..tally import stored
 from .by_label import collected, merged_by_labels
+from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
 from .sizing import Sizes, buckets, free_memory, refused, worker_limit
-from .splitting import Whole, heads_of, heights_of, split
+from .splitting import Whole, heads_of, heights_of, rows_at, split
 from .stages import Job, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
@@ -165,7 +167,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         write_job(folder, job)
         here = str(folder)
         tell("matching")
-        collected(pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]))
+        repeats = _repeats(ready, whole, folder, pool)
+        collected([*pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]), repeats])
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         _check_met(heads, ready, whole)
         notes += _notes(heads, ready, whole, options)
@@ -204,6 +207,22 @@ _OF_LABELS = (
 )
 
 
+def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
+    """What is wrong with values that may stand once, which no bucket alone can tell."""
+    calls = [
+        (str(folder), role, name, file)
+        for role in whole.heights
+        for name in once_only(ready.sides[role])
+        for file in range(-(-whole.n // PER_FILE))
+    ]
+    collected(pool.run(find_repeats, calls))
+    problems = repeated(
+        folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)
+    )
+    sources = {role: side.source.description for role, side in ready.sides.items()}
+    return ChecksFailed(problems, sources) if problems else None
+
+
 def _told(options: Options, plan: planner.Plan) -> Options:
     """Options that name the metrics the tables carry, so that every process plans the same."""
     names = []
@@ -235,7 +254,7 @@ def _without_sources(ready: Prepared) -> Prepared:
             side.source.format,
             side.source.files[:1],
         )
-        sides[role] = Side(source, side.table, side.schema, side.naming)
+        sides[role] = unheld(Side(source, side.table, side.schema, side.naming))
     bare = Prepared(sides, ready.plan, ready.where)
     pickle.dumps(bare)  # fails here, not in a worker
     return bare

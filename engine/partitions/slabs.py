@@ -71,7 +71,8 @@ def cut(ranked: Ranked, name: str, most: int) -> tuple[dict[str, Ranked], list[P
     n, m = ranked.score.size, ranked.gt_datum.size
     if n + m <= most:
         return {name: ranked}, [Piece(name, n + m, BEFORE_ALL)]
-    things, pieces = {}, []
+    things: dict[str, Ranked] = {}
+    pieces: list[Piece] = []
     for begin in range(0, max(n, 1), most):
         end = min(begin + most, n)
         own = f"{name}.{len(pieces)}"

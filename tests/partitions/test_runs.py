@@ -80,6 +80,29 @@ def test_problems_are_told_of_the_whole(
     assert list((tmp_path / "s").iterdir()) == []
 
 
+@pytest.mark.parametrize("texts", [False, True])
+def test_an_annotation_of_two_datums_is_refused(
+    texts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No bucket alone can tell; ids that stand once, and rows without one, are no problem."""
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    ids = pl.int_range(pl.len()) + 5
+    kind = pl.String if texts else pl.Int64
+    once = truths.with_columns(
+        annotation_id=pl.when(pl.int_range(pl.len()) % 9 > 1).then(ids).cast(kind)
+    )
+    same_as_in_memory(Case((predictions, once), {"metrics": ["mAP"]}), "detection", tmp_path)
+    twice = truths.with_columns(annotation_id=(ids % 170).cast(kind))
+    sides = written(Case((predictions, twice), {}), tmp_path)
+    with pytest.raises(ee.InputError, match=r"annotation_id.*10 values standing") as whole:
+        ee.score(*sides, task="detection")
+    with pytest.raises(ee.InputError) as dealt:
+        ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
+    assert str(dealt.value) == str(whole.value)
+    assert list((tmp_path / "s").iterdir()) == []
+
+
 def test_a_condition_and_a_label_map_hold_over_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
