@@ -30,6 +30,10 @@ class Note(msgspec.Struct, frozen=True):
     lowest: tuple[Any, ...] = ()
 
 
+DOCUMENTS_APART = "documents_apart"
+"""Kind of a note: no document meets a judgment, true of the whole where it is of each part."""
+
+
 def note_of(kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any]) -> Note:
     """A note of so many datums, the lowest ids of which are named.
 

@@ -19,7 +19,7 @@ from ..inputs import meeting
 from ..inputs.collecting import Prepared, Side
 from ..inputs.frames import Frames, prepare, told_before
 from ..inputs.opening import Inputs
-from ..inputs.problems import ChecksFailed, Note, count_of, notes_of_parts
+from ..inputs.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..inputs.relabel import hold_labels
 from ..readers.source import Source
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -288,6 +288,7 @@ def _notes(
          for kind, said, count, words, lowest in head["notes"]]
         for head in heads
     ]  # fmt: skip
+    found = _of_all(found, heads)
     frames = dict(whole.blanks)
     if whole.labels is not None:
         frames[LABELS] = whole.labels
@@ -295,6 +296,18 @@ def _notes(
         return _where(heads, ready, whole) + notes_of_parts(found)
     _, told = hold_labels(frames, options.label_map, whole.pairs)
     return _where(heads, ready, whole) + notes_of_parts(found) + told
+
+
+def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
+    """The notes of each bucket; what must hold in every bucket is told once, or not at all."""
+    both = [
+        any(note.kind == DOCUMENTS_APART for note in notes)
+        for notes, head in zip(found, heads, strict=True)
+        if all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
+    ]
+    kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
+    told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]
+    return [*kept, told[:1]] if told and all(both) else kept
 
 
 def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:

@@ -12,7 +12,7 @@ from ...inputs import dtypes
 from ...inputs.frames import Frames
 from ...inputs.list_ranks import check_ranks
 from ...inputs.meeting import refuse_negative
-from ...inputs.problems import Note, count_of, listing
+from ...inputs.problems import DOCUMENTS_APART, Note, count_of, listing
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
@@ -148,7 +148,8 @@ def _by_id(
     if run.query.size and judged.query.size and not met.hits.position.size:
         _tell(
             frames,
-            f"no document stands among the judgments of its query: {run.name} hold"
+            kind=DOCUMENTS_APART,
+            said=f"no document stands among the judgments of its query: {run.name} hold"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}; are the"
             " ids of one collection?",
         )
@@ -368,9 +369,9 @@ def _spaced(lists: pl.Series) -> bool:
     return any(bool(some.str.contains(r"\s").any()) for some in (items.head(1000), items))
 
 
-def _tell(frames: Frames, said: str | None) -> None:
+def _tell(frames: Frames, said: str | None, kind: str = "retrieval") -> None:
     if said:
-        frames.notes.append(Note("retrieval", said))
+        frames.notes.append(Note(kind, said))
 
 
 def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array) -> None:
