@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ from ..tally import stored
 from .by_label import collected, merged_by_labels
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
-from .sizing import Sizes, buckets, free_memory, refused, worker_limit
+from .sizing import Sizes, buckets, free_memory, refused, unclear, worker_limit
 from .splitting import Whole, heads_of, heights_of, rows_at, split
-from .stages import Job, part_file, tally_bucket, write_job
+from .stages import ROWS, Job, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -98,6 +99,9 @@ def wanted(
     limit = worker_limit(given, pool.workers)
     ready = prepare(inputs, plan.task, options)
     reason = refused(plan, ready, options)
+    if not reason:
+        heads = heads_of(ready)
+        reason = unclear(plan, ready, heads)
     if reason:
         return None, reason if asked else ""
     heights = heights_of(ready)
@@ -105,7 +109,7 @@ def wanted(
         return None, ""
     sizes = buckets(
         ready,
-        heads_of(ready),
+        heads,
         heights,
         limit,
         least=pool.least,
@@ -177,7 +181,10 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         if grouped:
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
         else:
-            tallies = planner.merge(plan, [stored.load(part_file(folder, b)) for b in parts])
+            wholes = [stored.load(part_file(folder, b)) for b in parts]
+            load = partial(_rows_of, folder) if hasattr(plan.module, "lean") else None
+            tallies = planner.merge(plan, wholes, load)
+            del wholes
             n_datums = len(tallies.datums)
         told = getattr(plan.module, "label_notes", None)
         if told is not None:  # labels that only tallying finds
@@ -197,6 +204,11 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         seconds=tallies.seconds,
         buckets=n,
     )
+
+
+def _rows_of(folder: Path, part: int) -> Any:
+    """The rows of one bucket's tally."""
+    return stored.load(part_file(folder, part), ROWS)
 
 
 _OF_LABELS = (
@@ -303,7 +315,8 @@ def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[N
     both = [
         any(note.kind == DOCUMENTS_APART for note in notes)
         for notes, head in zip(found, heads, strict=True)
-        if all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
+        if head["heights"].get(TABLE)
+        or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
     ]
     kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
     told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]

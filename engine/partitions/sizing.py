@@ -13,7 +13,7 @@ import polars as pl
 from .. import planner
 from ..inputs.collecting import Prepared
 from ..inputs.geometry_columns import GEOMETRY_NAMES
-from ..schemas.contract import DATUMS, LABELS, TABLE
+from ..schemas.contract import DATUMS, LABELS
 from ..schemas.errors import OptionError
 from ..schemas.options import Options
 from ..schemas.wording import option
@@ -124,8 +124,8 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
-    if plan.task == "judged" or (plan.task == "retrieval" and TABLE in ready.sides):
-        return f"what a {plan.task} table holds is told from all of its rows"
+    if plan.task == "judged":
+        return _told_from_rows(plan)
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
     if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
         return (
@@ -141,6 +141,24 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
             if ready.sides[role].schema[name].is_float():
                 return f"slices by column {name!r} of floats are written as all of them allow"
     return ""
+
+
+def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> str:
+    """Why only all rows together tell what these tables hold; empty where the first ones do.
+
+    Args:
+        plan: the plan.
+        ready: the tables.
+        heads: the first rows of each.
+    """
+    asked = getattr(plan.module, "told_from_rows", None)
+    if asked is not None and asked(ready, heads, plan.settings):
+        return _told_from_rows(plan)
+    return ""
+
+
+def _told_from_rows(plan: planner.Plan) -> str:
+    return f"what a {plan.task} table holds is told from all of its rows"
 
 
 def buckets(

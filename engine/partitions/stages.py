@@ -112,7 +112,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         heights["datums"] = checked.datums.height
     met = checked.met
     tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
-    things, apart = _apart(tallies, job) if job.chunks else ({stored.WHOLE: tallies}, {})
+    things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
     about = {
         "notes": notes,
@@ -126,6 +126,19 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     stored.save(things, target, fingerprint=job.fingerprint, about=about)
     for path in files.values():
         path.unlink(missing_ok=True)
+
+
+ROWS = "rows"
+"""Name of the thing that holds the rows of a tally which come in one bucket after the other."""
+
+
+def _lean(tallies: Any, plan: planner.Plan) -> dict[str, Any]:
+    """A tally as the thing it is, and its rows as another where its task merges them in turn."""
+    lean = getattr(plan.module, "lean", None)
+    if lean is None:
+        return {stored.WHOLE: tallies}
+    whole, rows = lean(tallies)
+    return {stored.WHOLE: whole} | ({} if rows is None else {ROWS: rows})
 
 
 def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,7 @@ import evalengine as ee
 from evalengine.partitions import sizing
 from evalengine.partitions.by_label import label_groups
 
-DEALT = {name: case for name, case in CASES.items() if name not in ("lists", "judged")}
+DEALT = {name: case for name, case in CASES.items() if name != "judged"}
 few = settings(
     max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -35,14 +36,37 @@ def test_buckets_make_the_whole(
     same_as_in_memory(draw(seed), task, tmp_path_factory.mktemp("run"), files=seed % 3 + 1)
 
 
-@pytest.mark.parametrize("name", ["lists", "judged"])
-def test_tables_that_cannot_be_dealt_out_say_so(name: str, tmp_path: Path) -> None:
-    """What they hold is told from all rows: they are scored in memory, with a note."""
-    task, draw = CASES[name]
-    case = draw(0)
-    sides = written(case, tmp_path)
+def _told(case: Case, task: str, folder: Path) -> bool:
+    """Whether a run with a limit says that it is scored in memory."""
+    sides = written(case, folder)
     card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1GB")
-    assert any("held in the memory of one process" in note for note in card.notes)
+    return any("held in the memory of one process" in note for note in card.notes)
+
+
+def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:
+    """What they hold is told from all rows: they are scored in memory, with a note."""
+    task, draw = CASES["judged"]
+    assert _told(draw(0), task, tmp_path)
+
+
+def test_lists_of_strings_are_dealt_out_where_rows_need_not_tell_what_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """White space in any row would make them texts, unless names or options speak first."""
+    in_buckets(monkeypatch)
+    table = pl.DataFrame(
+        {
+            "query_id": range(20),
+            "retrieved": [[f"a {i}", "b c", f"d {i % 3}"] for i in range(20)],
+            "relevant": [[f"a {i}", f"d {i % 2}"] for i in range(20)],
+        }
+    )
+    options: dict[str, Any] = {"metrics": ["MAP", "P"], "k": [2]}
+    assert _told(Case((table,), options), "retrieval", tmp_path)
+    chosen = Case((table,), {**options, "match": "exact_chunk"})
+    same_as_in_memory(chosen, "retrieval", tmp_path)
+    named = table.rename({"retrieved": "retrieved_contexts", "relevant": "reference_contexts"})
+    same_as_in_memory(Case((named,), options), "retrieval", tmp_path)
 
 
 def _with_problem(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Case:
