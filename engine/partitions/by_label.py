@@ -71,8 +71,10 @@ def merged_by_labels(
                 for slab, between in enumerate(pairwise([*keys, None]))
             ]
         files.append(tuple(str(group_file(folder, group, slab)) for slab in range(len(keys))))
-    collected(pool.run(merge_labels, calls))
-    collected(pool.run(merge_slab, slab_calls))
+    if calls:
+        collected(pool.run(merge_labels, calls))
+    if slab_calls:
+        collected(pool.run(merge_slab, slab_calls))
     tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
     first_part = tallies[0]
     datums = Datums(None, pl.DataFrame(), None, total)

@@ -227,6 +227,8 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
         for name in once_only(ready.sides[role])
         for file in range(-(-whole.n // PER_FILE))
     ]
+    if not calls:
+        return None
     collected(pool.run(find_repeats, calls))
     problems = repeated(
         folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)
