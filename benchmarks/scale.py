@@ -1,10 +1,13 @@
-"""Detections beyond memory: generated, scored within a limit, held against a run in memory.
+"""Tables beyond memory: generated, scored within a limit, held against a run in memory.
 
-    python benchmarks/scale.py --images 10e6 --limit 2GB --folder /mnt/large --write-docs
+    python benchmarks/scale.py --images 10e6 20e6 --in-memory 1e6 --limit 2GB --folder /mnt/large
+    python benchmarks/scale.py --task classification --images 5e6 --in-memory 1e6 --limit 2GB
 
-``--images`` says how many images are made, with about ten detections and five ground truths each;
-``--in-memory`` how many of them are scored in memory for the rate to compare with. Every run is a
-fresh process. Tables that are there from an earlier run are used again.
+``--images`` says how many images are made and scored within the limit, one run after the other;
+with about ten detections and five ground truths each, or ten scored labels and one truth each.
+``--in-memory`` is how many are scored in memory for the rate to compare with. Every run is a fresh
+process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
+run. ``--write-docs`` puts the figures into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +24,52 @@ import measuring
 
 STEP = 100_000  # images made at a time
 LABELS = 80
+CLASSES = 10
 PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- scale -->", "<!-- end of scale -->"
 BILLION = 1_000_000_000
-SCRATCH = 175  # bytes a row: its columns, and its place in two tallies
+SCRATCH = {"detection": 175, "classification": 70}  # bytes a row: its columns, and its tallies
+HEADINGS = {
+    "detection": (
+        "## Beyond memory: detection",
+        "Detections and ground truths of generated images, one Parquet file a side; the default"
+        " metrics. Rows are of both sides. CPU is of all threads, imports included.",
+    ),
+    "classification": (
+        "## Beyond memory: classification",
+        "Ten scored labels and one true label of each generated image, one Parquet file a side; the"
+        " default metrics. Rows are of both sides. The merged tally is held in memory.",
+    ),
+}
 
 
-def make(folder: Path, images: int) -> None:
-    """Write ``predictions.parquet`` and ``truths.parquet`` of so many images, in little memory."""
+def make(folder: Path, task: str, images: int) -> None:
+    """Write both tables of so many images, in little memory."""
     import numpy as np
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(8)
+    writers: dict[str, Any] = {}
+    for first in range(0, images, STEP):
+        for name, rows in DRAWN[task](rng, first, min(STEP, images - first)).items():
+            if name not in writers:
+                path = table_file(folder, task, name, images).with_suffix(".draft")
+                writers[name] = pq.ParquetWriter(path, rows.schema)
+            writers[name].write_table(rows)
+    for name, writer in writers.items():
+        writer.close()
+        path = table_file(folder, task, name, images)
+        path.with_suffix(".draft").rename(path)
+
+
+def table_file(folder: Path, task: str, side: str, images: int) -> Path:
+    """Where a table stands."""
+    return folder / f"{task}-{side}-{images}.parquet"
+
+
+def detections(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Predictions and ground truths of some images, as Arrow tables."""
+    import numpy as np
+    import pyarrow as pa
 
     def table(datum: Any, label: Any, low: Any, size: Any, **more: Any) -> Any:
         high = low + size
@@ -49,44 +86,68 @@ def make(folder: Path, images: int) -> None:
         low = 600 * rng.random((datum.size, 2), dtype=np.float32)
         return datum, label, low, 4 + 100 * rng.random((datum.size, 2), dtype=np.float32)
 
-    writers: dict[str, Any] = {}
-    for first in range(0, images, STEP):
-        many = min(STEP, images - first)
-        truths = drawn(first, many, 5)
-        kept = rng.random(truths[0].size) < 0.8
-        found = [column[kept] for column in truths]
-        found[2] = found[2] + rng.normal(0, 5, found[2].shape).astype(np.float32)
-        wrong = drawn(first, many, 6)
-        score = np.r_[rng.beta(4, 2, found[0].size), rng.beta(1.5, 5, wrong[0].size)]
-        both = [np.concatenate(pair) for pair in zip(found, wrong, strict=True)]
-        order = np.argsort(both[0], kind="stable")
-        made = {
-            "predictions": table(
-                *(column[order] for column in both), score=score[order].astype(np.float32)
-            ),
-            "truths": table(*truths),
-        }
-        for name, rows in made.items():
-            if name not in writers:
-                path = folder / f"{name}-{images}.draft"
-                writers[name] = pq.ParquetWriter(path, rows.schema)
-            writers[name].write_table(rows)
-    for name, writer in writers.items():
-        writer.close()
-        (folder / f"{name}-{images}.draft").rename(folder / f"{name}-{images}.parquet")
+    truths = drawn(first, many, 5)
+    kept = rng.random(truths[0].size) < 0.8
+    found = [column[kept] for column in truths]
+    found[2] = found[2] + rng.normal(0, 5, found[2].shape).astype(np.float32)
+    wrong = drawn(first, many, 6)
+    score = np.r_[rng.beta(4, 2, found[0].size), rng.beta(1.5, 5, wrong[0].size)]
+    both = [np.concatenate(pair) for pair in zip(found, wrong, strict=True)]
+    order = np.argsort(both[0], kind="stable")
+    return {
+        "predictions": table(
+            *(column[order] for column in both), score=score[order].astype(np.float32)
+        ),
+        "truths": table(*truths),
+    }
 
 
-def score(folder: Path, images: int, limit: str, executor: str | None, threads: int | None) -> None:
+def scored_labels(rng: Any, first: int, many: int) -> dict[str, Any]:
+    """Ten scored labels and one true label of some images, as Arrow tables."""
+    import numpy as np
+    import pyarrow as pa
+
+    datum = np.arange(first, first + many)
+    truth = (CLASSES * rng.random(many) ** 1.5).astype(np.int16)
+    score = rng.gamma(1.0, size=(many, CLASSES))
+    score[np.arange(many), truth] += rng.gamma(3.0, size=many)
+    score /= score.sum(axis=1, keepdims=True)
+    return {
+        "predictions": pa.table(
+            {
+                "datum_id": np.repeat(datum, CLASSES),
+                "label_value": np.tile(np.arange(CLASSES, dtype=np.int16), many),
+                "score": score.ravel().astype(np.float32),
+            }
+        ),
+        "truths": pa.table({"datum_id": datum, "label_value": truth}),
+    }
+
+
+DRAWN: dict[str, Callable[[Any, int, int], dict[str, Any]]] = {
+    "detection": detections,
+    "classification": scored_labels,
+}
+
+
+def score(
+    folder: Path,
+    task: str,
+    images: int,
+    limit: str,
+    executor: str | None,
+    threads: int | None,
+) -> None:
     """Score in this process and print what there was, as JSON."""
     import evalengine as ee
 
-    given: dict[str, Any] = {"task": "detection", "threads": threads, "executor": executor}
+    given: dict[str, Any] = {"task": task, "threads": threads, "executor": executor}
     if limit:
         given |= {"memory_limit": limit, "scratch": str(folder / "scratch")}
-    card = ee.score(*(str(folder / f"{side}-{images}.parquet") for side in SIDES), **given)
+    card = ee.score(*(str(table_file(folder, task, side, images)) for side in SIDES), **given)
     run = card._run() if callable(card._run) else card._run
     rows = {name: one["rows"] for name, one in run["inputs"].items()}
-    digest = card.frame("metrics").write_csv() + card.frame("curves").write_csv()
+    digest = "".join(card.frame(name).write_csv() for name in FRAMES if name in card.frames)
     print(
         json.dumps(
             {
@@ -99,6 +160,7 @@ def score(folder: Path, images: int, limit: str, executor: str | None, threads: 
 
 
 SIDES = ("predictions", "truths")
+FRAMES = ("metrics", "curves")
 
 
 def hash_of(text: str) -> str:
@@ -112,7 +174,7 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
     """One run in a fresh process, with its cost."""
     command: list[str | Path] = [
         sys.executable, __file__, "--child", limit, "--images", str(images), "--folder",
-        arguments.folder, "--executor", arguments.executor,
+        arguments.folder, "--executor", arguments.executor, "--task", arguments.task,
     ]  # fmt: skip
     if arguments.threads:
         command += ["--threads", str(arguments.threads)]
@@ -122,15 +184,20 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
             "images": images, "limit": limit}  # fmt: skip
 
 
-def lines(runs: list[dict[str, Any]], command: str) -> str:
+def marks(task: str) -> tuple[str, str]:
+    """What stands before and after the section of a task."""
+    return f"<!-- scale of {task} -->", f"<!-- end of scale of {task} -->"
+
+
+def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
     """The runs as Markdown."""
+    begin, end = marks(task)
     plain = next((run for run in runs if not run["limit"]), None)
     out = [
-        BEGIN,
-        "## Beyond memory",
+        begin,
+        HEADINGS[task][0],
         "",
-        "Detections and ground truths of generated images, one Parquet file a side; the default"
-        " metrics. Rows are of both sides. CPU is of all threads, imports included.",
+        HEADINGS[task][1],
         "",
         "| images | rows | limit | buckets | peak | wall | CPU | CPU a million rows |",
         "|---|---|---|---|---|---|---|---|",
@@ -150,57 +217,74 @@ def lines(runs: list[dict[str, Any]], command: str) -> str:
         "",
         f"Projected from {largest['rows']:,} rows to a billion, on this machine:"
         f" {largest['buckets'] * factor:,.0f} buckets, {largest['wall'] * factor / 3600:.1f} hours"
-        f" ({largest['cpu'] * factor / 3600:.1f} of CPU), {SCRATCH * BILLION / 1e9:,.0f} GB of"
-        " scratch.",
+        f" ({largest['cpu'] * factor / 3600:.1f} of CPU), {SCRATCH[task] * BILLION / 1e9:,.0f} GB"
+        " of scratch.",
         "",
         f"Made by `{command}` on {measuring.platform.machine()},"
         f" {measuring.platform.python_version()}.",
-        END,
+        end,
     ]
     return "\n".join(out)
 
 
-def write_docs(text: str) -> None:
+def write_docs(task: str, text: str) -> None:
     """Put the section into the page, in place of an earlier one."""
     page = PAGE.read_text("utf-8")
-    old = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.S)
+    begin, end = marks(task)
+    old = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
     page = old.sub(lambda _: text, page) if old.search(page) else f"{page.rstrip()}\n\n{text}\n"
     PAGE.write_text(page, "utf-8")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=lambda text: int(float(text)), default=100_000)
-    parser.add_argument("--in-memory", type=lambda text: int(float(text)), default=0)
+    def number(text: str) -> int:
+        return int(float(text))
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--task", choices=list(DRAWN), default="detection")
+    parser.add_argument("--images", type=number, nargs="+", default=[100_000])
+    parser.add_argument("--in-memory", type=number, default=0)
     parser.add_argument("--limit", default="2GB")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/evalengine-scale"))
     parser.add_argument("--executor", default="threads")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--tidy", action="store_true", help="delete each run's tables after it")
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    task, folder = arguments.task, arguments.folder
     if arguments.child is not None:
         executor = arguments.executor if arguments.executor != "threads" else None
-        score(arguments.folder, arguments.images, arguments.child, executor, arguments.threads)
+        images = arguments.images[0]
+        score(folder, task, images, arguments.child, executor, arguments.threads)
         return
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    runs = []
-    for images, limit in ((arguments.in_memory, ""), (arguments.images, arguments.limit)):
-        if not images:
-            continue
-        if not all((arguments.folder / f"{side}-{images}.parquet").exists() for side in SIDES):
-            make(arguments.folder, images)
+    folder.mkdir(parents=True, exist_ok=True)
+    runs: list[dict[str, Any]] = []
+    wanted = [(arguments.in_memory, "")] if arguments.in_memory else []
+    wanted += [(images, arguments.limit) for images in arguments.images]
+    for at, (images, limit) in enumerate(wanted):
+        files = [table_file(folder, task, side, images) for side in SIDES]
+        if not all(file.exists() for file in files):
+            make(folder, task, images)
         runs.append(measured(arguments, images, limit))
         print(json.dumps(runs[-1]), flush=True)
-    if len(runs) == 2 and runs[0]["images"] == runs[1]["images"]:
-        same = runs[0]["frames"] == runs[1]["frames"]
-        print("the same numbers" if same else "NOT the same numbers", flush=True)
-        if not same:
-            sys.exit(1)
-    text = lines(runs, " ".join(["python benchmarks/scale.py", *sys.argv[1:]]))
+        if arguments.tidy and images not in [later for later, _ in wanted[at + 1 :]]:
+            for file in files:
+                file.unlink()
+    differ = [
+        images
+        for images in {run["images"] for run in runs}
+        if len({run["frames"] for run in runs if run["images"] == images}) > 1
+    ]
+    if differ:
+        print(f"NOT the same numbers for {differ} images", flush=True)
+        sys.exit(1)
+    text = lines(task, runs, " ".join(["python benchmarks/scale.py", *sys.argv[1:]]))
     print(text)
     if arguments.write_docs:
-        write_docs(text)
+        write_docs(task, text)
 
 
 if __name__ == "__main__":

@@ -208,18 +208,21 @@ def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
     return plan.module.tally(frames, plan.settings, plan.needs, threads)
 
 
-def merge(plan: Plan, parts: Sequence[Any]) -> Any:
+def merge(plan: Plan, parts: Sequence[Any], load: Callable[[int], Any] | None = None) -> Any:
     """The tally of all parts, to the bit that of one run over all of their rows.
 
     Args:
         plan: the plan that made the parts.
         parts: tallies of disjoint sets of datums; in the order of their rows, where those are
             numbered from the first row of each part.
+        load: reads the rows of one part, of tasks whose module has a function ``lean`` that took
+            them out.
 
     Raises:
         InputError: a datum stands in two parts, or they were read in different ways.
     """
-    return plan.module.merge(parts, plan.settings)
+    more = () if load is None else (load,)
+    return plan.module.merge(parts, plan.settings, *more)
 
 
 class _Views:

@@ -6,17 +6,64 @@ plain misses came before each, and a second walk, from the worst of those rows u
 envelope and fills each recall level when its true positive is reached: no curve is stored.
 Source: pycocotools ``COCOeval.accumulate``; with the integer grid, Valor's 101-point rule (level
 j of R - 1 is reached once (R - 1) * tp >= j * n).
+
+Rows of a segment that do not fit into memory come in parts, the best scores first. Counts of better
+parts go into both walks of a part, and what the second walk holds goes on from the worst part up.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
+
+
+class Carried(NamedTuple):
+    """What the walks over one part of the rows take over from those over the others.
+
+    Attributes:
+        wrong: int64 [s, t * a], false positives of better parts, but for plain ones; a first walk
+            adds its own.
+        plain: int64 [s, a], those of better parts that meet nothing; likewise.
+        right: int64 [s, t * a], true positives of better parts under the last cap; not written.
+        envelope: float64 [s, t * a], the best precision of worse parts; the second walk raises it.
+        level: int64 [s, t * a], the highest recall level that is still open.
+        needed: int64 [s, t * a], true positives at which it is reached; -1 before the worst part.
+    """
+
+    wrong: Array
+    plain: Array
+    right: Array
+    envelope: Array
+    level: Array
+    needed: Array
+
+    def within(self, first: int, last: int) -> Carried:
+        """That of some segments."""
+        return Carried(*(array[first:last] for array in self))
+
+
+def nothing_carried(n_segments: int, shape: tuple[int, int], n_levels: int) -> Carried:
+    """Where all rows are one part.
+
+    Args:
+        n_segments: how many segments.
+        shape: thresholds and area ranges.
+        n_levels: recall levels.
+    """
+    variants = (n_segments, shape[0] * shape[1])
+    return Carried(
+        wrong=np.zeros(variants, np.int64),
+        plain=np.zeros((n_segments, shape[1]), np.int64),
+        right=np.zeros(variants, np.int64),
+        envelope=np.zeros(variants),
+        level=np.full(variants, n_levels - 1, np.int64),
+        needed=np.full(variants, -1, np.int64),
+    )
 
 
 @inner
@@ -47,12 +94,13 @@ def _sampled(
     levels: Array,
     integer_grid: bool,
     epsilon: float,
+    false_positives: Array,
+    plain_ones: Array,
+    earlier: Array,
+    envelopes: Array,
+    open_levels: Array,
+    needs: Array,
     tp: Array,
-    fp: Array,
-    level: Array,
-    needed: Array,
-    envelope: Array,
-    plain: Array,
     kept: Array,
     before: Array,
     precision: Array,
@@ -69,10 +117,8 @@ def _sampled(
         lows |= one << np.uint64(a * n_thresholds)
     n_caps = caps.size
     for s in range(start.size - 1):
-        for v in range(n_variants):
-            fp[v] = 0
-        for a in range(n_areas):
-            plain[a] = 0
+        fp = false_positives[s]
+        plain = plain_ones[s]
         n_kept = 0
         top = -1
         for i in range(start[s], start[s + 1]):
@@ -108,11 +154,15 @@ def _sampled(
                 true_positives[s, m, v] += true_positives[s, m - 1, v]
         if precision.size == 0:
             continue
+        envelope = envelopes[s]
+        level = open_levels[s]
+        needed = needs[s]
         for v in range(n_variants):
-            envelope[v] = 0.0
-            level[v] = levels.size - 1
-            tp[v] = true_positives[s, n_caps - 1, v] if positives[s, v] > 0 else 0
-            needed[v] = tp[v] + 1
+            tp[v] = 0
+            if positives[s, v] > 0:
+                tp[v] = earlier[s, v] + true_positives[s, n_caps - 1, v]
+            if needed[v] < 0:
+                needed[v] = tp[v] + 1
         for i in range(n_kept - 1, -1, -1):
             r = kept[i]
             w = weight[r]
@@ -161,6 +211,7 @@ def sample_precision(
     *,
     integer_grid: bool,
     epsilon: float,
+    carried: Carried | None = None,
 ) -> None:
     """Precision at every recall level, and true positives, per segment and variant.
 
@@ -182,11 +233,18 @@ def sample_precision(
             is reached, likewise; true positives int64 [s, m, t * a].
         integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
         epsilon: added to the denominator of precision.
+        carried: what other parts of the rows hand over, and what is handed on; None where the rows
+            are all there are. Of several parts ``out`` gets precision and scores of all where they
+            come worst first, and the true positives of each alone.
     """
     n_variants = shape[0] * shape[1]
     start = start[first : last + 1]
     longest = int(np.diff(start).max(initial=0))
     hit, ignored, rank, score = outcomes
+    if carried is None:
+        carried = nothing_carried(last - first, shape, levels.size)
+    else:
+        carried = carried.within(first, last)
     _sampled(
         frozen(start, np.int64),
         frozen(order, np.int32),
@@ -202,9 +260,8 @@ def sample_precision(
         frozen(levels, np.float64),
         integer_grid,
         epsilon,
-        *(np.zeros(n_variants, np.int64) for _ in range(4)),
-        np.zeros(n_variants),
-        np.zeros(shape[1], np.int64),
+        *carried,
+        np.zeros(n_variants, np.int64),
         np.empty(longest, np.int32),
         np.empty((longest, shape[1]), np.int64),
         *(array[first:last] for array in out),

@@ -218,10 +218,21 @@ class Check:
         if n == 0:
             return
         values = self.frame.filter(where).select(names).n_unique()
+        self.tell_repeats(names, rows=n, values=values, shown=self.rows(where, names))
+
+    def tell_repeats(self, names: list[str], *, rows: int, values: int, shown: str) -> None:
+        """Report a key that stands in several rows.
+
+        Args:
+            names: its columns.
+            rows: how many rows.
+            values: how many keys.
+            shown: the first rows, as :meth:`rows` writes them.
+        """
         self.add(
-            names[-1], n,
+            names[-1], rows,
             f"{self.named(names)}: {count_of(values, 'value')} standing in more than one row"
-            f" ({count_of(n, 'row')}), {self.rows(where, names)}. Each may stand once; was a file"
+            f" ({count_of(rows, 'row')}), {shown}. Each may stand once; was a file"
             f" read twice?{self._way_out(names)}",
         )  # fmt: skip
 

@@ -30,18 +30,23 @@ class Note(msgspec.Struct, frozen=True):
     lowest: tuple[Any, ...] = ()
 
 
+DOCUMENTS_APART = "documents_apart"
+"""Kind of a note: no document meets a judgment, true of the whole where it is of each part."""
+
+
 def note_of(kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any]) -> Note:
-    """A note of so many datums, the lowest ids of which are named.
+    """A note of so many datums or rows, the lowest ids of which are named.
 
     Args:
         kind: see :class:`Note`.
         n: how many.
         words: word for one, for several, and what is said of them.
-        lowest: at least five of their ids, lowest first, or all.
+        lowest: at least five of their ids, lowest first, or all; nothing where none are named.
     """
     one, several, what = words
     some = tuple(lowest)[:5]
-    said = f"{count_of(n, one, several)} {what}: {listing(some, n)}."
+    named = f": {listing(some, n)}" if some else ""
+    said = f"{count_of(n, one, several)} {what}{named}."
     return Note(kind, said, n, words, some)
 
 

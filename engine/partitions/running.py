@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +20,18 @@ from ..inputs import meeting
 from ..inputs.collecting import Prepared, Side
 from ..inputs.frames import Frames, prepare, told_before
 from ..inputs.opening import Inputs
-from ..inputs.problems import ChecksFailed, Note, count_of, notes_of_parts, problems_of_parts
+from ..inputs.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..inputs.relabel import hold_labels
 from ..readers.source import Source
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from ..schemas.errors import InputError
 from ..schemas.options import Options
 from ..tally import stored
-from ..tally.datums import Datums
-from ..tally.grouped import RankedGroups
-from ..tally.merging import merge_counts, merge_datums, merged_seconds
+from .by_label import collected, merged_by_labels
+from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
-from .sizing import Sizes, buckets, free_memory, limit_of, refused
-from .splitting import Whole, heads_of, heights_of, split
-from .stages import (
-    Job,
-    chunks,
-    code_datums,
-    group_file,
-    merge_labels,
-    part_file,
-    tally_bucket,
-    write_job,
-)
+from .sizing import Sizes, buckets, free_memory, refused, unclear, worker_limit
+from .splitting import Whole, heads_of, heights_of, rows_at, split
+from .stages import ROWS, Job, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -106,15 +95,27 @@ def wanted(
     asked = options.memory_limit is not None or pool.apart
     if not asked and not _large(inputs):
         return None, ""
-    limit = limit_of(options.memory_limit)
+    given = options.memory_limit
+    limit = worker_limit(given, pool.workers)
     ready = prepare(inputs, plan.task, options)
     reason = refused(plan, ready, options)
+    if not reason:
+        heads = heads_of(ready)
+        reason = unclear(plan, ready, heads)
     if reason:
         return None, reason if asked else ""
     heights = heights_of(ready)
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
-    sizes = buckets(ready, heads_of(ready), heights, limit // pool.workers, least=pool.least)
+    sizes = buckets(
+        ready,
+        heads,
+        heights,
+        limit,
+        least=pool.least,
+        workers=pool.workers,
+        given=given,
+    )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes), "")
 
 
@@ -163,20 +164,27 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             _without_sources(ready),
             whole,
             found.sizes.chunks if grouped else 0,
+            giant=max(1, found.sizes.group_rows // (2 * n)),
+            piece=max(1, found.sizes.group_rows // (4 * n)),
+            ids=max(1, found.sizes.datums_at_once // (4 * n)),
         )
         write_job(folder, job)
         here = str(folder)
         tell("matching")
-        _collected(pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]))
+        repeats = _repeats(ready, whole, folder, pool)
+        collected([*pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]), repeats])
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         _check_met(heads, ready, whole)
         notes += _notes(heads, ready, whole, options)
         tell("merging")
         parts = list(range(n))
         if grouped:
-            tallies, n_datums = _grouped(here, parts, heads, plan, found.sizes, pool)
+            tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
         else:
-            tallies = planner.merge(plan, [stored.load(part_file(folder, b)) for b in parts])
+            wholes = [stored.load(part_file(folder, b)) for b in parts]
+            load = partial(_rows_of, folder) if hasattr(plan.module, "lean") else None
+            tallies = planner.merge(plan, wholes, load)
+            del wholes
             n_datums = len(tallies.datums)
         told = getattr(plan.module, "label_notes", None)
         if told is not None:  # labels that only tallying finds
@@ -198,12 +206,35 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     )
 
 
+def _rows_of(folder: Path, part: int) -> Any:
+    """The rows of one bucket's tally."""
+    return stored.load(part_file(folder, part), ROWS)
+
+
 _OF_LABELS = (
     "labels_in_predictions_only",
     "labels_in_ground_truths_only",
     "labels_not_declared",
     "no_common_label_key",
 )
+
+
+def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
+    """What is wrong with values that may stand once, which no bucket alone can tell."""
+    calls = [
+        (str(folder), role, name, file)
+        for role in whole.heights
+        for name in once_only(ready.sides[role])
+        for file in range(-(-whole.n // PER_FILE))
+    ]
+    if not calls:
+        return None
+    collected(pool.run(find_repeats, calls))
+    problems = repeated(
+        folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)
+    )
+    sources = {role: side.source.description for role, side in ready.sides.items()}
+    return ChecksFailed(problems, sources) if problems else None
 
 
 def _told(options: Options, plan: planner.Plan) -> Options:
@@ -237,22 +268,10 @@ def _without_sources(ready: Prepared) -> Prepared:
             side.source.format,
             side.source.files[:1],
         )
-        sides[role] = Side(source, side.table, side.schema, side.naming)
+        sides[role] = unheld(Side(source, side.table, side.schema, side.naming))
     bare = Prepared(sides, ready.plan, ready.where)
     pickle.dumps(bare)  # fails here, not in a worker
     return bare
-
-
-def _collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets: problems of their rows together."""
-    found = [failure for failure in failures if failure is not None]
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
-    for failure in found:
-        if not isinstance(failure, ChecksFailed):
-            raise failure
-    if problems:
-        together = problems_of_parts(failure.problems for failure in problems)
-        raise ChecksFailed(together, problems[0].sources)
 
 
 def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> None:
@@ -283,6 +302,7 @@ def _notes(
          for kind, said, count, words, lowest in head["notes"]]
         for head in heads
     ]  # fmt: skip
+    found = _of_all(found, heads)
     frames = dict(whole.blanks)
     if whole.labels is not None:
         frames[LABELS] = whole.labels
@@ -290,6 +310,19 @@ def _notes(
         return _where(heads, ready, whole) + notes_of_parts(found)
     _, told = hold_labels(frames, options.label_map, whole.pairs)
     return _where(heads, ready, whole) + notes_of_parts(found) + told
+
+
+def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
+    """The notes of each bucket; what must hold in every bucket is told once, or not at all."""
+    both = [
+        any(note.kind == DOCUMENTS_APART for note in notes)
+        for notes, head in zip(found, heads, strict=True)
+        if head["heights"].get(TABLE)
+        or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
+    ]
+    kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
+    told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]
+    return [*kept, told[:1]] if told and all(both) else kept
 
 
 def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
@@ -318,71 +351,3 @@ def _rows(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     if whole.labels is not None:
         rows[LABELS] = whole.labels.height
     return rows
-
-
-def _grouped(
-    folder: str,
-    parts: list[int],
-    heads: list[dict[str, Any]],
-    plan: planner.Plan,
-    sizes: Sizes,
-    pool: Pool,
-) -> tuple[Any, int]:
-    """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
-    per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
-    total = code_datums(folder, parts, sizes.datums_at_once)
-    named_chunks = chunks(per_label.size, sizes.chunks)
-    per_chunk = np.array([per_label[a:b].sum() for a, b in named_chunks.values()], np.int64)
-    cuts = label_groups(per_chunk, sizes.group_rows)
-    names = list(named_chunks)
-    bounds = [*(named_chunks[names[cut]][0] for cut in cuts[:-1]), int(per_label.size)]
-    calls = [
-        (folder, group, names[first:last], parts)
-        for group, (first, last) in enumerate(pairwise(cuts))
-    ]
-    _collected(pool.run(merge_labels, calls))
-    tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
-    first = tallies[0]
-    named = bool(first.datums.slices.width) or first.examples is not None
-    named = named or first.outcomes is not None or first.datums.dataset is not None
-    datums = Datums(None, pl.DataFrame(), None, total)
-    if named:
-        datums, _ = merge_datums([one.datums for one in tallies])
-    empty = [msgspec.structs.replace(one, crossed=None) for one in tallies]
-    whole = planner.merge(plan, empty) if named else first
-    crossed = [one.crossed for one in tallies if one.crossed is not None]
-    codes = [np.load(Path(folder) / "parts" / f"{bucket}.npy") for bucket in parts]
-    same = np.arange(len(first.labels), dtype=np.int32)
-    files = tuple(str(group_file(folder, group)) for group in range(len(calls)))
-    single = {one.ranked.single for one in tallies}
-    if len(single) > 1:
-        raise InputError("scores differ in precision between files: cast them to one.")
-    ranked = RankedGroups(files, tuple(bounds), first.ranked, int(per_label.sum()))
-    return (
-        msgspec.structs.replace(
-            whole,
-            datums=datums,
-            ranked=ranked,
-            crossed=merge_counts(crossed, codes, [same] * len(parts)) if crossed else None,
-            seconds=merged_seconds(tallies),
-        ),
-        total,
-    )
-
-
-def label_groups(rows: Array, most: int) -> list[int]:
-    """Bounds of groups of consecutive labels of at most so many rows; a larger one stands alone.
-
-    Args:
-        rows: int64 [n], rows of each label or chunk of labels.
-        most: rows of a group.
-    """
-    bounds, held = [0], 0
-    for label, size in enumerate(rows.tolist()):
-        if held and held + size > most:
-            bounds.append(label)
-            held = 0
-        held += size
-    if rows.size or len(bounds) == 1:
-        bounds.append(int(rows.size))
-    return bounds

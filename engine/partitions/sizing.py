@@ -13,7 +13,7 @@ import polars as pl
 from .. import planner
 from ..inputs.collecting import Prepared
 from ..inputs.geometry_columns import GEOMETRY_NAMES
-from ..schemas.contract import DATUMS, LABELS, TABLE
+from ..schemas.contract import DATUMS, LABELS
 from ..schemas.errors import OptionError
 from ..schemas.options import Options
 from ..schemas.wording import option
@@ -21,10 +21,14 @@ from ..schemas.wording import option
 BASE = 400 << 20
 """Bytes that a process holds before it has any row: the interpreter, Polars, compiled kernels."""
 
+LEAST = 448 << 20
+"""The smallest limit of a process that leaves room for rows."""
+
 MOST_BUCKETS = 400  # files held open at once
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
+_STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -73,6 +77,28 @@ def limit_of(given: str | int | None) -> int:
     return size
 
 
+def worker_limit(given: str | int | None, workers: int) -> int:
+    """Bytes that each of several workers may use.
+
+    Args:
+        given: limit of all, as :func:`limit_of` reads it.
+        workers: how many processes share it.
+
+    Raises:
+        OptionError: the limit given does not even hold the processes.
+    """
+    limit = limit_of(given)
+    if given is not None and limit < LEAST * workers:
+        shared = f" in each of {workers} processes" if workers > 1 else ""
+        fewer = f", or fewer processes: {option('threads', 1)}" if workers > 1 else ""
+        raise OptionError(
+            f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
+            f" compiled kernels take about {BASE >> 20} MiB{shared} before any row is read. Give at"
+            f" least {option('memory_limit', f'{LEAST * workers >> 20}MiB')}{fewer}."
+        )
+    return limit // workers
+
+
 def free_memory() -> int:
     """Bytes that this process may still use: of the machine, and of its control group."""
     free = 4 << 30
@@ -98,8 +124,8 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
-    if plan.task == "judged" or (plan.task == "retrieval" and TABLE in ready.sides):
-        return f"what a {plan.task} table holds is told from all of its rows"
+    if plan.task == "judged":
+        return _told_from_rows(plan)
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
     if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
         return (
@@ -117,6 +143,24 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
     return ""
 
 
+def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> str:
+    """Why only all rows together tell what these tables hold; empty where the first ones do.
+
+    Args:
+        plan: the plan.
+        ready: the tables.
+        heads: the first rows of each.
+    """
+    asked = getattr(plan.module, "told_from_rows", None)
+    if asked is not None and asked(ready, heads, plan.settings):
+        return _told_from_rows(plan)
+    return ""
+
+
+def _told_from_rows(plan: planner.Plan) -> str:
+    return f"what a {plan.task} table holds is told from all of its rows"
+
+
 def buckets(
     ready: Prepared,
     heads: Mapping[str, pl.DataFrame],
@@ -124,6 +168,8 @@ def buckets(
     limit: int,
     *,
     least: int = 1,
+    workers: int = 1,
+    given: str | int | None = None,
 ) -> Sizes:
     """How to cut a run up so that it stays within a limit.
 
@@ -133,6 +179,12 @@ def buckets(
         heights: role to rows.
         limit: bytes of one worker.
         least: buckets at least.
+        workers: processes that share the limit given.
+        given: that limit; None where the limit is a share of what is free, which is then made do
+            with.
+
+    Raises:
+        OptionError: within the limit given the rows would need too many buckets.
     """
     room = max(limit - BASE, limit // 8) * _SHARE
     size = sum(
@@ -141,6 +193,14 @@ def buckets(
         if role in heads and role != LABELS
     )
     n = max(least, -(-int(size * _GROWTH) // max(1, int(room))))
+    if n > MOST_BUCKETS and given is not None:
+        enough = (int(size * _GROWTH / MOST_BUCKETS / _SHARE) + BASE) * workers
+        enough = -(-enough // _STEP) * _STEP
+        raise OptionError(
+            f"{option('memory_limit', given)}: too small for these tables, whose"
+            f" {sum(heights.values()):,} rows would be dealt out to {n:,} files, and {MOST_BUCKETS}"
+            f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}."
+        )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(

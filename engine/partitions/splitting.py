@@ -6,7 +6,7 @@ way: how many rows there are, and which labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ..readers.explain import explain
 from ..readers.tables import READ_FAILURES
 from ..schemas.contract import LABELS, ROW, TABLE
 from ..tasks.packing import packed
+from .repeats import PER_FILE, Writer, once_only
 
 Array = np.ndarray[Any, Any]
 
@@ -115,6 +116,10 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
         done = 0
         with ExitStack() as stack:
             writers: dict[int, Any] = {}
+            values = None
+            if once := once_only(side):
+                files = -(-n // PER_FILE)
+                values = stack.enter_context(Writer(folder, role, once, files, _hashes))
             for batch in _batches(ready, role):
                 rows = batch.with_columns(pl.col(c).cast(t) for c, t in targets[role].items())
                 here = np.arange(done, done + rows.height, dtype=np.int64)
@@ -123,6 +128,8 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
                 else:
                     start, order = deal((here // per).astype(np.uint64), n)
                 rows = rows.with_columns(pl.Series(ROW, here))
+                if values is not None:
+                    values.write(rows)
                 dealt = rows[order].to_arrow()
                 for bucket in np.flatnonzero(np.diff(start)).tolist():
                     if bucket not in writers:
@@ -153,6 +160,30 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
         labels=labels,
         notes=notes,
     )
+
+
+def rows_at(
+    ready: Prepared, blanks: dict[str, pl.DataFrame], role: str, numbers: Sequence[int]
+) -> pl.DataFrame:
+    """The rows of a table by their numbers, which they bear in the column ``ROW``.
+
+    Args:
+        ready: the tables.
+        blanks: role to a frame of its columns without rows.
+        role: which table.
+        numbers: ascending.
+    """
+    found = [blanks[role]]
+    done = 0
+    for batch in _batches(ready, role):
+        here = [number - done for number in numbers if done <= number < done + batch.height]
+        if here:
+            numbered = pl.Series(ROW, here, dtype=pl.Int64) + done
+            found.append(batch[here].with_columns(numbered))
+        done += batch.height
+        if done > max(numbers):
+            break
+    return pl.concat(found, how="vertical_relaxed")
 
 
 def _labels(ready: Prepared) -> pl.DataFrame | None:

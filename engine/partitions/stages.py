@@ -6,9 +6,7 @@ a stage that is called again after its worker died costs only what was not finis
 
 from __future__ import annotations
 
-import os
 import pickle
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,9 @@ from ..inputs.frames import Part, assemble
 from ..schemas.contract import LABELS
 from ..schemas.options import Options
 from ..tally import grouped, stored
+from ..tally.datums import Datums
 from ..tally.ranked import Ranked
+from . import slabs
 from .splitting import Whole, bucket_file
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +42,9 @@ class Job(msgspec.Struct):
         ready: the tables, without their sources.
         whole: what is known of the whole input.
         chunks: groups of labels by which ranked rows are kept apart; 0 where they are not.
+        giant: rows of one bucket above which a group of labels is written in pieces.
+        piece: rows of such a piece, at most.
+        ids: datum ids that are written together.
     """
 
     options: Options
@@ -51,6 +54,9 @@ class Job(msgspec.Struct):
     ready: Prepared
     whole: Whole
     chunks: int
+    giant: int
+    piece: int
+    ids: int
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -72,9 +78,9 @@ def part_file(folder: str | Path, bucket: int) -> Path:
     return Path(folder) / "parts" / f"{bucket}.tally"
 
 
-def group_file(folder: str | Path, group: int) -> Path:
-    """Where the rows of a group of labels go."""
-    return Path(folder) / "groups" / f"{group}.tally"
+def group_file(folder: str | Path, group: int, slab: int = 0) -> Path:
+    """Where the rows of a group of labels go, or a slab of them."""
+    return Path(folder) / "groups" / f"{group}-{slab}.tally"
 
 
 def tally_bucket(folder: str, bucket: int, threads: int) -> None:
@@ -106,33 +112,75 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         heights["datums"] = checked.datums.height
     met = checked.met
     tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
-    things: dict[str, Any] = {stored.WHOLE: tallies}
-    if job.chunks:
-        ranked: Ranked = tallies.ranked
-        things[stored.WHOLE] = msgspec.structs.replace(tallies, ranked=grouped.without_rows(ranked))
-        plain = msgspec.structs.replace(
-            ranked,
-            row=np.zeros(ranked.row.size, np.int8),
-            gt_row=np.zeros(ranked.gt_row.size, np.int8),
-        )
-        things |= {
-            chunk: grouped.of_labels(plain, first, last)
-            for chunk, (first, last) in chunks(ranked.n_labels, job.chunks).items()
-        }
-        sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
+    things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
     about = {
         "notes": notes,
         "heights": heights,
-        "labels": sizes.tolist() if job.chunks else [],
         "met": None
         if met is None
         else [met.sizes, met.common, [ids.to_list() for ids in met.lowest]],
         "recognised": checked.recognised,
+        **apart,
     }
     stored.save(things, target, fingerprint=job.fingerprint, about=about)
     for path in files.values():
         path.unlink(missing_ok=True)
+
+
+ROWS = "rows"
+"""Name of the thing that holds the rows of a tally which come in one bucket after the other."""
+
+
+def _lean(tallies: Any, plan: planner.Plan) -> dict[str, Any]:
+    """A tally as the thing it is, and its rows as another where its task merges them in turn."""
+    lean = getattr(plan.module, "lean", None)
+    if lean is None:
+        return {stored.WHOLE: tallies}
+    whole, rows = lean(tallies)
+    return {stored.WHOLE: whole} | ({} if rows is None else {ROWS: rows})
+
+
+def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A tally as things of its own: ranked rows by groups of labels, datum ids in blocks.
+
+    Returns:
+        things by name, and what is told of them: rows of each label, pieces of each group of
+        labels, first id and size of each block.
+    """
+    ranked: Ranked = tallies.ranked
+    ids = tallies.datums.id
+    datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
+    whole = msgspec.structs.replace(tallies, ranked=grouped.without_rows(ranked), datums=datums)
+    things: dict[str, Any] = {stored.WHOLE: whole}
+    plain = msgspec.structs.replace(
+        ranked,
+        row=np.zeros(ranked.row.size, np.int8),
+        gt_row=np.zeros(ranked.gt_row.size, np.int8),
+    )
+    pieces = {}
+    for chunk, (first, last) in chunks(ranked.n_labels, job.chunks).items():
+        few = grouped.of_labels(plain, first, last)
+        n = few.score.size + few.gt_datum.size
+        some, pieces[chunk] = slabs.cut(few, chunk, job.piece if n > job.giant else n)
+        things |= some
+    blocks = []
+    for at in range(0, len(ids), job.ids):
+        things[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)
+        blocks.append([few_ids[0], len(few_ids)])
+    sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
+    return things, {
+        "labels": sizes.tolist(),
+        "pieces": msgspec.to_builtins(pieces),
+        "ids": blocks,
+    }
+
+
+def is_named(tallies: Any) -> bool:
+    """Whether ids or slices of datums are needed once all are numbered."""
+    datums = tallies.datums
+    shown = tallies.examples is not None or tallies.outcomes is not None
+    return shown or bool(datums.slices.width) or datums.dataset is not None
 
 
 def _rows(path: Path) -> pl.DataFrame:
@@ -153,93 +201,3 @@ def chunks(n_labels: int, n: int) -> dict[str, tuple[int, int]]:
         f"labels-{first}": (first, min(first + each, n_labels))
         for first in range(0, n_labels, each)
     }
-
-
-def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[int]) -> None:
-    """Bring the rows of some labels together from all buckets.
-
-    Args:
-        folder: the scratch folder.
-        group: number of the group.
-        names: its chunks of labels.
-        parts: the buckets.
-    """
-    target = group_file(folder, group)
-    if target.exists():
-        return
-    rows: list[Ranked] = []
-    codes: list[Array] = []
-    for bucket in parts:
-        rows.append(_beside(stored.load_several(part_file(folder, bucket), names)))
-        codes.append(np.load(codes_file(folder, bucket)))
-    stored.save(grouped.merge_groups(rows, codes), target)
-
-
-def codes_file(folder: str | Path, bucket: int) -> Path:
-    """Where the codes of a bucket's datums among all datums stand."""
-    return Path(folder) / "parts" / f"{bucket}.npy"
-
-
-def _beside(labels: Sequence[Ranked]) -> Ranked:
-    """Tallies of consecutive labels as one of all of them."""
-    if len(labels) == 1:
-        return labels[0]
-    rows = {
-        name: np.concatenate([getattr(one, name) for one in labels], axis=-1)
-        for name in (
-            "score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie",
-            "gt_datum", "gt_row", "gt_counted",
-        )
-    }  # fmt: skip
-    return msgspec.structs.replace(
-        labels[0],
-        start=_starts([one.start for one in labels]),
-        gt_start=_starts([one.gt_start for one in labels]),
-        **rows,
-    )
-
-
-def _starts(parts: Sequence[Array]) -> Array:
-    """Offsets of rows one after the other."""
-    sizes = np.concatenate([np.diff(start) for start in parts])
-    out = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=out[1:])
-    return out
-
-
-def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
-    """Number all datums in ascending order of id, a range of ids at a time.
-
-    Args:
-        folder: the scratch folder, whose ``parts`` get a file of codes for each bucket.
-        parts: the buckets.
-        at_once: datums held at once, about.
-
-    Returns:
-        how many datums there are.
-    """
-    ids = [stored.load(part_file(folder, bucket)).datums.id for bucket in parts]
-    total = sum(map(len, ids))
-    codes = [np.empty(len(some), np.int32) for some in ids]
-    n_ranges = max(1, -(-total // at_once))
-    sample = pl.concat([some.gather_every(max(1, total // 10_000)) for some in ids]).sort()
-    cuts = [sample[len(sample) * i // n_ranges] for i in range(1, n_ranges)] if len(sample) else []
-    begin = [0] * len(ids)
-    before = 0
-    for cut in [*cuts, None]:
-        end = [len(s) if cut is None else int(s.search_sorted(cut, "left")) for s in ids]
-        few = pl.concat([s.slice(a, b - a) for s, a, b in zip(ids, begin, end, strict=True)])
-        place = np.empty(len(few), np.int32)
-        place[few.arg_sort().to_numpy()] = np.arange(before, before + len(few), dtype=np.int32)
-        at = 0
-        for own, a, b in zip(codes, begin, end, strict=True):
-            own[a:b] = place[at : at + b - a]
-            at += b - a
-        before += len(few)
-        begin = end
-    for bucket, own in zip(parts, codes, strict=True):
-        draft = codes_file(folder, bucket).with_suffix(f".{os.getpid()}.draft")
-        with open(draft, "wb") as file:
-            np.save(file, own)
-        os.replace(draft, codes_file(folder, bucket))
-    return total

@@ -1,7 +1,8 @@
 """A ranked tally on disk, seen by groups of labels, one of which is in memory at a time.
 
 Every array of a view has a label axis, and no label needs the rows of another: what a view computes
-of each group of labels stands side by side along that axis.
+of each group of labels stands side by side along that axis. Labels with more rows than memory holds
+stand in several parts, see :mod:`evalengine.tally.parts_by_score`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from . import stored
 from .datums import Labels
+from .parts_by_score import ViewOfParts
 from .ranked import Ranked, Variants
 from .view import RankedView
 
@@ -23,16 +25,17 @@ Array = np.ndarray[Any, Any]
 
 
 class RankedGroups(msgspec.Struct, frozen=True):
-    """A ranked tally in files, one for each group of consecutive labels.
+    """A ranked tally in files, one or more for each group of consecutive labels.
 
     Attributes:
-        files: a file for each group, as :func:`evalengine.tally.stored.save` writes it.
+        files: those of each group, as :func:`evalengine.tally.stored.save` writes them; of several
+            the rows of one stand before those of the next.
         first: label at which each group begins, and the number of labels at the end.
         head: the tally without its rows: variants, cap and precision.
         n_rows: predictions in all files.
     """
 
-    files: tuple[str, ...]
+    files: tuple[tuple[str, ...], ...]
     first: tuple[int, ...]
     head: Ranked
     n_rows: int
@@ -61,11 +64,16 @@ class GroupedView(RankedView):
         """What a function makes of every group, joined along the axis of labels."""
         made = []
         labels, groups = self.labels, self._groups
-        for file, (first, last) in zip(groups.files, pairwise(groups.first), strict=True):
+        for files, (first, last) in zip(groups.files, pairwise(groups.first), strict=True):
             few = Labels(
                 labels.frame.slice(first, last - first), labels.key[first:last], labels.key_names
             )
-            made.append(compute(RankedView(stored.load(file), few, **self._rest)))
+            if len(files) == 1:
+                view = RankedView(stored.load(files[0]), few, **self._rest)
+            else:
+                view = ViewOfParts(files, groups.head, few, **self._rest)
+            made.append(compute(view))
+            del view  # before the next one is read
         return tuple(np.concatenate(parts, axis=1) for parts in zip(*made, strict=True))
 
     @cached_property
@@ -123,10 +131,25 @@ def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
     """
     begin, end = int(ranked.start[first]), int(ranked.start[last])
     gt_begin, gt_end = int(ranked.gt_start[first]), int(ranked.gt_start[last])
+    few = of_rows(ranked, (begin, end), (gt_begin, gt_end))
+    return msgspec.structs.replace(
+        few, start=few.start[first : last + 1], gt_start=few.gt_start[first : last + 1]
+    )
+
+
+def of_rows(ranked: Ranked, rows: tuple[int, int], gt_rows: tuple[int, int]) -> Ranked:
+    """Some consecutive rows, of whatever labels.
+
+    Args:
+        ranked: a tally.
+        rows: first prediction and one past the last.
+        gt_rows: likewise of the ground truths.
+    """
+    (begin, end), (gt_begin, gt_end) = rows, gt_rows
     return msgspec.structs.replace(
         ranked,
-        start=ranked.start[first : last + 1] - begin,
-        gt_start=ranked.gt_start[first : last + 1] - gt_begin,
+        start=np.clip(ranked.start, begin, end) - begin,
+        gt_start=np.clip(ranked.gt_start, gt_begin, gt_end) - gt_begin,
         **{
             name: getattr(ranked, name)[..., begin:end]
             for name in ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie")
@@ -146,15 +169,27 @@ def without_rows(ranked: Ranked) -> Ranked:
     return msgspec.structs.replace(none, start=zeros, gt_start=zeros)
 
 
-def merge_groups(parts: list[Ranked], datums: list[Array]) -> Ranked:
+def merge_groups(parts: list[Ranked]) -> Ranked:
     """One group of labels of all parts, whose labels have the same codes; rows have no numbers.
 
     Args:
-        parts: rows of the same labels, of disjoint sets of datums.
-        datums: new datum codes of each part.
+        parts: rows of the same labels, of disjoint sets of datums; datums have the codes of the
+            whole (:func:`with_datums`).
     """
     from .merging import merge_ranked
 
     n_labels = parts[0].n_labels
     labels = [np.arange(n_labels, dtype=np.int32)] * len(parts)
-    return merge_ranked(parts, datums, labels, n_labels)
+    return merge_ranked(parts, None, labels, n_labels)
+
+
+def with_datums(ranked: Ranked, codes: Array) -> Ranked:
+    """The rows with other codes of their datums.
+
+    Args:
+        ranked: a tally.
+        codes: int32 [datums], new code of each old one.
+    """
+    return msgspec.structs.replace(
+        ranked, datum=codes[ranked.datum], gt_datum=codes[ranked.gt_datum]
+    )

@@ -181,21 +181,27 @@ def _runs(
     return begin, end
 
 
-def _of_datums(parts: Sequence[Ranked], datum: str, datums: Sequence[Array]) -> Array:
+def _of_datums(parts: Sequence[Ranked], datum: str, datums: Sequence[Array] | None) -> Array:
     """Datums of the rows of all parts, under the codes of the whole."""
+    if datums is None:
+        return joined(parts, datum)
     return np.concatenate(
         [codes[getattr(part, datum)] for part, codes in zip(parts, datums, strict=True)]
     ).astype(np.int32, copy=False)
 
 
 def merge_ranked(
-    parts: Sequence[Ranked], datums: Sequence[Array], labels: Sequence[Array], n_labels: int
+    parts: Sequence[Ranked],
+    datums: Sequence[Array] | None,
+    labels: Sequence[Array],
+    n_labels: int,
 ) -> Ranked:
     """One ranked tally of all parts.
 
     Args:
         parts: tallies of disjoint sets of datums, at the same variants and cap.
-        datums: new datum codes of each part, as :func:`merge_datums` gives them.
+        datums: new datum codes of each part, as :func:`merge_datums` gives them; None where rows
+            have the codes of the whole.
         labels: new label codes of each part, as :func:`merge_labels` gives them.
         n_labels: labels of the whole.
 

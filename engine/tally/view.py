@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..kernels.average_precision import sample_precision
+from ..kernels.average_precision import Carried, sample_precision
 from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
 from .counts import Counts
@@ -18,6 +18,16 @@ from .ranked import Ranked, Word
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 """Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
+
+LeaveOut = Callable[[Ranked], Array]
+"""Which rows of a tally do not count, bool [n]; [0] where all do."""
+
+Outputs = tuple[Array, Array, Array]
+"""Precision, scores and true positives of one word, for the average-precision kernel."""
+
+
+def _skipped(tally: Ranked) -> Array:
+    return tally.skipped
 
 
 def _in_turn(offsets: Array, function: Callable[[int, int], None]) -> None:
@@ -155,53 +165,82 @@ class RankedView(View):
             return np.ones(self.tally.score.size, np.int64)
         return self.weights[self.tally.datum]
 
-    def _run(self, *, skipped: Array, caps: Array, precision: bool, scores: bool) -> Any:
-        """The average-precision kernel over all words, put together by area and threshold."""
+    def walked(
+        self,
+        leave_out: LeaveOut,
+        caps: Array,
+        positives: Array,
+        out: Sequence[Outputs],
+        carried: Sequence[Carried | None],
+    ) -> None:
+        """Run the average-precision kernel over the rows of every word.
+
+        Args:
+            leave_out: which rows of the tally do not count, bool [n] or [0].
+            caps: int64 [m], ascending caps on rank.
+            positives: int64 [group, label, area], ground truths that are not ignored.
+            out: precision, scores and true positives of each word, see
+                :func:`evalengine.kernels.average_precision.sample_precision`.
+            carried: of each word, what other parts of the rows hand over.
+        """
         tally = self.tally
-        n_areas = self._shape[2]
         start, order = self._rows
-        levels = self.levels
         weight = self._weight()
         weight[tally.rank >= caps[-1]] = 0
+        skipped = leave_out(tally)
         if skipped.size:
             weight[skipped] = 0
-        n_segments, n_levels = start.size - 1, levels.size if precision else 0
-        sizes = (n_levels, n_levels if scores else 0)
-        made = []
+        of_segment = positives.reshape(start.size - 1, -1)
         for w, word in enumerate(tally.variants.words):
-            shape = (word.n_thresholds, word.n_areas)
-            n_variants = word.n_thresholds * word.n_areas
-            positives = self.positives.reshape(-1, n_areas)[:, _slices(word)[0]]
             inputs = (
                 start,
                 order,
                 (tally.hit[w], tally.ignored[w], tally.rank, tally.score),
                 weight,
-                shape,
-                np.repeat(positives, word.n_thresholds, axis=1),
+                (word.n_thresholds, word.n_areas),
+                np.repeat(of_segment[:, _slices(word)[0]], word.n_thresholds, axis=1),
                 caps,
-                levels,
-                (
-                    *(np.zeros((n_segments, n_variants, size)) for size in sizes),
-                    np.zeros((n_segments, caps.size, n_variants), np.int64),
-                ),
+                self.levels,
+                out[w],
             )
             self.over(
                 start,
-                lambda first, last, inputs=inputs: sample_precision(  # type: ignore[misc]
+                lambda first, last, inputs=inputs, carried=carried[w]: sample_precision(  # type: ignore[misc]
                     first,
                     last,
                     *inputs,
                     integer_grid=self.integer_grid,
                     epsilon=self.epsilon,
+                    carried=carried,
                 ),
             )
-            made.append(inputs[-1])
-        precisions, reached, true = zip(*made, strict=True)
+
+    def outputs(self, n_caps: int, *, precision: bool, scores: bool) -> list[Outputs]:
+        """Zeros for :meth:`walked` to fill, of each word."""
+        n_segments = self._shape[0] * self._shape[1]
+        n_levels = self.levels.size if precision else 0
+        return [
+            (
+                np.zeros((n_segments, size, n_levels)),
+                np.zeros((n_segments, size, n_levels if scores else 0)),
+                np.zeros((n_segments, n_caps, size), np.int64),
+            )
+            for size in (word.n_thresholds * word.n_areas for word in self.tally.variants.words)
+        ]
+
+    def _run(self, *, leave_out: LeaveOut, caps: Array, precision: bool, scores: bool) -> Any:
+        """The average-precision kernel over all words, put together by area and threshold."""
+        out = self.outputs(caps.size, precision=precision, scores=scores)
+        self.walked(leave_out, caps, self.positives, out, [None] * len(out))
+        return self._together(out)
+
+    def _together(self, out: Sequence[Outputs]) -> Any:
+        """What the kernel wrote, by area and threshold."""
+        precisions, reached, true = zip(*out, strict=True)
         return (
-            self._by_variant(precisions, (), (sizes[0],)),
-            self._by_variant(reached, (), (sizes[1],)),
-            self._by_variant(true, (caps.size,), ()),
+            self._by_variant(precisions, (), precisions[0].shape[2:]),
+            self._by_variant(reached, (), reached[0].shape[2:]),
+            self._by_variant(true, true[0].shape[1:2], ()),
         )
 
     def _by_variant(
@@ -222,7 +261,7 @@ class RankedView(View):
 
     @cached_property
     def _sampled(self) -> Any:
-        return self._run(skipped=self.tally.skipped, caps=self.caps, precision=True, scores=False)
+        return self._run(leave_out=_skipped, caps=self.caps, precision=True, scores=False)
 
     @property
     def precision(self) -> Array:
@@ -233,7 +272,7 @@ class RankedView(View):
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
         """Precision, scores at which levels are reached, and true positives under one cap."""
         run: tuple[Array, Array, Array] = self._run(
-            skipped=self.tally.skipped, caps=np.array([cap]), precision=True, scores=True
+            leave_out=_skipped, caps=np.array([cap]), precision=True, scores=True
         )
         return run
 
@@ -246,8 +285,13 @@ class RankedView(View):
         if lowest_score is None:
             everything: Array = self._sampled[2]
             return everything
-        skipped = self.tally.score < self.tally.comparable(lowest_score)
-        kept: Array = self._run(skipped=skipped, caps=self.caps, precision=False, scores=False)[2]
+        lowest = self.tally.comparable(lowest_score)
+
+        def too_low(tally: Ranked) -> Array:
+            low: Array = tally.score < lowest
+            return low
+
+        kept: Array = self._run(leave_out=too_low, caps=self.caps, precision=False, scores=False)[2]
         return kept
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:

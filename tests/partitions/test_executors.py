@@ -140,7 +140,7 @@ def test_a_killed_dask_worker_costs_time_alone(
 @pytest.mark.slow
 def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage that is called once more finds its file, and leaves it as it is."""
-    from evalengine.partitions import stages
+    from evalengine.partitions import merging, stages
 
     in_buckets(monkeypatch)
     seen: dict[str, Any] = {}
@@ -167,4 +167,5 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(pools, "pool_of", lambda *_: Twice())
     task, draw = CASES["detection"]
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
-    assert seen == {stages.tally_bucket.__name__: True, stages.merge_labels.__name__: True}
+    assert {stages.tally_bucket.__name__, merging.merge_slab.__name__} <= seen.keys()
+    assert all(seen.values())

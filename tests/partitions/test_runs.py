@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,9 +17,9 @@ from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
 from evalengine.partitions import sizing
-from evalengine.partitions.running import label_groups
+from evalengine.partitions.by_label import label_groups
 
-DEALT = {name: case for name, case in CASES.items() if name not in ("lists", "judged")}
+DEALT = {name: case for name, case in CASES.items() if name != "judged"}
 few = settings(
     max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -35,14 +36,37 @@ def test_buckets_make_the_whole(
     same_as_in_memory(draw(seed), task, tmp_path_factory.mktemp("run"), files=seed % 3 + 1)
 
 
-@pytest.mark.parametrize("name", ["lists", "judged"])
-def test_tables_that_cannot_be_dealt_out_say_so(name: str, tmp_path: Path) -> None:
+def _told(case: Case, task: str, folder: Path) -> bool:
+    """Whether a run with a limit says that it is scored in memory."""
+    sides = written(case, folder)
+    card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1GB")
+    return any("held in the memory of one process" in note for note in card.notes)
+
+
+def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:
     """What they hold is told from all rows: they are scored in memory, with a note."""
-    task, draw = CASES[name]
-    case = draw(0)
-    sides = written(case, tmp_path)
-    card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1MB")
-    assert any("held in the memory of one process" in note for note in card.notes)
+    task, draw = CASES["judged"]
+    assert _told(draw(0), task, tmp_path)
+
+
+def test_lists_of_strings_are_dealt_out_where_rows_need_not_tell_what_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """White space in any row would make them texts, unless names or options speak first."""
+    in_buckets(monkeypatch)
+    table = pl.DataFrame(
+        {
+            "query_id": range(20),
+            "retrieved": [[f"a {i}", "b c", f"d {i % 3}"] for i in range(20)],
+            "relevant": [[f"a {i}", f"d {i % 2}"] for i in range(20)],
+        }
+    )
+    options: dict[str, Any] = {"metrics": ["MAP", "P"], "k": [2]}
+    assert _told(Case((table,), options), "retrieval", tmp_path)
+    chosen = Case((table,), {**options, "match": "exact_chunk"})
+    same_as_in_memory(chosen, "retrieval", tmp_path)
+    named = table.rename({"retrieved": "retrieved_contexts", "relevant": "reference_contexts"})
+    same_as_in_memory(Case((named,), options), "retrieval", tmp_path)
 
 
 def _with_problem(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Case:
@@ -73,6 +97,27 @@ def test_problems_are_told_of_the_whole(
     in_buckets(monkeypatch)
     sides = written(_with_problem(PROBLEMS[name]), tmp_path)
     with pytest.raises(ee.InputError) as whole:
+        ee.score(*sides, task="detection")
+    with pytest.raises(ee.InputError) as dealt:
+        ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
+    assert str(dealt.value) == str(whole.value)
+    assert list((tmp_path / "s").iterdir()) == []
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_an_annotation_of_two_datums_is_refused(
+    texts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No bucket alone can tell; ids that stand once are no problem."""
+    in_buckets(monkeypatch)
+    predictions, truths = boxes()
+    ids = pl.int_range(pl.len()) + 5
+    kind = pl.String if texts else pl.Int64
+    once = truths.with_columns(annotation_id=ids.cast(kind))
+    same_as_in_memory(Case((predictions, once), {"metrics": ["mAP"]}), "detection", tmp_path)
+    twice = truths.with_columns(annotation_id=(ids % 170).cast(kind))
+    sides = written(Case((predictions, twice), {}), tmp_path)
+    with pytest.raises(ee.InputError, match=r"annotation_id.*10 values standing") as whole:
         ee.score(*sides, task="detection")
     with pytest.raises(ee.InputError) as dealt:
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
@@ -142,3 +187,37 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert found[0].n > 1
     assert abs(found[1].n - 2 * found[0].n) <= 1
     assert found[0].group_rows == found[1].group_rows
+
+
+@pytest.mark.parametrize("given", ["1kb", "100MB", 1])
+def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Path) -> None:
+    """With the smallest that does, which is taken."""
+    sides = written(Case(boxes(), {}), tmp_path)
+    with pytest.raises(ee.OptionError, match=r"too small to work in.*memory_limit='448MiB'"):
+        ee.score(*sides, task="detection", memory_limit=given)
+    ee.score(*sides, task="detection", memory_limit="448MiB")
+
+
+def test_processes_share_the_smallest_limit() -> None:
+    with pytest.raises(ee.OptionError, match=r"4 processes.*memory_limit='1792MiB'"):
+        sizing.worker_limit("1GB", 4)
+    assert sizing.worker_limit("1792MiB", 4) == sizing.LEAST
+
+
+def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
+    """With one that is large enough."""
+    from evalengine.inputs.frames import prepare
+    from evalengine.inputs.opening import open_inputs
+    from evalengine.partitions.splitting import heads_of
+    from evalengine.schemas.options import Options
+
+    ready = prepare(open_inputs(*boxes()), "detection", Options())
+    heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
+
+    def sizes(limit: str) -> sizing.Sizes:
+        return sizing.buckets(ready, heads, heights, sizing.limit_of(limit), given=limit)
+
+    with pytest.raises(ee.OptionError, match=r"too small for these tables") as told:
+        sizes("600MB")
+    enough = str(told.value).rpartition("memory_limit='")[2].partition("'")[0]
+    assert sizes(enough).n <= sizing.MOST_BUCKETS

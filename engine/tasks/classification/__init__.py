@@ -5,7 +5,7 @@ The names below are what the planner calls of every task.
 
 from .explaining import explain
 from .fitting import fit
-from .merging import merge
+from .merging import lean, merge
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, tally
@@ -18,6 +18,7 @@ __all__ = [
     "default_metrics",
     "explain",
     "fit",
+    "lean",
     "merge",
     "own_frames",
     "resolve",

@@ -4,6 +4,7 @@ The names below are what the planner calls of every task.
 """
 
 from ..stats_views import StatsTallies, cells_per_group, merge, own_frames, view
+from .encode import told_from_rows
 from .explaining import explain
 from .fitting import fit
 from .samples import samples
@@ -23,5 +24,6 @@ __all__ = [
     "resolve",
     "samples",
     "tally",
+    "told_from_rows",
     "view",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +10,12 @@ import numpy as np
 import polars as pl
 
 from ...inputs import dtypes
+from ...inputs.collecting import Prepared
 from ...inputs.frames import Frames
 from ...inputs.list_ranks import check_ranks
 from ...inputs.meeting import refuse_negative
-from ...inputs.problems import Note, count_of, listing
+from ...inputs.problems import DOCUMENTS_APART, Note, listing, note_of
+from ...inputs.ranked import LISTS
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
@@ -148,7 +151,8 @@ def _by_id(
     if run.query.size and judged.query.size and not met.hits.position.size:
         _tell(
             frames,
-            f"no document stands among the judgments of its query: {run.name} hold"
+            kind=DOCUMENTS_APART,
+            said=f"no document stands among the judgments of its query: {run.name} hold"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}; are the"
             " ids of one collection?",
         )
@@ -178,7 +182,8 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
     own = datums.id.gather(run.query).cast(pl.String) == run.doc.cast(pl.String)
     n = int(own.sum())
     if n:
-        _tell(frames, f"{count_of(n, 'row')} whose document is the query itself left out.")
+        said = "row", "rows", "whose document is the query itself left out"
+        frames.notes.append(note_of("retrieval", n, said, ()))
     kept = np.flatnonzero(~own.to_numpy())
     return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column)
 
@@ -269,7 +274,7 @@ def _one_table(
     datums, codes = table_datums(frames, table, height)
     query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
     sides = []
-    for name in ("retrieved", "relevant"):
+    for name in LISTS:
         column = taken(table, name)
         query = np.repeat(query_of_row, column.list.len().to_numpy())
         sides.append((query, column.explode(empty_as_null=False, keep_nulls=False)))
@@ -334,20 +339,12 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     table = frames.sides.get(TABLE)
     if table is None:
         return "doc_id" not in frames.predictions.columns, None
-    if settings.rules.texts_only:
-        return True, None
-    both = ("retrieved", "relevant")
-    sides = [table[name] for name in both]
-    if all(dtypes.kind_of(side.dtype) == "integers" for side in sides):
-        return False, None
-    if settings.match is not None:
-        return True, None
-    recognised = frames.recognised.get(TABLE, {})
-    names = " ".join(own for own, name in recognised.items() if name in both).lower()
-    if "_id" in names:
-        return False, None
-    if any(word in names for word in ("context", "chunk", "text")):
-        return True, None
+    sides = [table[name] for name in LISTS]
+    known = texts_by_columns(
+        [side.dtype for side in sides], frames.recognised.get(TABLE, {}), settings
+    )
+    if known is not None:
+        return known, None
     spaced = any(_spaced(side) for side in sides)
     if spaced:
         return True, (
@@ -360,6 +357,43 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     )
 
 
+def texts_by_columns(
+    kinds: Sequence[pl.DataType], recognised: Mapping[str, str], settings: Settings
+) -> bool | None:
+    """Whether lists hold texts, as far as their columns and the options say; None where rows must.
+
+    Args:
+        kinds: dtypes of both columns.
+        recognised: own column name to canonical name.
+        settings: of the run.
+    """
+    if settings.rules.texts_only:
+        return True
+    if all(dtypes.kind_of(kind) == "integers" for kind in kinds):
+        return False
+    if settings.match is not None:
+        return True
+    names = " ".join(own for own, name in recognised.items() if name in LISTS).lower()
+    if "_id" in names:
+        return False
+    return True if any(word in names for word in ("context", "chunk", "text")) else None
+
+
+def told_from_rows(ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings) -> bool:
+    """Whether only all rows tell what a table of lists holds, texts or ids.
+
+    Args:
+        ready: the tables before any row is read.
+        heads: the first rows of each.
+        settings: of the run.
+    """
+    side = ready.sides.get(TABLE)
+    if side is None:
+        return False
+    kinds = [heads[TABLE].schema[name] for name in LISTS]
+    return texts_by_columns(kinds, side.naming.recognised, settings) is None
+
+
 def _spaced(lists: pl.Series) -> bool:
     items = lists.explode(empty_as_null=False, keep_nulls=False)
     if items.dtype != pl.String:
@@ -368,23 +402,23 @@ def _spaced(lists: pl.Series) -> bool:
     return any(bool(some.str.contains(r"\s").any()) for some in (items.head(1000), items))
 
 
-def _tell(frames: Frames, said: str | None) -> None:
+def _tell(frames: Frames, said: str | None, kind: str = "retrieval") -> None:
     if said:
-        frames.notes.append(Note("retrieval", said))
+        frames.notes.append(Note(kind, said))
 
 
 def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array) -> None:
     """Judged queries without a relevant document, and judgments below 0."""
     unjudged = int((relevance < 0).sum())
     if unjudged:
-        _tell(
-            frames,
-            f"{count_of(unjudged, 'judgment')} with a relevance below 0: taken as not judged.",
-        )
+        said = "judgment", "judgments", "with a relevance below 0: taken as not judged"
+        frames.notes.append(note_of("retrieval", unjudged, said, ()))
     empty = int(((lists.relevant == 0) & known).sum())
     if empty:
-        _tell(
-            frames,
-            f"{count_of(empty, 'query', 'queries')} without any relevant document: values are 0"
-            " there, or undefined in metrics that need one.",
+        said = (
+            "query",
+            "queries",
+            "without any relevant document: values are 0 there, or undefined in metrics that need"
+            " one",
         )
+        frames.notes.append(note_of("retrieval", empty, said, ()))

@@ -1,0 +1,132 @@
+"""Stages that bring the rows of labels together from all buckets, whole or slab by slab."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..tally import grouped, stored
+from ..tally.ranked import Ranked
+from . import slabs
+from .numbering import codes_of
+from .stages import group_file, part_file
+
+Array = np.ndarray[Any, Any]
+
+
+def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[int]) -> None:
+    """Bring the rows of some labels together from all buckets.
+
+    Args:
+        folder: the scratch folder.
+        group: number of the group.
+        names: its chunks of labels.
+        parts: the buckets.
+    """
+    target = group_file(folder, group)
+    if target.exists():
+        return
+    rows: list[Ranked] = []
+    for bucket in parts:
+        known = _pieces_of(stored.head_of(part_file(folder, bucket)), names)
+        flat = [piece.name for name in names for piece in known[name]]
+        found = iter(stored.load_several(part_file(folder, bucket), flat))
+        labels = [_below([next(found) for _ in known[name]]) for name in names]
+        rows.append(grouped.with_datums(_beside(labels), codes_of(folder, bucket)))
+    stored.save(grouped.merge_groups(rows), target)
+
+
+def merge_slab(
+    folder: str,
+    group: int,
+    slab: int,
+    name: str,
+    between: tuple[slabs.Key, slabs.Key | None],
+    parts: Sequence[int],
+) -> None:
+    """Bring together the rows of one group of labels that stand between two keys.
+
+    Args:
+        folder: the scratch folder.
+        group: number of the group.
+        slab: number of the slab.
+        name: the group's one chunk of labels.
+        between: the key at which the slab begins, and that at which the next one does.
+        parts: the buckets.
+    """
+    target = group_file(folder, group, slab)
+    if target.exists():
+        return
+    rows: list[Ranked] = []
+    for bucket in parts:
+        wanted = slabs.needed(pieces_of(folder, bucket, name), *between)
+        found = stored.load_several(part_file(folder, bucket), [one.name for one in wanted])
+        codes = codes_of(folder, bucket)
+        rows += [
+            slabs.within(grouped.with_datums(one, codes), piece.key, *between)
+            for one, piece in zip(found, wanted, strict=True)
+        ]
+    stored.save(grouped.merge_groups(rows), target)
+
+
+def pieces_of(folder: str, bucket: int, name: str) -> list[slabs.Piece]:
+    """The pieces of a chunk of labels in one bucket, datums under the codes of the whole."""
+    pieces = _pieces_of(stored.head_of(part_file(folder, bucket)), [name])[name]
+    codes = codes_of(folder, bucket)
+    return [
+        msgspec.structs.replace(
+            piece, key=msgspec.structs.replace(piece.key, datum=int(codes[piece.key.datum]))
+        )
+        if piece.key.of_row
+        else piece
+        for piece in pieces
+    ]
+
+
+def _pieces_of(head: dict[str, Any], names: Sequence[str]) -> dict[str, list[slabs.Piece]]:
+    told = head["about"]["pieces"]
+    return {name: msgspec.convert(told[name], list[slabs.Piece]) for name in names}
+
+
+def _beside(labels: Sequence[Ranked]) -> Ranked:
+    """Tallies of consecutive labels as one of all of them."""
+    if len(labels) == 1:
+        return labels[0]
+    rows = {name: np.concatenate([getattr(one, name) for one in labels], axis=-1) for name in _ROWS}
+    return msgspec.structs.replace(
+        labels[0],
+        start=_starts([one.start for one in labels]),
+        gt_start=_starts([one.gt_start for one in labels]),
+        **rows,
+    )
+
+
+def _below(pieces: Sequence[Ranked]) -> Ranked:
+    """Pieces of the same labels, whose rows stand one after the other, as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = {name: np.concatenate([getattr(one, name) for one in pieces], axis=-1)
+            for name in _ROWS}  # fmt: skip
+    return msgspec.structs.replace(
+        pieces[0],
+        start=np.sum([one.start for one in pieces], axis=0),
+        gt_start=np.sum([one.gt_start for one in pieces], axis=0),
+        **rows,
+    )
+
+
+_ROWS = (
+    "score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie",
+    "gt_datum", "gt_row", "gt_counted",
+)  # fmt: skip
+
+
+def _starts(parts: Sequence[Array]) -> Array:
+    """Offsets of rows one after the other."""
+    sizes = np.concatenate([np.diff(start) for start in parts])
+    out = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=out[1:])
+    return out

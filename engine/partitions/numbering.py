@@ -1,0 +1,112 @@
+"""Datums numbered in ascending order of id over all buckets, a range of ids at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..tally import stored
+from .stages import part_file
+
+Array = np.ndarray[Any, Any]
+
+
+def codes_file(folder: str | Path, bucket: int) -> Path:
+    """Where the codes of a bucket's datums among all datums stand."""
+    return Path(folder) / "parts" / f"{bucket}.codes"
+
+
+def codes_of(folder: str, bucket: int) -> Array:
+    """The codes of a bucket's datums among all datums, int32 [n]."""
+    return np.fromfile(codes_file(folder, bucket), np.int32)
+
+
+def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
+    """Number all datums in ascending order of id, a range of ids at a time.
+
+    Args:
+        folder: the scratch folder, whose ``parts`` get a file of codes for each bucket.
+        parts: the buckets.
+        at_once: datums held at once, about.
+
+    Returns:
+        how many datums there are.
+    """
+    sources = [_Ids(folder, bucket) for bucket in parts]
+    cuts, held = [], 0
+    for first, size in sorted(block for source in sources for block in source.blocks):
+        if held and held + size > at_once // 2:
+            cuts.append(first)
+            held = 0
+        held += size
+    before = 0
+    for cut in [*cuts, None]:
+        few = [source.below(cut) for source in sources]
+        filled = [ids for ids in few if ids is not None]
+        if not filled:
+            continue
+        order = pl.concat(filled).arg_sort().to_numpy()
+        code = np.empty(order.size, np.int32)
+        code[order] = np.arange(before, before + order.size, dtype=np.int32)
+        begin = 0
+        for source, ids in zip(sources, few, strict=True):
+            end = begin + (0 if ids is None else len(ids))
+            source.write(code[begin:end])
+            begin = end
+        before += order.size
+    for source in sources:
+        source.finish()
+    return before
+
+
+class _Ids:
+    """The ids of one bucket, read block by block in their order, and its file of codes.
+
+    Args:
+        folder: the scratch folder.
+        bucket: which one.
+    """
+
+    def __init__(self, folder: str, bucket: int) -> None:
+        self._part = part_file(folder, bucket)
+        told = stored.head_of(self._part)["about"]["ids"]
+        self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in told]
+        self._codes = codes_file(folder, bucket)
+        self._draft = self._codes.with_suffix(f".{os.getpid()}.draft")
+        self._draft.write_bytes(b"")
+        self._read = self._at = 0  # blocks, and the ids in them
+        self._waiting: pl.Series | None = None
+
+    def below(self, cut: Any) -> pl.Series | None:
+        """The next ids, below a value; all that are left where it is None."""
+        names = []
+        while self._read < len(self.blocks):
+            first, size = self.blocks[self._read]
+            if cut is not None and first >= cut:
+                break
+            names.append(f"ids-{self._at}")
+            self._at += size
+            self._read += 1
+        ids: list[pl.Series] = [] if self._waiting is None else [self._waiting]
+        if names:
+            ids += stored.load_several(self._part, names)
+        if not ids:
+            return None
+        here = pl.concat(ids)
+        end = len(here) if cut is None else int(here.search_sorted(cut, "left"))
+        self._waiting = here.slice(end) if end < len(here) else None
+        return here.slice(0, end) if end else None
+
+    def write(self, codes: Array) -> None:
+        """Add the codes of the next ids."""
+        with open(self._draft, "ab") as file:
+            codes.tofile(file)
+
+    def finish(self) -> None:
+        """Give the file of codes its name."""
+        os.replace(self._draft, self._codes)

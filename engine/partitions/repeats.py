@@ -1,0 +1,189 @@
+"""Values that may stand in one row only, over all buckets.
+
+A bucket holds the rows of its datums; an annotation id that stands under two of them shows in
+neither. While rows are dealt out, such values go into files of their own by their hash, where equal
+ones meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ..inputs.checks import Check
+from ..inputs.collecting import Prepared, Side
+from ..inputs.distinct import has_repeats
+from ..inputs.problems import Problem
+from ..inputs.shapes import SHAPES
+from ..kernels.datum_hash import deal
+from ..schemas.contract import LABELS, ROW
+
+Array = np.ndarray[Any, Any]
+
+PER_FILE = 4  # buckets for each file of values, of which a row has two numbers and not a dozen
+_SHOWN = 3
+
+
+class Repeats(msgspec.Struct):
+    """Values that stand in more than one row.
+
+    Attributes:
+        values: how many.
+        rows: how many rows they stand in.
+        first: the lowest numbers of those rows.
+    """
+
+    values: int
+    rows: int
+    first: list[int]
+
+
+def once_only(side: Side) -> list[str]:
+    """Columns whose values may stand in one row only, but for the one that rows are dealt out by.
+
+    Args:
+        side: a table.
+    """
+    names = [column.name for column in side.table.columns if column.unique]
+    return [name for name in names if name != side.table.datum]
+
+
+def unheld(side: Side) -> Side:
+    """The table without that check, which its buckets alone cannot make."""
+    names = once_only(side)
+
+    def without(columns: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(
+            msgspec.structs.replace(column, unique=False) if column.name in names else column
+            for column in columns
+        )
+
+    table = msgspec.structs.replace(
+        side.table, required=without(side.table.required), optional=without(side.table.optional)
+    )
+    return Side(side.source, table, side.schema, side.naming)
+
+
+def values_file(folder: str | Path, role: str, column: str, n: int) -> Path:
+    """Where some values of a column stand, with the numbers of their rows."""
+    return Path(folder) / "values" / f"{role}-{column}-{n}.arrow"
+
+
+class Writer:
+    """Deals the values of one table out.
+
+    Args:
+        folder: the scratch folder.
+        role: of the table.
+        names: columns.
+        n: number of files of each.
+        hashes: hashes of values, the same for equal ones.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        role: str,
+        names: Sequence[str],
+        n: int,
+        hashes: Callable[[pl.Series], Array],
+    ) -> None:
+        (folder / "values").mkdir(exist_ok=True)
+        self._folder, self._role, self._names, self._n = folder, role, names, n
+        self._hashes = hashes
+        self._open: dict[Path, Any] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.close()
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Take a batch, rows numbered."""
+        for name in self._names:
+            if name not in rows.columns:
+                continue
+            known = rows.select(name, ROW).drop_nulls(name)
+            start, order = deal(self._hashes(known[name]), self._n)
+            dealt = known[order].to_arrow()
+            for n in np.flatnonzero(np.diff(start)).tolist():
+                path = values_file(self._folder, self._role, name, n)
+                if path not in self._open:
+                    file = self._stack.enter_context(pa.OSFile(str(path), "wb"))
+                    self._open[path] = self._stack.enter_context(
+                        pa.ipc.new_file(file, dealt.schema)
+                    )
+                few = dealt.slice(int(start[n]), int(start[n + 1] - start[n]))
+                self._open[path].write_table(few)
+
+
+def find_repeats(folder: str, role: str, column: str, n: int) -> None:
+    """Leave a file that tells which of some values stand in several rows; none where none do.
+
+    Args:
+        folder: the scratch folder.
+        role: of the table.
+        column: whose values.
+        n: which of the files.
+    """
+    path = values_file(folder, role, column, n)
+    if not path.exists():
+        return
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        rows = pl.DataFrame(reader.read_all())
+    if has_repeats(rows[column]):
+        some = rows.filter(pl.col(column).is_duplicated())
+        first = some[ROW].bottom_k(_SHOWN).sort().to_list()
+        told = Repeats(some[column].n_unique(), some.height, first)
+        path.with_suffix(".json").write_bytes(msgspec.json.encode(told))
+    path.unlink()
+
+
+def repeated(
+    folder: Path,
+    ready: Prepared,
+    heights: Mapping[str, int],
+    rows_at: Callable[[str, Sequence[int]], pl.DataFrame],
+) -> list[Problem]:
+    """What :func:`find_repeats` found in all files, in the words of a run in memory.
+
+    Args:
+        folder: the scratch folder.
+        ready: the tables.
+        heights: role to rows, of the tables that were dealt out.
+        rows_at: gives the rows of a table by their numbers, numbered.
+    """
+    problems: list[Problem] = []
+    for role, side in ready.sides.items():
+        if role == LABELS or role not in heights:
+            continue
+        for name in once_only(side):
+            files = sorted((folder / "values").glob(f"{role}-{name}-*.json"))
+            found = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            if not found:
+                continue
+            first = sorted(row for one in found for row in one.first)[:_SHOWN]
+            check = Check(
+                rows_at(role, first),
+                side.table,
+                SHAPES[side.table.shape],
+                side.naming.recognised,
+                filtered=role in ready.where,
+            )
+            check.tell_repeats(
+                [name],
+                rows=sum(one.rows for one in found),
+                values=sum(one.values for one in found),
+                shown=check.rows(pl.lit(True), [name]),
+            )
+            problems += check.problems
+    return problems

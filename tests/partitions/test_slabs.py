@@ -1,0 +1,129 @@
+"""A label with more rows than a group may hold is cut by score over all buckets, to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merging.parts import Case
+from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
+
+from evalengine.partitions import by_label, slabs
+from evalengine.tally.grouped import merge_groups
+from evalengine.tally.ranked import Ranked, Variants
+
+Array = np.ndarray[Any, Any]
+VARIANTS = Variants((0.5,), ((None, 0.0, 0.0),))
+ROWS = ("start", "score", "datum", "rank", "hit", "ignored", "tie")
+
+
+def ranked(rng: np.random.Generator, n: int, n_gt: int, datums: Array, *, tied: bool) -> Ranked:
+    """Rows of three labels in order, many of equal score; datums from those given."""
+    label = np.sort(rng.integers(0, 3, n))
+    gt_label = np.sort(rng.integers(0, 3, n_gt))
+    score, datum = rng.integers(0, 4, n) / 4, rng.choice(datums, n)
+    tie = rng.integers(0, 2, n) / 2 if tied else np.zeros(0)
+    order = np.lexsort((datum, *([-tie] if tied else []), -score, label))
+    return Ranked(
+        variants=VARIANTS,
+        start=np.searchsorted(label, np.arange(4)).astype(np.int64),
+        score=score[order],
+        datum=datum[order].astype(np.int32),
+        row=np.zeros(n, np.int8),
+        rank=rng.integers(0, 9, n).astype(np.int32),
+        hit=rng.integers(0, 2, (1, n)).astype(np.uint64),
+        ignored=np.zeros((1, n), np.uint64),
+        skipped=np.zeros(0, bool),
+        tie=tie[order] if tied else tie,
+        gt_start=np.searchsorted(gt_label, np.arange(4)).astype(np.int64),
+        gt_datum=rng.choice(datums, n_gt).astype(np.int32),
+        gt_row=np.zeros(n_gt, np.int8),
+        gt_counted=rng.integers(0, 2, (1, n_gt)).astype(np.uint64),
+        cap=None,
+        single=False,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 20)), min_size=1, max_size=4),
+    piece=st.integers(1, 12),
+    most=st.integers(1, 40),
+    tied=st.booleans(),
+)
+def test_slabs_are_the_whole_one_after_the_other(
+    seed: int, sizes: list[tuple[int, int]], piece: int, most: int, tied: bool
+) -> None:
+    """Rows label by label as one merge orders them; every ground truth in one slab."""
+    rng = np.random.default_rng(seed)
+    own = np.array_split(rng.permutation(40), len(sizes))
+    buckets = [ranked(rng, n, m, d, tied=tied) for (n, m), d in zip(sizes, own, strict=True)]
+    cut = [slabs.cut(bucket, "labels-0", piece) for bucket in buckets]
+    keys = slabs.slab_keys([pieces for _, pieces in cut], most)
+    made = []
+    for first, after in zip(keys, [*keys[1:], None], strict=True):
+        rows = [
+            slabs.within(things[one.name], one.key, first, after)
+            for things, pieces in cut
+            for one in slabs.needed(pieces, first, after)
+        ]
+        made.append(merge_groups(rows))
+    whole = merge_groups(buckets)
+    for name in ROWS[1:]:
+        joined = [
+            getattr(one, name)[..., one.start[k] : one.start[k + 1]]
+            for k in range(3)
+            for one in made
+            if getattr(whole, name).shape[-1]
+        ]
+        if joined:
+            np.testing.assert_array_equal(np.concatenate(joined, axis=-1), getattr(whole, name))
+    np.testing.assert_array_equal(sum(one.start for one in made), whole.start)
+    np.testing.assert_array_equal(sum(one.gt_start for one in made), whole.gt_start)
+    truths = sorted(
+        (d, c) for one in made for d, c in zip(one.gt_datum, one.gt_counted[0], strict=True)
+    )
+    assert truths == sorted(zip(whole.gt_datum, whole.gt_counted[0], strict=True))
+
+
+def test_slabs_stay_small() -> None:
+    """Buckets alike: a slab has no more rows than asked for and a piece of every bucket."""
+    rng = np.random.default_rng(3)
+    own = np.array_split(np.arange(4000), 5)
+    buckets = [ranked(rng, 2000, 500, d, tied=False) for d in own]
+    cut = [slabs.cut(bucket, "labels-0", 50) for bucket in buckets]
+    keys = slabs.slab_keys([pieces for _, pieces in cut], 1000)
+    assert len(keys) > 10
+    for first, after in zip(keys, [*keys[1:], None], strict=True):
+        held = sum(one.rows for _, pieces in cut for one in slabs.needed(pieces, first, after))
+        assert held <= 1000 + 5 * 2 * 50
+
+
+@pytest.mark.parametrize("dialect", ["coco", "valor-lite", "valor-docs"])
+def test_one_label_of_everything(
+    dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One label, few scores: slabs part equal scores by tie and datum."""
+    seen: list[str] = []
+    kept = by_label.merge_slab
+    monkeypatch.setattr(by_label, "merge_slab", lambda *call: (seen.append("slab"), kept(*call)))
+    in_buckets(monkeypatch)
+    one = pl.lit("one").alias("label_value")
+    weather = (pl.col("datum_id") % 3).alias("weather")
+    predictions, truths = (side.with_columns(one, weather) for side in boxes(80))
+    options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
+    same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
+    assert len(seen) > 2 * 240 // FEW.group_rows
+
+
+def test_a_label_of_ground_truths_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    predictions, truths = boxes(80)
+    few = predictions.filter(pl.col("label_value") == 1)
+    same_as_in_memory(Case((few, truths), {}), "detection", tmp_path)
