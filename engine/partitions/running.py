@@ -106,7 +106,7 @@ def wanted(
     asked = options.memory_limit is not None or pool.apart
     if not asked and not _large(inputs):
         return None, ""
-    limit = limit_of(options.memory_limit)
+    share = pool.share(limit_of(options.memory_limit))
     ready = prepare(inputs, plan.task, options)
     reason = refused(plan, ready, options)
     if reason:
@@ -114,7 +114,7 @@ def wanted(
     heights = heights_of(ready)
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
-    sizes = buckets(ready, heads_of(ready), heights, limit // pool.workers, least=pool.least)
+    sizes = buckets(ready, heads_of(ready), heights, share, least=pool.least)
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes), "")
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +12,11 @@ import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import boxes, die_once, in_buckets, same_as_in_memory, written
+from partitions.clusters import cluster
 
 import evalengine as ee
-from evalengine.executors.pools import Processes, pool_of
+from evalengine.executors.pools import pool_of
+from evalengine.executors.processes import Processes
 
 
 def test_processes_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,53 +50,6 @@ def test_names_of_executors() -> None:
 
 
 # -- Dask ----------------------------------------------------------------------------------------
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def _started(*command: str) -> subprocess.Popen[bytes]:
-    code = "from distributed.cli import dask_{0}; dask_{0}.main()".format(command[0])
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *command[1:]],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-
-
-@contextmanager
-def cluster(n: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and workers, processes of their own on loopback, by Dask's own commands."""
-    address = f"tcp://127.0.0.1:{_free_port()}"
-    port = address.rpartition(":")[2]
-    running = [
-        _started("scheduler", "--host", "127.0.0.1", "--port", port, "--dashboard-address",
-                 "127.0.0.1:0", "--no-dashboard")
-    ]  # fmt: skip
-    workers = [
-        _started("worker", address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
-                 "--no-dashboard")
-        for _ in range(n)
-    ]  # fmt: skip
-    running += workers
-    try:
-        _await(address, n)
-        yield address, workers
-    finally:
-        for process in reversed(running):
-            process.kill()
-            process.wait()
-
-
-def _await(address: str, n: int) -> None:
-    from distributed import Client
-
-    with Client(address, timeout=60) as client:
-        client.wait_for_workers(n, timeout=90)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +96,10 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     seen: dict[str, Any] = {}
 
     class Twice:
-        workers, threads, least, apart = 1, 1, 1, True
+        threads, least, apart = 1, 1, True
+
+        def share(self, limit: int) -> int:
+            return limit
 
         def run(self, function: Any, calls: Any) -> list[Any]:
             for call in calls:

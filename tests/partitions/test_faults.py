@@ -110,12 +110,3 @@ def test_pages_that_are_broken_are_named(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(ee.ReadError, match=broken.name):
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
     assert not (tmp_path / "s").exists() or list((tmp_path / "s").iterdir()) == []
-
-
-def test_what_is_left_of_a_dead_process_is_told_by_when_it_began(tmp_path: Path) -> None:
-    """A process of the same number that began later is another one."""
-    mark = f'{{"pid": {os.getpid()}, "host": "{scratch.socket.gethostname()}", "began": "1"}}'
-    old = tmp_path / f"{scratch.PREFIX}{os.getpid()}-cd"
-    old.mkdir()
-    (old / scratch.OWNER).write_text(mark)
-    assert scratch.sweep(tmp_path) == [old]
