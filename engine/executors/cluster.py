@@ -53,8 +53,9 @@ class OnDask:
                 ) from error
             except (OSError, TimeoutError) as error:
                 raise ExecutorError(
-                    f"{option('address', address)}: no Dask scheduler answers: {error}. Start one with"
-                    " `dask scheduler`, or leave the address out for a cluster of this machine."
+                    f"{option('address', address)}: no Dask scheduler answers: {error}. Start one"
+                    " with `dask scheduler`, or leave the address out for a cluster of this"
+                    " machine."
                 ) from error
 
     @property
@@ -75,6 +76,7 @@ class OnDask:
         """See :class:`~evalengine.executors.pools.Pool`."""
         if self._client is None:
             self._start()
+        self._check_packages()
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
@@ -93,14 +95,20 @@ class OnDask:
             ) from error
         except CommClosedError as error:
             raise self._gone() from error
-        except (ImportError, AttributeError, TypeError) as error:
-            raise ExecutorError(
-                f"executor 'dask': a worker cannot run a stage ({type(error).__name__}: {error})."
-                " Client and workers need the same versions of evalengine, Polars and NumPy."
-            ) from error
         finally:
             self._client.cancel([one for one in futures if not one.done()], force=True)
         return found
+
+    def _check_packages(self) -> None:
+        """Refuse workers that have no evalengine: what they are sent would end them, one by one."""
+        # By a function of Python alone, for they know none of ours.
+        found = self._client.run(eval, "bool(__import__('evalengine'))", on_error="return")
+        for worker, answer in found.items():
+            if isinstance(answer, ImportError):
+                raise ExecutorError(
+                    f"executor 'dask': worker {worker} cannot import evalengine: {answer}. Client"
+                    " and workers need the same versions of evalengine, Polars and NumPy."
+                )
 
     def _finish(self, futures: list[Any]) -> None:
         """Wait until all are done or one has failed."""

@@ -61,4 +61,5 @@ def _await(address: str, n: int) -> None:
     from distributed import Client
 
     with Client(address, timeout=60) as client:
-        client.wait_for_workers(n, timeout=90)
+        if n:
+            client.wait_for_workers(n, timeout=90)

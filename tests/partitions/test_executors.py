@@ -11,25 +11,17 @@ from typing import Any
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, die_once, in_buckets, same_as_in_memory, written
+from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.clusters import cluster
 
 import evalengine as ee
 from evalengine.executors.pools import pool_of
-from evalengine.executors.processes import Processes
 
 
 def test_processes_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     task, draw = CASES["detection"]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes", threads=2)
-
-
-def test_what_a_killed_process_left_is_done_again(tmp_path: Path) -> None:
-    places = [str(tmp_path / f"{i}") for i in range(6)]
-    found = Processes(2).run(die_once, [(str(tmp_path / "mark"), place) for place in places])
-    assert found == [None] * 6
-    assert all(Path(place).read_text() == "done" for place in places)
 
 
 def test_errors_of_processes_are_those_of_the_input(
