@@ -88,7 +88,9 @@ def reachable(one: dict[str, Any]) -> float:
     return float((own + workers / 2) / (own + workers))
 
 
-def page(one: dict[str, Any], two: dict[str, Any], options: argparse.Namespace, load: float) -> str:
+def page(
+    one: dict[str, Any], two: dict[str, Any], options: argparse.Namespace, m: dict[str, Any]
+) -> str:
     """The section, as Markdown."""
     columns = [one, two]
     rows = [["wall, all", *(f"{c['wall']:.1f}" for c in columns), ratio(one, two, "wall")]]
@@ -112,9 +114,10 @@ def page(one: dict[str, Any], two: dict[str, Any], options: argparse.Namespace, 
             reporting.table(["", "one worker", "two workers", "two / one"], rows),
             f"Two workers take {measured:.2f} of one worker's time (at most {GOAL}: {said}); by"
             f" CPU seconds of one worker's runs {reachable(one):.2f} can be reached.",
-            f"evalengine {one['evalengine']}, {measuring.platform.machine()}, load average"
-            f" {load:.1f} at the start; medians of {options.runs} runs. Repeat with `python"
-            f" benchmarks/workers.py {' '.join(sys.argv[1:])}`.",
+            f"evalengine {one['evalengine']}; {m['cpu']}, {m['cores']} cores (shared; load average"
+            f" {m['load_average']} at the start), {m['system']}, Python {m['python']}; medians of"
+            f" {options.runs} runs. Repeat with `python benchmarks/workers.py"
+            f" {' '.join(sys.argv[1:])}`.",
         ]
     )
 
@@ -138,7 +141,7 @@ def main() -> int:
     if options.child is not None:
         print(json.dumps(run(options)))
         return 0
-    load = measuring.os.getloadavg()[0]
+    machine = measuring.machine()
     options.folder.mkdir(parents=True, exist_ok=True)
     if not all((options.folder / f"{s}-{options.images}.parquet").exists() for s in scale.SIDES):
         scale.make(options.folder, options.images)
@@ -153,7 +156,7 @@ def main() -> int:
     if len({one["numbers"] for runs in found.values() for one in runs}) > 1:
         print("the numbers differ between runs", file=sys.stderr)
         return 1
-    text = page(medians(found[1]), medians(found[2]), options, load)
+    text = page(medians(found[1]), medians(found[2]), options, machine)
     print(text)
     if options.write_docs:
         reporting.write_docs(NAME, text, scale.PAGE)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..schemas.errors import ExecutorError, OptionError
 from ..schemas.wording import option
-from .pools import ATTEMPTS, Call, caught
+from .pools import Call, caught
 from .processes import GUARD, LEAST_SHARE, imports_main
 from .threads import available_cores
 
@@ -80,9 +80,9 @@ class OnDask:
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
+        # Once more after what a network's file system may get over; input errors are values.
         futures = [
-            self._client.submit(caught, function, call, pure=False, retries=ATTEMPTS)
-            for call in calls
+            self._client.submit(caught, function, call, pure=False, retries=1) for call in calls
         ]
         try:
             self._finish(futures)

@@ -122,10 +122,13 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
             role: _rows(path) if path.name in whole.dealt else whole.blanks[role]
             for role, path in files.items()
         }
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         if target.exists():  # another worker, taken for dead, has done it meanwhile
             return
-        raise
+        raise ScratchError(
+            f"{error.filename or files}: rows of bucket {bucket} were deleted while the run was at"
+            " work. Run it again, and leave its scratch folder alone."
+        ) from error
     if whole.labels is not None:
         frames[LABELS] = whole.labels
     part = Part(whole.pairs, whole.known)

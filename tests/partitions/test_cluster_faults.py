@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import threading
@@ -15,7 +16,7 @@ import distributed
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, in_buckets, same_as_in_memory, written
+from partitions.cases import boxes, die, in_buckets, raise_os_error, same_as_in_memory, written
 from partitions.clusters import cluster, free_port
 
 import evalengine as ee
@@ -117,6 +118,29 @@ def _late_worker(address: str) -> None:
             await asyncio.sleep(20)
 
     asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_what_a_worker_raises_is_raised_here(one_worker: str) -> None:
+    """A full disk is told as one, wherever it was met."""
+    pool = pool_of("dask", one_worker, None)
+    try:
+        with pytest.raises(OSError, match="of a stage") as found:
+            pool.run(raise_os_error, [(errno.ENOSPC,)])
+    finally:
+        pool.close()
+    assert found.value.errno == errno.ENOSPC
+
+
+@pytest.mark.slow
+def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
+    """Of a cluster made here, which starts a new worker each time."""
+    pool = pool_of("dask", None, 1)
+    try:
+        with pytest.raises(ee.ExecutorError, match="several workers died over the same bucket"):
+            pool.run(die, [("it",)])
+    finally:
+        pool.close()
 
 
 def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
