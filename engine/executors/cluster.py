@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,8 @@ from .pools import Call, caught
 from .processes import GUARD, LEAST_SHARE, imports_main
 from .threads import available_cores
 
-PATIENCE = 30.0  # seconds without a finished stage after which it is looked whether anybody works
+TICK = 5.0  # seconds after which it is looked whether all workers of a cluster made here are alive
+PATIENCE = 30.0  # seconds without a finished stage after which a cluster without workers is told of
 
 
 class OnDask:
@@ -116,12 +118,15 @@ class OnDask:
 
         from distributed import wait
 
-        left, told = set(futures), False
+        left, since, told = set(futures), time.monotonic(), False
         while left:
+            if self._cluster is not None:
+                self._cluster.scale(self._workers)  # what its nannies did not restart in time
             try:
-                done = wait(left, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
+                done = wait(left, timeout=TICK, return_when="FIRST_COMPLETED").done
             except TimeoutError:
-                if not told and not self._known():
+                waited = time.monotonic() - since
+                if self._address and not told and waited > PATIENCE and not self._known():
                     told = True
                     warnings.warn(
                         f"no worker has joined the scheduler at {self._address} yet; the run goes"
@@ -132,6 +137,7 @@ class OnDask:
                 continue
             except CancelledError as error:
                 raise self._gone() from error
+            since = time.monotonic()
             for future in done:
                 if future.status == "cancelled":
                     raise self._gone()
@@ -165,7 +171,9 @@ class OnDask:
                 silence_logs=logging.ERROR,
             )
         except RuntimeError as error:
-            raise ExecutorError(f"executor 'dask': its processes do not start. {GUARD}") from error
+            raise ExecutorError(
+                f"executor 'dask': its processes do not start: {error} {GUARD}"
+            ) from error
         self._client = Client(self._cluster)
 
     def close(self) -> None:

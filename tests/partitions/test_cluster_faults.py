@@ -16,7 +16,15 @@ import distributed
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, die, in_buckets, raise_os_error, same_as_in_memory, written
+from partitions.cases import (
+    boxes,
+    die,
+    die_once,
+    in_buckets,
+    raise_os_error,
+    same_as_in_memory,
+    written,
+)
 from partitions.clusters import cluster, free_port
 
 import evalengine as ee
@@ -98,6 +106,7 @@ def test_nobody_at_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A cluster may still be growing: the run waits for its first worker, and says so."""
     in_buckets(monkeypatch)
     monkeypatch.setattr(dask_pool, "PATIENCE", 0.2)
+    monkeypatch.setattr(dask_pool, "TICK", 0.2)
     with cluster(0) as (address, _):
         pool = pool_of("dask", address, None)
         threading.Thread(target=_late_worker, args=(address,), daemon=True).start()
@@ -134,13 +143,32 @@ def test_what_a_worker_raises_is_raised_here(one_worker: str) -> None:
 
 @pytest.mark.slow
 def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
-    """Of a cluster made here, which starts a new worker each time."""
-    pool = pool_of("dask", None, 1)
-    try:
-        with pytest.raises(ee.ExecutorError, match="several workers died over the same bucket"):
-            pool.run(die, [("it",)])
-    finally:
-        pool.close()
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        pool = pool_of("dask", None, 1)
+        try:
+            with pytest.raises(ee.ExecutorError, match="several workers died over the same bucket"):
+                pool.run(die, [("it",)])
+        finally:
+            pool.close()
+
+
+@pytest.mark.slow
+def test_killed_workers_of_a_cluster_made_here_are_replaced(tmp_path: Path) -> None:
+    """Dask gives up workers whose restart takes a while, as here at once: we ask for others."""
+    found: list[Any] = []
+
+    def run() -> None:
+        pool = pool_of("dask", None, 1)
+        try:
+            found.extend(pool.run(die_once, [(str(tmp_path / "mark"), str(tmp_path / "place"))]))
+        finally:
+            pool.close()
+
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "0s"}):
+        helper = threading.Thread(target=run, daemon=True)
+        helper.start()
+        helper.join(120)
+    assert found == [None]
 
 
 def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
