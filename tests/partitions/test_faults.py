@@ -180,8 +180,8 @@ def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:
     home = tmp_path / "scratch"
     command = "from evalengine.cli import main; raise SystemExit(main())"
     with subprocess.Popen(
-        [sys.executable, "-c", command, "score", *sides, "--memory-limit", "1MB", "--scratch",
-         str(home)],
+        [sys.executable, "-c", command, "score", *sides, "--executor", "processes",
+         "--threads", "1", "--scratch", str(home)],
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as run:  # fmt: skip
