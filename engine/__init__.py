@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from .schemas.errors import (
         EndpointError,
         EvalengineError,
+        ExecutorError,
         InputError,
         JudgeError,
         OptionError,
         ReadError,
         ResultError,
+        ScratchError,
     )
     from .schemas.options import Options
     from .scorecard import Scorecard
@@ -56,18 +58,21 @@ _HOMES = {
     "Options": "schemas.options",
     "Scorecard": "scorecard",
     "EvalengineError": "schemas.errors",
+    "ExecutorError": "schemas.errors",
     "InputError": "schemas.errors",
     "EndpointError": "schemas.errors",
     "JudgeError": "schemas.errors",
     "OptionError": "schemas.errors",
     "ReadError": "schemas.errors",
     "ResultError": "schemas.errors",
+    "ScratchError": "schemas.errors",
 }
 """Public name -> module of this package that holds it."""
 
 __all__ = [
     "EndpointError",
     "EvalengineError",
+    "ExecutorError",
     "InputError",
     "JudgeError",
     "OptionError",
@@ -75,6 +80,7 @@ __all__ = [
     "ReadError",
     "ResultError",
     "Scorecard",
+    "ScratchError",
     "__version__",
     "bleu",
     "check",

@@ -190,6 +190,8 @@ def score(
                 (*_recognised(done.recognised), *(in_python(n.message) for n in done.notes)),
                 makers(done.plan.task, done.plan.dialect.name),
             )
+    elif chosen.memory_limit is not None:
+        unlimited = "the threads of a given executor work on them together"
     frames = checked_frames(inputs, plan.task, chosen)
     plan = planner.fitted(plan, frames)
     if unlimited:

@@ -1,7 +1,8 @@
 """What can go wrong, in words that name the column, the count, the rows and the way out.
 
 Every error a user can cause is a :class:`EvalengineError`, which is a ``ValueError``; the command
-exits with 2 on those, but with 3 on :class:`EndpointError` and on anything else.
+exits with 2 on those, but with 3 on :class:`EndpointError`, :class:`ExecutorError` and
+anything else.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class OptionError(EvalengineError):
 
 class ScratchError(EvalengineError):
     """The folder for what does not fit into memory: it cannot be written, or its disk is full."""
+
+
+class ExecutorError(EvalengineError):
+    """Other processes or a cluster cannot do their part: nobody there, or they die over it."""
 
 
 class ResultError(EvalengineError):

@@ -203,3 +203,25 @@ def test_pages_measure_against_peers_that_agree(module):
     assert "in process, CPU, against the thriftiest peer | 0.0003 |" in text
     assert "continuous-eval 1.0, estimated" in text
     assert "peak memory" not in text
+
+
+def test_two_workers_stand_beside_one(module):
+    """A page of made figures: what is halved is the workers' CPU, and 0.61 misses the goal."""
+    workers = module("workers")
+
+    def run(n: int, wall: float, own: float) -> dict[str, Any]:
+        steps = dict.fromkeys(workers.STEPS, wall / 3)
+        return {"workers": n, "wall": wall, "walls": steps, "own_cpu": own, "workers_cpu": 80.0,
+                "buckets": 2 * n, "rows": 15_000_000, "evalengine": "0"}  # fmt: skip
+
+    one = workers.medians([run(1, 100.0, 20.0), run(1, 300.0, 20.0), run(1, 90.0, 20.0)])
+    assert one["wall"] == 100.0
+    assert workers.reachable(one) == pytest.approx(0.6)
+    options = type("Options", (), {"images": 9, "executor": "dask", "limit": "3GB", "runs": 3})()
+    page = workers.page(one, run(2, 61.0, 20.0), options, module("measuring").machine())
+    assert "take 0.61 of one worker's time (at most 0.6: missed)" in page
+    assert "| wall, all | 100.0 | 61.0 | 0.61 |" in page
+    assert "take 0.60 of" in workers.page(one, run(2, 60.0, 20.0), options, {**_MACHINE})
+
+
+_MACHINE = dict.fromkeys(("cpu", "cores", "load_average", "system", "python"), "")

@@ -383,6 +383,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     STATE["debug"] = False
     given = list(sys.argv[1:] if args is None else args)
+    _end_in_order()
     try:
         status = cli.main(given or ["--help"], prog_name="evalengine", standalone_mode=False)
         return status if isinstance(status, int) else DONE
@@ -400,8 +401,21 @@ def main(args: Sequence[str] | None = None) -> int:
         return _report(error)
 
 
+def _end_in_order() -> None:
+    """Have a polite kill (of Slurm, Kubernetes, ``timeout``) clean up as Ctrl-C does."""
+    import signal
+    import threading
+
+    def ended(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    if ours and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, ended)
+
+
 def _report(error: Exception) -> int:
-    from ..schemas.errors import EndpointError, EvalengineError
+    from ..schemas.errors import EndpointError, EvalengineError, ExecutorError
     from ..schemas.wording import in_shell
 
     if STATE["debug"]:
@@ -414,4 +428,4 @@ def _report(error: Exception) -> int:
     click.echo(f"evalengine: {kind}{said}", err=True)
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
-    return BAD_INPUT if ours and not isinstance(error, EndpointError) else FAILED
+    return BAD_INPUT if ours and not isinstance(error, EndpointError | ExecutorError) else FAILED

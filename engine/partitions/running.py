@@ -29,7 +29,7 @@ from ..tally import stored
 from .by_label import collected, merged_by_labels
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
-from .sizing import Sizes, buckets, free_memory, refused, unclear, worker_limit
+from .sizing import Sizes, buckets, free_memory, refused, sufficient_limit, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
 from .stages import ROWS, Job, part_file, tally_bucket, write_job
 
@@ -96,7 +96,8 @@ def wanted(
     if not asked and not _large(inputs):
         return None, ""
     given = options.memory_limit
-    limit = worker_limit(given, pool.workers)
+    limit = sufficient_limit(given)
+    share = pool.share(limit)
     ready = prepare(inputs, plan.task, options)
     reason = refused(plan, ready, options)
     if not reason:
@@ -111,9 +112,9 @@ def wanted(
         ready,
         heads,
         heights,
-        limit,
+        share,
         least=pool.least,
-        workers=pool.workers,
+        workers=limit // share,
         given=given,
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes), "")

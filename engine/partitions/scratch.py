@@ -10,13 +10,17 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from ..schemas.errors import ScratchError
 from ..schemas.wording import option
 
 PREFIX = "evalengine-scratch-"
+GONE = "evalengine-gone-"
+"""What a scratch folder is called from when its run is over until it is deleted."""
+
 OWNER = "owner.json"
 
 
@@ -33,69 +37,92 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
     Raises:
         ScratchError: the folder cannot be written, or its disk has no room or runs full.
     """
-    home = Path(base or tempfile.gettempdir())
+    home = Path(base or tempfile.gettempdir()).absolute()  # workers stand in folders of their own
     folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        sweep(home)
-        free = shutil.disk_usage(home).free
-        if free < needed:
+    with ExitStack() as stack:
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            sweep(home)
+            free = shutil.disk_usage(home).free
+            if free < needed:
+                raise ScratchError(
+                    f"{home}: about {gigabytes(needed)} of scratch are needed and"
+                    f" {gigabytes(free)} are free. Name a folder on a larger disk:"
+                    f" {option('scratch', '/mnt/large')}."
+                )
+            folder.mkdir()
+            stack.callback(_delete, folder)
+            _mark(folder, stack)
+        except OSError as error:
             raise ScratchError(
-                f"{home}: about {gigabytes(needed)} of scratch are needed and"
-                f" {gigabytes(free)} are free. Name a folder on a larger disk:"
+                f"{home}: no scratch folder can be made there: {error}. Name another:"
                 f" {option('scratch', '/mnt/large')}."
-            )
-        folder.mkdir()
-        mark = {"pid": os.getpid(), "host": socket.gethostname(), "began": _began(os.getpid())}
-        (folder / OWNER).write_text(json.dumps(mark))
-    except OSError as error:
-        raise ScratchError(f"{home}: no scratch folder can be made there: {error}.") from error
-    try:
-        yield folder
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise ScratchError(
-                f"{home}: the disk ran full while scratch was written, of which about"
-                f" {gigabytes(needed)} are needed; nothing is left behind. Name a folder on a"
-                f" larger disk: {option('scratch', '/mnt/large')}."
             ) from error
-        raise
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield folder
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise ScratchError(
+                    f"{home}: the disk ran full while scratch was written, of which about"
+                    f" {gigabytes(needed)} are needed; nothing is left behind. Name a folder on a"
+                    f" larger disk: {option('scratch', '/mnt/large')}."
+                ) from error
+            raise
+
+
+def _mark(folder: Path, stack: ExitStack) -> None:
+    """Say whose a folder is, and hold the mark's lock until the run is over."""
+    mark = stack.enter_context((folder / OWNER).open("w"))
+    with suppress(OSError, ImportError):  # where there are no locks, nobody sweeps it
+        _lock(mark)
+    json.dump({"pid": os.getpid(), "host": socket.gethostname()}, mark)
+    mark.flush()
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder that a worker, not told yet that its run is over, may still write into.
+
+    Under another name nobody finds it, and what cannot be deleted now is swept by a later run.
+    """
+    gone = folder.with_name(f"{GONE}{folder.name.removeprefix(PREFIX)}")
+    with suppress(OSError):
+        folder.rename(gone)
+    for one in (gone, folder):
+        shutil.rmtree(one, ignore_errors=True)
 
 
 def sweep(home: Path) -> list[Path]:
     """Delete scratch folders whose runs are dead; returns them.
 
-    Folders of other machines stay, and those that have no mark yet.
+    A living run holds a lock (flock) on its mark, whichever container it is in; the system lets go
+    of it when the run dies. Folders of other machines stay, whose locks not every file system
+    shows, and those that have no mark yet.
     """
-    gone = []
+    for folder in home.glob(f"{GONE}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    found = []
     for folder in home.glob(f"{PREFIX}*"):
-        with suppress(OSError, ValueError, KeyError):
-            owner = json.loads((folder / OWNER).read_text())
-            if owner["host"] != socket.gethostname():
-                continue
-            if not _alive(owner["pid"]) or _began(owner["pid"]) != owner["began"]:
-                shutil.rmtree(folder, ignore_errors=True)
-                gone.append(folder)
-    return gone
+        with (
+            suppress(OSError, ValueError, KeyError, ImportError),
+            open(folder / OWNER, "rb") as mark,
+        ):
+            if json.load(mark)["host"] == socket.gethostname():
+                _lock(mark)
+                found.append(folder)
+    for folder in found:
+        _delete(folder)
+    return found
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+def _lock(mark: IO[Any]) -> None:
+    """Take the lock of a scratch folder.
 
+    Raises:
+        OSError: another has it, or there are no locks here.
+    """
+    import fcntl  # of POSIX alone
 
-def _began(pid: int) -> str | None:
-    """When a process began, so that a number used again is told apart; None where nobody knows."""
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    return None
+    fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def gigabytes(size: int) -> str:

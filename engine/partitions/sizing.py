@@ -77,26 +77,23 @@ def limit_of(given: str | int | None) -> int:
     return size
 
 
-def worker_limit(given: str | int | None, workers: int) -> int:
-    """Bytes that each of several workers may use.
+def sufficient_limit(given: str | int | None) -> int:
+    """A limit in bytes that a process can work in.
 
     Args:
-        given: limit of all, as :func:`limit_of` reads it.
-        workers: how many processes share it.
+        given: as :func:`limit_of` reads it.
 
     Raises:
-        OptionError: the limit given does not even hold the processes.
+        OptionError: the limit given does not even hold the process.
     """
     limit = limit_of(given)
-    if given is not None and limit < LEAST * workers:
-        shared = f" in each of {workers} processes" if workers > 1 else ""
-        fewer = f", or fewer processes: {option('threads', 1)}" if workers > 1 else ""
+    if given is not None and limit < LEAST:
         raise OptionError(
             f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
-            f" compiled kernels take about {BASE >> 20} MiB{shared} before any row is read. Give at"
-            f" least {option('memory_limit', f'{LEAST * workers >> 20}MiB')}{fewer}."
+            f" compiled kernels take about {BASE >> 20} MiB before any row is read. Give at least"
+            f" {option('memory_limit', f'{LEAST >> 20}MiB')}."
         )
-    return limit // workers
+    return limit
 
 
 def free_memory() -> int:

@@ -42,6 +42,7 @@ class Whole(msgspec.Struct):
         pairs: side to the distinct (label_key, label_value) of its rows; those declared, too.
         labels: declared labels, or None.
         notes: what bringing ids and labels to one dtype told.
+        dealt: names of all files of rows.
     """
 
     n: int
@@ -51,6 +52,7 @@ class Whole(msgspec.Struct):
     pairs: dict[str, pl.DataFrame]
     labels: pl.DataFrame | None
     notes: list[Note]
+    dealt: frozenset[str]
 
     @property
     def known(self) -> pl.DataFrame | None:
@@ -159,6 +161,7 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
         pairs={side: frame.sort(key) for side, frame in pairs.items()},
         labels=labels,
         notes=notes,
+        dealt=frozenset(path.name for path in (folder / "buckets").iterdir()),
     )
 
 

@@ -6,7 +6,11 @@ a stage that is called again after its worker died costs only what was not finis
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+import socket
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +21,14 @@ import polars as pl
 import pyarrow as pa
 
 from .. import planner
+from .._version import __version__
 from ..executors import Threads
 from ..inputs.collecting import Prepared
 from ..inputs.frames import Part, assemble
 from ..schemas.contract import LABELS
+from ..schemas.errors import ExecutorError, ScratchError
 from ..schemas.options import Options
+from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
@@ -64,10 +71,28 @@ def write_job(folder: Path, job: Job) -> None:
     (folder / "parts").mkdir()
     (folder / "groups").mkdir()
     (folder / "job.pickle").write_bytes(pickle.dumps(job))
+    (folder / "versions.json").write_text(json.dumps(VERSIONS))
+
+
+VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__version__}
+"""What the process that starts a run and those that run its stages have to have in common."""
 
 
 @lru_cache(maxsize=2)
 def _job(folder: str) -> tuple[Job, planner.Plan]:
+    try:
+        theirs = json.loads((Path(folder) / "versions.json").read_text())
+    except FileNotFoundError as error:
+        raise ScratchError(
+            f"{folder}: worker {socket.gethostname()} does not see this folder. Name one on a file"
+            f" system that all workers have: {option('scratch', '/mnt/common')}."
+        ) from error
+    for name, version in VERSIONS.items():
+        if theirs[name] != version:
+            raise ExecutorError(
+                f"worker {socket.gethostname()} has {name} {version}, the run {theirs[name]}."
+                " Install the same versions everywhere."
+            )
     # A file that this run wrote into a folder of its own.
     job: Job = pickle.loads((Path(folder) / "job.pickle").read_bytes())
     return job, planner.make_plan(job.options, job.task)
@@ -100,9 +125,18 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     job, plan = _job(folder)
     whole = job.whole
     files = {role: bucket_file(Path(folder), role, bucket) for role in whole.blanks}
-    frames = {
-        role: _rows(path) if path.exists() else whole.blanks[role] for role, path in files.items()
-    }
+    try:
+        frames = {
+            role: _rows(path) if path.name in whole.dealt else whole.blanks[role]
+            for role, path in files.items()
+        }
+    except FileNotFoundError as error:
+        if target.exists():  # another worker, taken for dead, has done it meanwhile
+            return
+        raise ScratchError(
+            f"{error.filename or files}: rows of bucket {bucket} were deleted while the run was at"
+            " work. Run it again, and leave its scratch folder alone."
+        ) from error
     if whole.labels is not None:
         frames[LABELS] = whole.labels
     part = Part(whole.pairs, whole.known)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +75,34 @@ def boxes(n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def die_once(mark: str, place: str) -> None:
-    """A stage whose first worker is killed half way through."""
+    """A stage whose first worker is killed half way through; its place tells how often it began."""
+    with open(place, "a") as file:
+        file.write("began ")
     if not Path(mark).exists():
         Path(mark).touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    Path(place).write_text("done")
+    time.sleep(0.2)
+
+
+def die(_: str) -> None:
+    """A stage that no worker survives."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def raise_os_error(number: int) -> None:
+    """A stage that fails as a full disk has it fail."""
+    raise OSError(number, "of a stage")
+
+
+def stay(folder: str) -> None:
+    """A stage that leaves the number of its process, and takes a minute."""
+    Path(folder, str(os.getpid())).touch()
+    time.sleep(60)
+
+
+def await_that(told: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for something that must become true."""
+    end = time.monotonic() + seconds
+    while not told():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.05)

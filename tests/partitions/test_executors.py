@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, die_once, in_buckets, same_as_in_memory, written
+from partitions.cases import boxes, in_buckets, same_as_in_memory, written
+from partitions.clusters import cluster
 
 import evalengine as ee
-from evalengine.executors.pools import Processes, pool_of
+from evalengine.executors.pools import pool_of
 
 
 def test_processes_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     task, draw = CASES["detection"]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes", threads=2)
-
-
-def test_what_a_killed_process_left_is_done_again(tmp_path: Path) -> None:
-    places = [str(tmp_path / f"{i}") for i in range(6)]
-    found = Processes(2).run(die_once, [(str(tmp_path / "mark"), place) for place in places])
-    assert found == [None] * 6
-    assert all(Path(place).read_text() == "done" for place in places)
 
 
 def test_errors_of_processes_are_those_of_the_input(
@@ -53,53 +42,6 @@ def test_names_of_executors() -> None:
 
 
 # -- Dask ----------------------------------------------------------------------------------------
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def _started(*command: str) -> subprocess.Popen[bytes]:
-    code = "from distributed.cli import dask_{0}; dask_{0}.main()".format(command[0])
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *command[1:]],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-
-
-@contextmanager
-def cluster(n: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and workers, processes of their own on loopback, by Dask's own commands."""
-    address = f"tcp://127.0.0.1:{_free_port()}"
-    port = address.rpartition(":")[2]
-    running = [
-        _started("scheduler", "--host", "127.0.0.1", "--port", port, "--dashboard-address",
-                 "127.0.0.1:0", "--no-dashboard")
-    ]  # fmt: skip
-    workers = [
-        _started("worker", address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
-                 "--no-dashboard")
-        for _ in range(n)
-    ]  # fmt: skip
-    running += workers
-    try:
-        _await(address, n)
-        yield address, workers
-    finally:
-        for process in reversed(running):
-            process.kill()
-            process.wait()
-
-
-def _await(address: str, n: int) -> None:
-    from distributed import Client
-
-    with Client(address, timeout=60) as client:
-        client.wait_for_workers(n, timeout=90)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +88,10 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     seen: dict[str, Any] = {}
 
     class Twice:
-        workers, threads, least, apart = 1, 1, 1, True
+        threads, least, apart = 1, 1, True
+
+        def share(self, limit: int) -> int:
+            return limit
 
         def run(self, function: Any, calls: Any) -> list[Any]:
             for call in calls:

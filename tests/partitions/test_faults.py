@@ -7,14 +7,17 @@ import resource
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import polars as pl
 import pytest
 from merging.parts import Case
-from partitions.cases import boxes, in_buckets, written
+from merging.test_parts import CASES
+from partitions.cases import await_that, boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
-from evalengine.partitions import scratch, sizing
+from evalengine.partitions import scratch, sizing, stages
 from evalengine.schemas.errors import ScratchError
 
 RUN = """
@@ -112,10 +115,84 @@ def test_pages_that_are_broken_are_named(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "s").exists() or list((tmp_path / "s").iterdir()) == []
 
 
-def test_what_is_left_of_a_dead_process_is_told_by_when_it_began(tmp_path: Path) -> None:
-    """A process of the same number that began later is another one."""
-    mark = f'{{"pid": {os.getpid()}, "host": "{scratch.socket.gethostname()}", "began": "1"}}'
-    old = tmp_path / f"{scratch.PREFIX}{os.getpid()}-cd"
-    old.mkdir()
-    (old / scratch.OWNER).write_text(mark)
-    assert scratch.sweep(tmp_path) == [old]
+def test_a_folder_is_left_alone_while_its_lock_is_held(tmp_path: Path) -> None:
+    """Of a process that is not seen here, too: another container, named as its machine is."""
+    folder = tmp_path / f"{scratch.PREFIX}999999999-cd"
+    folder.mkdir()
+    mark = folder / scratch.OWNER
+    mark.write_text(f'{{"pid": 999999999, "host": "{scratch.socket.gethostname()}"}}')
+    with mark.open() as held:
+        scratch._lock(held)
+        assert scratch.sweep(tmp_path) == []
+    assert scratch.sweep(tmp_path) == [folder]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_still_writes_does_not_keep_a_folder(tmp_path: Path) -> None:
+    """It finds no folder of that name any more; what was left of one goes with the next run."""
+    with scratch.scratch_folder(str(tmp_path), 0) as folder:
+        (folder / "parts").mkdir()
+    with pytest.raises(FileNotFoundError):
+        (folder / "parts" / "0.tally").touch()
+    (tmp_path / f"{scratch.GONE}1-ab").mkdir()
+    with scratch.scratch_folder(str(tmp_path), 0) as other:
+        assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_bucket_that_another_worker_finished_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker taken for dead goes on, and another does its bucket: the rows are gone for one."""
+    in_buckets(monkeypatch)
+    tally = stages.tally_bucket
+    rows = stages._rows
+
+    def late(path: Path) -> pl.DataFrame:
+        monkeypatch.setattr(stages, "_rows", rows)
+        folder, bucket = path.parent.parent, int(path.stem.rpartition("-")[2])
+        tally(str(folder), bucket, 1)  # the other one, from beginning to end
+        return rows(path)
+
+    monkeypatch.setattr(stages, "_rows", late)
+    task, draw = CASES["detection"]
+    same_as_in_memory(draw(6), task, tmp_path)
+
+
+def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    sides = written(Case(boxes(), {}), tmp_path)
+
+    def told(step: str) -> None:
+        if step == "matching":
+            next((tmp_path / "s").glob("*/buckets/predictions-2.arrow")).unlink()
+
+    with pytest.raises(ScratchError, match="rows of bucket 2 were deleted"):
+        ee.score(
+            *sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
+        )
+
+
+def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:
+    """Slurm, Kubernetes and ``timeout`` send SIGTERM first."""
+    sides = written(Case(boxes(20_000), {}), tmp_path)
+    home = tmp_path / "scratch"
+    command = "from evalengine.cli import main; raise SystemExit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", command, "score", *sides, "--executor", "processes",
+         "--threads", "1", "--scratch", str(home)],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as run:  # fmt: skip
+        await_that(lambda: any(home.glob("*/parts/*.tally")))
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(60) == 128 + signal.SIGTERM
+    assert list(home.iterdir()) == []
+
+
+def test_a_limit_beside_a_given_executor_is_not_said_to_hold(tmp_path: Path) -> None:
+    sides = written(Case(boxes(), {}), tmp_path)
+    with ThreadPoolExecutor(1) as executor:
+        card = ee.score(*sides, task="detection", memory_limit="1MB", executor=executor)
+    assert [note for note in card.notes if "memory of one process: the threads of a given" in note]

@@ -198,12 +198,6 @@ def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Pa
     ee.score(*sides, task="detection", memory_limit="448MiB")
 
 
-def test_processes_share_the_smallest_limit() -> None:
-    with pytest.raises(ee.OptionError, match=r"4 processes.*memory_limit='1792MiB'"):
-        sizing.worker_limit("1GB", 4)
-    assert sizing.worker_limit("1792MiB", 4) == sizing.LEAST
-
-
 def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     """With one that is large enough."""
     from evalengine.inputs.frames import prepare

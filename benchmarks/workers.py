@@ -1,0 +1,167 @@
+"""One worker against two: the same run in bounded memory, by spawned processes or on Dask.
+
+    python benchmarks/workers.py --images 1e6 --folder /mnt/large --write-docs
+
+The tables are those of scale.py. Every run is a fresh process; runs with one worker and with two
+take turns. Wall seconds of each step are seen by the process that starts the run; CPU seconds are
+its own and, apart from them, those of its workers. On a machine that others use as well, the CPU
+tells what two workers can gain: what the first process does alone is not halved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import measuring
+import reporting
+import scale
+
+NAME = "workers"
+GOAL = 0.6
+STEPS = ("read and dealt out", "tallied by workers", "merged and summarised")
+_BEGINNINGS = {"matching": STEPS[0], "merging": STEPS[1]}
+
+
+def cpu_seconds(who: int) -> float:
+    """User and system seconds of this process, or of its children that have ended."""
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """One run in this process: seconds by step and by who spent them, and its numbers."""
+    import evalengine as ee
+
+    began = time.perf_counter()
+    at = [began]
+    walls: dict[str, float] = {}
+
+    def told(step: str) -> None:
+        if step in _BEGINNINGS:
+            now = time.perf_counter()
+            walls[_BEGINNINGS[step]] = now - at[0]
+            at[0] = now
+
+    card = ee.score(
+        *(str(options.folder / f"{side}-{options.images}.parquet") for side in scale.SIDES),
+        task="detection",
+        executor=options.executor,
+        threads=options.child,
+        memory_limit=options.limit,
+        scratch=str(options.folder / "scratch"),
+        progress=told,
+    )
+    end = time.perf_counter()
+    walls[STEPS[2]] = end - at[0]
+    info = card.run
+    return {
+        "workers": options.child,
+        "wall": end - began,
+        "walls": walls,
+        "own_cpu": cpu_seconds(resource.RUSAGE_SELF),
+        "workers_cpu": cpu_seconds(resource.RUSAGE_CHILDREN),
+        "buckets": info["buckets"],
+        "rows": sum(one["rows"] for one in info["inputs"].values()),
+        "numbers": scale.hash_of(card.metrics.write_csv() + card.curves.write_csv()),
+        "evalengine": ee.__version__,
+    }
+
+
+def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The middle of each figure over runs with as many workers."""
+    figures = ("wall", "own_cpu", "workers_cpu")
+    found = {name: statistics.median(one[name] for one in runs) for name in figures}
+    walls = {step: statistics.median(one["walls"][step] for one in runs) for step in STEPS}
+    return {**runs[0], **found, "walls": walls}
+
+
+def reachable(one: dict[str, Any]) -> float:
+    """What two workers make of one worker's time at best: its CPU, that of workers halved."""
+    own, workers = one["own_cpu"], one["workers_cpu"]
+    return float((own + workers / 2) / (own + workers))
+
+
+def page(
+    one: dict[str, Any], two: dict[str, Any], options: argparse.Namespace, m: dict[str, Any]
+) -> str:
+    """The section, as Markdown."""
+    columns = [one, two]
+    rows = [["wall, all", *(f"{c['wall']:.1f}" for c in columns), ratio(one, two, "wall")]]
+    rows += [
+        [f"wall, {step}", *(f"{c['walls'][step]:.1f}" for c in columns),
+         f"{two['walls'][step] / one['walls'][step]:.2f}"]
+        for step in STEPS
+    ]  # fmt: skip
+    for label, name in (("first process", "own_cpu"), ("workers", "workers_cpu")):
+        figures = [f"{c[name]:.1f}" for c in columns]
+        rows.append([f"CPU, {label}", *figures, ratio(one, two, name)])
+    measured = two["wall"] / one["wall"]
+    said = "met" if measured <= GOAL else "missed"
+    return "\n\n".join(
+        [
+            f"## One worker against two, {one['rows'] / 1e6:,.1f} million rows",
+            f"Detections and ground truths of {options.images:,} generated images, executor"
+            f" `{options.executor}`, a limit of {options.limit}, {one['buckets']} buckets with one"
+            f" worker and {two['buckets']} with two; the numbers of all runs are the same. Seconds"
+            " of `score`, workers' start included.",
+            reporting.table(["", "one worker", "two workers", "two / one"], rows),
+            f"Two workers take {measured:.2f} of one worker's time (at most {GOAL}: {said}); by"
+            f" CPU seconds of one worker's runs {reachable(one):.2f} can be reached.",
+            f"evalengine {one['evalengine']}; {m['cpu']}, {m['cores']} cores (shared; load average"
+            f" {m['load_average']} at the start), {m['system']}, Python {m['python']}; medians of"
+            f" {options.runs} runs. Repeat with `python benchmarks/workers.py"
+            f" {' '.join(sys.argv[1:])}`.",
+        ]
+    )
+
+
+def ratio(one: dict[str, Any], two: dict[str, Any], name: str) -> str:
+    """Two workers' figure in parts of one worker's."""
+    return f"{two[name] / one[name]:.2f}" if one[name] else ""
+
+
+def main() -> int:
+    """Measure, print, and write the page if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=lambda text: int(float(text)), default=1_000_000)
+    parser.add_argument("--limit", default="3GB")
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/evalengine-scale"))
+    parser.add_argument("--executor", choices=("processes", "dask"), default="processes")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child is not None:
+        print(json.dumps(run(options)))
+        return 0
+    machine = measuring.machine()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if not all((options.folder / f"{s}-{options.images}.parquet").exists() for s in scale.SIDES):
+        scale.make(options.folder, options.images)
+    found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
+    for _ in range(options.runs):
+        for workers, runs in found.items():
+            process = measuring.spawn(
+                [sys.executable, __file__, *sys.argv[1:], "--child", str(workers)]
+            )
+            runs.append(json.loads(process.output))
+            print(json.dumps(runs[-1]), file=sys.stderr, flush=True)
+    if len({one["numbers"] for runs in found.values() for one in runs}) > 1:
+        print("the numbers differ between runs", file=sys.stderr)
+        return 1
+    text = page(medians(found[1]), medians(found[2]), options, machine)
+    print(text)
+    if options.write_docs:
+        reporting.write_docs(NAME, text, scale.PAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""Processes of this machine, a pipe to each: one that dies costs the call it had, and no other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+
+from ..schemas.errors import ExecutorError
+from ..schemas.wording import option
+from .pools import ATTEMPTS, Call, caught
+from .threads import available_cores
+
+LEAST_SHARE = 512 << 20
+"""Bytes below which a process has no room for rows beside the interpreter and its libraries."""
+
+GUARD = (
+    "Started from a script, each process imports that script: put what it does under"
+    " `if __name__ == '__main__':`, in a file rather than on standard input."
+)
+
+_READY = "ready"
+
+
+class _Worker:
+    """A spawned process, its pipe, and the call it has."""
+
+    def __init__(self, context: SpawnContext) -> None:
+        self.pipe, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.ready = False
+        self.call: int | None = None
+        try:
+            self.process.start()
+        finally:
+            theirs.close()  # so that the pipe ends when the process does
+
+    def give(self, number: int, function: Callable[..., None], call: Call) -> None:
+        self.call = number
+        with suppress(OSError):  # it died meanwhile: its pipe tells
+            self.pipe.send((function, call))
+
+    def dismiss(self) -> None:
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+
+
+class Processes:
+    """Processes of this machine, started afresh for each stage.
+
+    Args:
+        workers: how many; all cores unless given.
+    """
+
+    apart = True
+    threads = 1
+
+    def __init__(self, workers: int | None = None) -> None:
+        if imports_main():
+            raise ExecutorError(f"executor 'processes': {GUARD}")
+        self.workers = workers or available_cores()
+
+    @property
+    def least(self) -> int:
+        """Two buckets a process, so that an uneven one does not hold up the rest."""
+        return 2 * self.workers
+
+    def share(self, limit: int) -> int:
+        """A process's part of the limit, of which this process has one, too."""
+        self.workers = max(1, min(self.workers, limit // LEAST_SHARE - 1))
+        return limit // (self.workers + 1)
+
+    def run(
+        self, function: Callable[..., None], calls: Sequence[Call]
+    ) -> list[BaseException | None]:
+        """See :class:`~evalengine.executors.pools.Pool`."""
+        context = multiprocessing.get_context("spawn")
+        found: dict[int, BaseException | None] = {}
+        waiting = deque(range(len(calls)))
+        deaths = [0] * len(calls)
+        workers: dict[Connection, _Worker] = {}
+        try:
+            while len(found) < len(calls):
+                busy = len(calls) - len(found)
+                while len(workers) < min(self.workers, busy):
+                    worker = _Worker(context)
+                    workers[worker.pipe] = worker
+                for pipe in wait(list(workers)):
+                    worker = workers[pipe]  # type: ignore[index]
+                    try:
+                        answer = worker.pipe.recv()
+                    except (EOFError, OSError):
+                        del workers[worker.pipe]
+                        worker.process.join()
+                        _mourn(worker, deaths, waiting)
+                        worker.dismiss()
+                        continue
+                    worker.ready = True
+                    if answer != _READY:
+                        assert worker.call is not None
+                        found[worker.call] = _taken(answer)
+                        worker.call = None
+                    if waiting:
+                        number = waiting.popleft()
+                        worker.give(number, function, calls[number])
+                    else:
+                        del workers[worker.pipe]
+                        worker.dismiss()
+        finally:
+            for worker in workers.values():
+                worker.dismiss()
+        return [found[i] for i in range(len(calls))]
+
+    def close(self) -> None:
+        """Processes end with each stage."""
+
+
+def imports_main() -> bool:
+    """Whether this is a started process that still imports its parent's script."""
+    return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
+
+
+def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int]) -> None:
+    """Put the call of a dead worker first in the queue, unless it has cost too many."""
+    code = worker.process.exitcode
+    if not worker.ready:
+        raise ExecutorError(
+            f"executor 'processes': a process ended as it started (exit code {code}). {GUARD}"
+        )
+    if worker.call is None:
+        return
+    deaths[worker.call] += 1
+    if deaths[worker.call] == ATTEMPTS:
+        raise ExecutorError(
+            f"executor 'processes': {ATTEMPTS} processes died over the same bucket, the last with"
+            f" exit code {code}{' (killed)' if code == -9 else ''}. If memory ran out, lower"
+            f" {option('memory_limit')} or {option('threads')}."
+        )
+    waiting.appendleft(worker.call)
+
+
+def _taken(answer: tuple[bool, bytes]) -> BaseException | None:
+    """What a worker sent: an input error or none; what it raised is raised here."""
+    raised, pickled = answer
+    error: BaseException | None = pickle.loads(pickled)
+    if raised and error is not None:
+        raise error
+    return error
+
+
+def _serve(pipe: Connection) -> None:
+    """Do what comes through a pipe until it closes."""
+    # Ctrl-C in a terminal reaches the whole group; the first process ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    pipe.send(_READY)
+    while True:
+        try:
+            function, call = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_answer(function, call))
+
+
+def _answer(function: Callable[..., None], call: Call) -> tuple[bool, bytes]:
+    """Whether a call raised, and its error, pickled here so that a strange one stays one."""
+    raised = False
+    try:
+        error = caught(function, call)
+    except Exception as other:
+        raised, error = True, other
+    try:
+        pickled = pickle.dumps(error)
+        pickle.loads(pickled)
+    except Exception:
+        raised = True
+        pickled = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+    return raised, pickled
+
+
+def _end_with_parent() -> None:
+    """Leave at once when the first process is gone: nobody would take what is made."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

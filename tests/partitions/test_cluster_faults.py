@@ -1,0 +1,191 @@
+"""What a user reads when a cluster cannot do its part."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed
+import pytest
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import (
+    boxes,
+    die,
+    die_once,
+    in_buckets,
+    raise_os_error,
+    same_as_in_memory,
+    written,
+)
+from partitions.clusters import cluster, free_port
+
+import evalengine as ee
+from evalengine.executors import cluster as dask_pool
+from evalengine.executors.pools import pool_of
+from evalengine.partitions import stages
+
+
+@pytest.fixture(scope="module")
+def one_worker() -> Iterator[str]:
+    with cluster(1, threads=2) as (address, _):
+        yield address
+
+
+@pytest.mark.slow
+def test_workers_stand_in_folders_of_their_own(
+    one_worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scratch folder that is named from here is found from there."""
+    in_buckets(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    task, draw = CASES["classification"]
+    same_as_in_memory(draw(5), task, Path(), executor="dask", address=one_worker)
+
+
+@pytest.mark.slow
+def test_threads_of_a_worker_share_its_limit(one_worker: str) -> None:
+    pool = pool_of("dask", one_worker, None)
+    try:
+        assert pool.share(10**9) == 5 * 10**8
+        assert pool.least == 4
+    finally:
+        pool.close()
+
+
+@pytest.mark.slow
+def test_a_worker_of_another_version_is_named(
+    one_worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    monkeypatch.setitem(stages.VERSIONS, "polars", "0.0.1")
+    with pytest.raises(ee.ExecutorError, match=r"has polars .*, the run 0\.0\.1"):
+        _score(tmp_path, executor="dask", address=one_worker)
+    assert os.listdir(tmp_path / "s") == []
+
+
+@pytest.mark.slow
+def test_a_worker_without_the_package_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    with (
+        cluster(1, before="import sys; sys.modules['evalengine'] = None; ") as (address, _),
+        pytest.raises(ee.ExecutorError, match="cannot import evalengine"),
+    ):
+        _score(tmp_path, executor="dask", address=address)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    with cluster(1) as (address, processes):
+        finish = dask_pool.OnDask._finish
+
+        def finished(pool: Any, futures: list[Any]) -> None:
+            os.kill(processes[-1].pid, signal.SIGKILL)
+            finish(pool, futures)
+
+        monkeypatch.setattr(dask_pool.OnDask, "_finish", finished)
+        with pytest.raises(ee.ExecutorError, match=f"scheduler at {address} went away"):
+            _score(tmp_path, executor="dask", address=address)
+    assert os.listdir(tmp_path / "s") == []
+
+
+@pytest.mark.slow
+def test_nobody_at_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster may still be growing: the run waits for its first worker, and says so."""
+    in_buckets(monkeypatch)
+    monkeypatch.setattr(dask_pool, "PATIENCE", 0.2)
+    monkeypatch.setattr(dask_pool, "TICK", 0.2)
+    with cluster(0) as (address, _):
+        pool = pool_of("dask", address, None)
+        threading.Thread(target=_late_worker, args=(address,), daemon=True).start()
+        try:
+            with pytest.warns(RuntimeWarning, match="no worker has joined"):
+                found = pool.run(os.utime, [(str(tmp_path),)])
+        finally:
+            pool.close()
+    assert found == [None]
+
+
+def _late_worker(address: str) -> None:
+    """One that joins after two seconds, in this process, and stays for a while."""
+
+    async def work() -> None:
+        await asyncio.sleep(2)
+        async with distributed.Worker(address, nthreads=1, dashboard=False):
+            await asyncio.sleep(20)
+
+    asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_what_a_worker_raises_is_raised_here(one_worker: str) -> None:
+    """A full disk is told as one, wherever it was met."""
+    pool = pool_of("dask", one_worker, None)
+    try:
+        with pytest.raises(OSError, match="of a stage") as found:
+            pool.run(raise_os_error, [(errno.ENOSPC,)])
+    finally:
+        pool.close()
+    assert found.value.errno == errno.ENOSPC
+
+
+@pytest.mark.slow
+def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        pool = pool_of("dask", None, 1)
+        try:
+            with pytest.raises(ee.ExecutorError, match="several workers died over the same bucket"):
+                pool.run(die, [("it",)])
+        finally:
+            pool.close()
+
+
+@pytest.mark.slow
+def test_killed_workers_of_a_cluster_made_here_are_replaced(tmp_path: Path) -> None:
+    """Dask gives up workers whose restart takes a while, as here at once: we ask for others."""
+    found: list[Any] = []
+
+    def run() -> None:
+        pool = pool_of("dask", None, 1)
+        try:
+            found.extend(pool.run(die_once, [(str(tmp_path / "mark"), str(tmp_path / "place"))]))
+        finally:
+            pool.close()
+
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "0s"}):
+        helper = threading.Thread(target=run, daemon=True)
+        helper.start()
+        helper.join(120)
+    assert found == [None]
+
+
+def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
+        pytest.raises(ee.ExecutorError, match=r"no Dask scheduler answers.*`dask scheduler`"),
+    ):
+        pool_of("dask", f"tcp://127.0.0.1:{free_port()}", None)
+    with pytest.raises(ee.OptionError, match="no address of a scheduler"):
+        pool_of("dask", "nonsense", None)
+
+
+def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ee.ScratchError, match=f"worker {stages.socket.gethostname()} does not see"):
+        stages.tally_bucket(str(tmp_path / "elsewhere"), 0, 1)
+
+
+def _score(folder: Path, **how: Any) -> ee.Scorecard:
+    sides = written(Case(boxes(), {}), folder)
+    return ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(folder / "s"), **how)
