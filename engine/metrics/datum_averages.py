@@ -48,6 +48,7 @@ def _over_datums(
             at = [column.k.index(k) for k in cuts]
             total, scored = view.total(of(column.values[:, :, at]))
             value = summed(total, scored, settings)
+            support = np.broadcast_to(view.support[:, None, None], value.shape)
             cells = Cells(
                 axes=AXES,
                 values={"parameters": column.parameters, "k": cuts},
@@ -55,11 +56,11 @@ def _over_datums(
                     "metric": metric or column.metric,
                     "statistic": column.statistic,
                     "value": value,
-                    "support": np.broadcast_to(view.support[:, None, None], value.shape),
+                    "support": support,
                     "scored": scored,
                 },
                 shape=value.shape,
-                reason=column.reason or _NOBODY,
+                reason=np.where(support > 0, column.reason or _NOBODY, _NOBODY),
             )
             made.append(cells)
         return made
