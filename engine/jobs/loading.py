@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..inputs.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
 from ..schemas.option_values import make_options
@@ -102,7 +103,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         for key, value in raw.items()
         if key != "variables"
     }
-    options = _options(texts)
+    options = _with_words(_options(texts), path)
     bare = {key: value for key, value in texts.items() if key != "options"}
     try:
         job = msgspec.convert(bare, Job, strict=True)
@@ -119,6 +120,14 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         variables={key: value for key, value in given.items() if key in variables},
         earlier=expanded(template, lambda key: name if key == "job" else "*", ()),
     )
+
+
+def _with_words(options: Options, path: Path) -> Options:
+    """A file of stop words, found beside the job's, counts by its words."""
+    if not isinstance(options.stop_words, str):
+        return options
+    file = path.parent / Path(options.stop_words).expanduser()
+    return msgspec.structs.replace(options, stop_words=read_stop_words(str(file)))
 
 
 def _check_keys(raw: Mapping[str, Any]) -> None:

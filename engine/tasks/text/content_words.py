@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from .stop_words import without_words
 from .tokenizers import SPACES
 
 MARKS = r"[!-/:-@\[-`{-~]"
@@ -46,6 +45,19 @@ def _value(number: str) -> str:
     return f"#{float(number)!r}" if known else number
 
 
+def _without(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    """Texts without some of their words.
+
+    Args:
+        spaced: String, in lower case, with two spaces between words and one around each text, so
+            that each word has a space of its own on either side.
+        words: lower case, without white space.
+    """
+    if not words:
+        return spaced
+    return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
+
+
 def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
     """Texts in lower case without ASCII punctuation and some words, two spaces between words.
 
@@ -55,7 +67,7 @@ def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
     """
     bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
     apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
-    return without_words(pl.select(apart).to_series(), words)
+    return _without(pl.select(apart).to_series(), words)
 
 
 def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> pl.Series:

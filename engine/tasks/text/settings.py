@@ -9,6 +9,7 @@ import msgspec
 
 from ...dialects import Dialect
 from ...dialects.text import TextDefaults, TextRules
+from ...inputs.stop_words import read_stop_words
 from ...metrics.bleu_formula import misfit
 from ...metrics.text_rouge import TYPES as ROUGE_TYPES
 from ...metrics.text_rouge import USUAL
@@ -16,7 +17,6 @@ from ...schemas.embedder import Embedding, Encoder
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
-from .stop_words import read_stop_words
 from .tokenizers import TOKENIZERS
 
 ROUGE_TOKENIZERS = ("ascii", "unicode")

@@ -1,13 +1,11 @@
-"""Words that overlap of tokens leaves out: as options give them, and out of texts."""
+"""Words that overlap of tokens leaves out, as options give them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
-
-from ...schemas.errors import OptionError
-from ...schemas.wording import option
+from evalengine.schemas.errors import OptionError
+from evalengine.schemas.wording import option
 
 
 def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | None:
@@ -47,16 +45,3 @@ def _lines(path: str) -> list[str]:
             f"{option('stop_words', path)}: {why}. Give the path of a file with one word a line,"
             " or several words: a list in Python, between commas in a shell."
         ) from None
-
-
-def without_words(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
-    """Texts without some of their words.
-
-    Args:
-        spaced: String, in lower case, with two spaces between words and one around each text, so
-            that each word has a space of its own on either side.
-        words: lower case, without white space.
-    """
-    if not words:
-        return spaced
-    return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
