@@ -60,12 +60,19 @@ def _over_datums(
                     "scored": scored,
                 },
                 shape=value.shape,
-                reason=np.where(support > 0, column.reason or _NOBODY, _NOBODY),
+                reason=_why(column.reason, support),
             )
             made.append(cells)
         return made
 
     return compute
+
+
+def _why(reason: str | None, support: Array) -> Any:
+    """Why numbers are undefined: for the metric's own reason, unless they rest on no datum."""
+    if reason is None or support.all():
+        return reason or _NOBODY
+    return np.where(support > 0, reason, _NOBODY)
 
 
 def mean_of(*needs: str) -> Compute:
