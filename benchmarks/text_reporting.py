@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import section_reporting
-from section_reporting import Line, Words, ratio
+from section_reporting import OURS, Line, Words, is_ours, ratio
 
 SETS = {
     "rouge-short": ("1,000,000 pairs of 20 words", 1_000_000),
@@ -43,7 +43,8 @@ WORDS_ABOUT = (
 NOTES = {
     section: WORDS_ABOUT
     + {
-        "rouge-first": "`-cold` finds no compiled kernels: as a whole process it compiles them, in"
+        "rouge-first": "Nothing compiled: no kernels are found on the disk. As a whole"
+        " process it compiles them, in"
         " process it compiled them while it warmed up.",
         "chrf": "fastchrf scores pair by pair, which is less than the corpus needs; its values are"
         " not compared. It counts all the same as a peer.",
@@ -64,7 +65,7 @@ def title(result: dict[str, Any]) -> str:
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
     """Ratios to the best peers."""
     contenders, section = result["contenders"], result["section"]
-    everybody = [name for name in contenders if not name.startswith("evalengine")]
+    everybody = [name for name in contenders if not is_ours(name)]
     peers = everybody if section == "chrf" else peers
     return [
         (
@@ -85,4 +86,5 @@ def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
     ]
 
 
-page = partial(section_reporting.page, Words("text", title, goals, notes=NOTES))
+NAMES = OURS | {"evalengine-1-cold": "**evalengine**, 1 thread, nothing compiled"}
+page = partial(section_reporting.page, Words("text", title, goals, names=NAMES, notes=NOTES))

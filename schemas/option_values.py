@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ _TUPLES = {
     "rouge_types": str,
     "bleu_weights": float,
 }
-_AS_GIVEN = ("label_map", "score_columns", "gains", "embedder")
+_AS_GIVEN = ("label_map", "score_columns", "gains", "embedder", "stop_words")
 """Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
 
 
@@ -55,6 +56,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         merged["area_ranges"] = _as_ranges(merged["area_ranges"])
     if merged.get("score_columns") is not None:
         merged["score_columns"] = _as_score_columns(merged["score_columns"])
+    if merged.get("stop_words") is not None:
+        merged["stop_words"] = _as_stop_words(merged["stop_words"])
     if merged.get("embedder") is not None:
         merged["embedder"] = as_embedder(merged["embedder"])
     if hasattr(merged.get("positive_label"), "item"):
@@ -100,6 +103,22 @@ def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
             f"area_ranges={value!r}: write a mapping of names to (low, high), such as"
             " {'small': (0, 1024)}."
         ) from None
+
+
+def _as_stop_words(value: Any) -> tuple[str, ...] | str:
+    """Words, or the path of a file of them."""
+    if isinstance(value, (str, PathLike)):
+        return fspath(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    words = list(value) if isinstance(value, (Sequence, set, frozenset)) else [value]
+    wrong = [word for word in words if not isinstance(word, str)]
+    if wrong:
+        raise OptionError(
+            f"stop_words: write a list of strings, or the path of a file with one word a line;"
+            f" {wrong[0]!r} is no string."
+        )
+    return tuple(sorted(words)) if isinstance(value, (set, frozenset)) else tuple(words)
 
 
 def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, str]:

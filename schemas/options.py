@@ -267,6 +267,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         bool | None,
         _meta("Whether BLEU, chrF, WER, CER and edit similarity ignore case; false."),
     ] = None
+    stop_words: Annotated[
+        Any,
+        _meta(
+            "Words left out of token overlap, instead of articles (or continuous-eval's function"
+            " words): a list of them, or a file with one a line.",
+            "stop_words.txt",
+        ),
+    ] = None
+    faithfulness_threshold: Annotated[
+        float | None,
+        _meta("Precision from which a sentence counts as drawn from the contexts; 0.5.", "0.7"),
+    ] = None
     ter_normalized: Annotated[
         bool | None, _meta("Whether TER parts punctuation from words; false.")
     ] = None
@@ -361,6 +373,8 @@ _TEXTS = (
     "smoothing",
     "tokenizer",
     "lowercase",
+    "stop_words",
+    "faithfulness_threshold",
     "ter_normalized",
     "ter_no_punct",
     "ter_asian_support",

@@ -52,6 +52,16 @@ REFERENCE_EMBEDDING = Column(
     _TRUE_VECTORS,
     serves=_SIMILAR,
 )
+CONTEXTS = Column(
+    "contexts",
+    "text_list",
+    "What was retrieved for the text: a text or a list of texts, for DeterministicFaithfulness.",
+    ("retrieved_contexts", "retrieved_context", "retrieval_context", "context", "context_list",
+     "retrieved"),
+    serves=("DeterministicFaithfulness", "RougeFaithfulness", "TokenOverlapFaithfulness",
+            "BLEUFaithfulness"),
+    named=True,
+)  # fmt: skip
 _BY_VECTOR = (("text", "embedding"),)
 _UNREAD = ((WEIGHT, "text has no weights; every datum counts once"),)
 
@@ -59,9 +69,9 @@ TEXT_PREDICTIONS = Table(
     "text",
     PREDICTIONS,
     (TEXT_DATUM, TEXT),
-    (EMBEDDING, DATASET),
+    (EMBEDDING, CONTEXTS, DATASET),
     signs=("text",),
-    shape="vectors",
+    shape="references",
     stand_ins=_BY_VECTOR,
     unread=_UNREAD,
     yields=True,
@@ -81,7 +91,7 @@ TEXT_TABLE = Table(
     "text",
     TABLE,
     (TEXT, REFERENCE),
-    (EMBEDDING, REFERENCE_EMBEDDING, TEXT_DATUM, DATASET),
+    (EMBEDDING, REFERENCE_EMBEDDING, CONTEXTS, TEXT_DATUM, DATASET),
     key=("datum_id",),
     signs=("reference", "text"),
     shape="references",

@@ -178,6 +178,14 @@ def _gains(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
         ) from None
 
 
+def _stop_words(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """The path of a file, or words between commas."""
+    if len(value) == 1 and "," not in value[0]:
+        return value[0]
+    words = (word.strip() for given in value for word in given.split(","))
+    return [word for word in words if word] if value else None
+
+
 def _embedder(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """The name of a model, or ``model=name`` and other fields."""
     pieces = [piece for given in value for piece in separate(given)]
@@ -199,6 +207,7 @@ _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "label_map": (str, "OLD=NEW|PATH", _label_map),
     "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
     "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
+    "stop_words": (str, "WORD,...|PATH", _stop_words),
     "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""

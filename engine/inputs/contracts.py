@@ -56,8 +56,11 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
 
 def _served(table: Table, options: Options) -> Table:
     """The contract without columns that no metric asked for reads."""
-    if options.metrics is None or not any(column.serves for column in table.optional):
+    if not any(column.serves for column in table.optional):
         return table
+    if options.metrics is None:
+        usual = tuple(one for one in table.optional if not one.named)
+        return msgspec.structs.replace(table, optional=usual)
     asked = {name for given in options.metrics for name in (given, given.partition("@")[0])}
     asked |= {
         one.name for one in metrics.all_metrics(table.task).values() if asked & {*one.aliases}
@@ -94,7 +97,7 @@ def stands_in(
 
 def _may_lack(column: Column) -> Column:
     """The column, null allowed where it holds texts."""
-    if column.kind not in ("text", "texts", "vector", "vectors"):
+    if column.kind not in ("text", "texts", "text_list", "vector", "vectors"):
         return column
     return msgspec.structs.replace(column, nullable=True)
 

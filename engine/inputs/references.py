@@ -1,4 +1,4 @@
-"""References of texts: one a row, or a list of them."""
+"""References and contexts of texts: one a row, or a list of them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,27 @@ from .vectors import check_vectors
 if TYPE_CHECKING:
     from .checks import Check
 
+_LISTS = ("reference", "contexts")
+
 
 def check_references(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse nulls within lists, unless nulls may be skipped; empty lists are lists."""
     check_vectors(check, seen)
-    values = check.frame.get_column("reference", default=None)
+    for column in check.columns:
+        if column.name in _LISTS and not column.nullable:
+            _check(check, column.name)
+
+
+def _check(check: Check, name: str) -> None:
+    values = check.frame.get_column(name, default=None)
     if values is None or not isinstance(values.dtype, pl.List):
         return
-    if any(column.name == "reference" and column.nullable for column in check.columns):
-        return
     if values.explode(empty_as_null=False, keep_nulls=False).null_count():
-        where = pl.col("reference").list.eval(pl.element().is_null()).list.any()
+        where = pl.col(name).list.eval(pl.element().is_null()).list.any()
         n = check.count(where)
         check.add(
-            "reference", n,
-            f"{check.named(['reference'])}: {count_of(n, 'row')} with a null in the list,"
-            f" {check.rows(where, ['reference'])}. Fill or remove these, or write"
+            name, n,
+            f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
+            f" {check.rows(where, [name])}. Fill or remove these, or write"
             f" {option('nulls', 'skip')}.",
         )  # fmt: skip

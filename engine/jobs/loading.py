@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ..inputs.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
 from ..schemas.option_values import make_options
@@ -115,7 +116,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         for key, value in raw.items()
         if key != "variables"
     }
-    options = _options(texts)
+    options = _with_words(_options(texts), path)
     bare = {key: value for key, value in texts.items() if key != "options"}
     try:
         job = msgspec.convert(bare, Job, strict=True)
@@ -157,6 +158,14 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
             f"executor: partitions are matched by threads, one after the other; leave"
             f" executor = {job.executor!r} out, or inputs.partition."
         )
+
+
+def _with_words(options: Options, path: Path) -> Options:
+    """A file of stop words, found beside the job's, counts by its words."""
+    if not isinstance(options.stop_words, str):
+        return options
+    file = path.parent / Path(options.stop_words).expanduser()
+    return msgspec.structs.replace(options, stop_words=read_stop_words(str(file)))
 
 
 def _check_keys(raw: Mapping[str, Any]) -> None:

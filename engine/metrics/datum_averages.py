@@ -48,6 +48,7 @@ def _over_datums(
             at = [column.k.index(k) for k in cuts]
             total, scored = view.total(of(column.values[:, :, at]))
             value = summed(total, scored, settings)
+            support = np.broadcast_to(view.support[:, None, None], value.shape)
             cells = Cells(
                 axes=AXES,
                 values={"parameters": column.parameters, "k": cuts},
@@ -55,16 +56,23 @@ def _over_datums(
                     "metric": metric or column.metric,
                     "statistic": column.statistic,
                     "value": value,
-                    "support": np.broadcast_to(view.support[:, None, None], value.shape),
+                    "support": support,
                     "scored": scored,
                 },
                 shape=value.shape,
-                reason=column.reason or _NOBODY,
+                reason=_why(column.reason, support),
             )
             made.append(cells)
         return made
 
     return compute
+
+
+def _why(reason: str | None, support: Array) -> Any:
+    """Why numbers are undefined: for the metric's own reason, unless they rest on no datum."""
+    if reason is None or support.all():
+        return reason or _NOBODY
+    return np.where(support > 0, reason, _NOBODY)
 
 
 def mean_of(*needs: str) -> Compute:

@@ -41,7 +41,14 @@ _MODULES = {
         "segmentation_frames",
     ),
     "judged": ("judged_answers", "judged_contexts", "judged_ragas"),
-    "text": ("text_rouge", "text_bleu", "text_edits", "text_similarity", "text_readability"),
+    "text": (
+        "text_rouge",
+        "text_bleu",
+        "text_edits",
+        "text_similarity",
+        "text_readability",
+        "text_faithfulness",
+    ),
 }
 """Task name -> modules of this package that hold its ``METRICS``."""
 

@@ -103,6 +103,7 @@ METRICS = (
         definition="tokens that both texts have / tokens of the candidate, without case,"
         f" punctuation and articles{_CONTENT}; mean over datums",
         source=_OVERLAP,
+        params=("stop_words",),
         aliases=("token_precision",),
     ),
     metric(
@@ -111,6 +112,7 @@ METRICS = (
         definition="tokens that both texts have / tokens of the reference, without case,"
         f" punctuation and articles{_CONTENT}; mean over datums",
         source=_OVERLAP,
+        params=("stop_words",),
         aliases=("token_recall",),
     ),
     metric(
@@ -119,6 +121,7 @@ METRICS = (
         definition="2 * tokens that both texts have / tokens of both, without case, punctuation and"
         f" articles{_CONTENT}; mean over datums",
         source=_OVERLAP,
+        params=("stop_words",),
         aliases=("token_f1", "squad_f1"),
     ),
 )

@@ -7,10 +7,8 @@ a stage that is called again after its worker died costs only what was not finis
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import socket
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any

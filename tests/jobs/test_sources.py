@@ -123,6 +123,14 @@ class TestRunId:
         (folder / "map.csv").write_text("label_value,new_label_value\ndog,owl\n")
         assert plan_job(path).run_id != first.run_id
 
+    def test_a_file_of_stop_words_counts_by_its_words(self, write: Write, folder: Path) -> None:
+        path = write(("[outputs]", '[options]\nstop_words = "words.txt"\n[outputs]'))
+        (folder / "words.txt").write_text("the\na\n")
+        first = plan_job(path)
+        assert first.loaded.options.stop_words == ("the", "a")
+        (folder / "words.txt").write_text("the\nan\n")
+        assert plan_job(path).run_id != first.run_id
+
 
 class TestRemote:
     def test_a_version_stands_for_the_content(self, write: Write) -> None:

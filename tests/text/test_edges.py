@@ -218,3 +218,10 @@ def test_a_topic_beside_texts_is_no_query() -> None:
     run = pl.DataFrame({"id": [1], "topic": ["x"], "docno": ["d"], "score": [0.5]})
     judged = pl.DataFrame({"topic": ["x"], "docno": ["d"], "relevance": [1]})
     assert ee.score(run, judged).task == "retrieval"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_over_no_datum_no_other_reason_is_told(rows: int) -> None:
+    card = score(["a"] * rows, [[]] * rows, metrics=["ROUGE1", "BLEU", "WER", "FleschReadingEase"])
+    assert card.metrics["value"].null_count() == card.metrics.height
+    assert set(card.metrics["reason"]) == {"no datum to average over"}

@@ -6,8 +6,8 @@ import polars as pl
 
 from .tokenizers import SPACES
 
-_MARKS = r"[!-/:-@\[-`{-~]"
-_BETWEEN = f"[{SPACES}]+"
+MARKS = r"[!-/:-@\[-`{-~]"
+BETWEEN = f"[{SPACES}]+"
 _EDGE = r"[^\p{L}\p{N}]"
 _FUNCTION_WORDS = (
     # determiners
@@ -31,7 +31,6 @@ _FUNCTION_WORDS = (
 )
 FUNCTION_WORDS = tuple(_FUNCTION_WORDS.split())
 """English words that say little by themselves, by class of word."""
-_FUNCTION = f" (?:{'|'.join(FUNCTION_WORDS)}) "
 _TWO_IN_ONE = (
     f"({_EDGE})(?:(can)(not)|(g[iı]m)(me)|(gon)(na)|(got)(ta)|(lem)(me))({_EDGE})",
     "${1} ${2}${4}${6}${8}${10} ${3}${5}${7}${9}${11} ${12}",
@@ -46,20 +45,43 @@ def _value(number: str) -> str:
     return f"#{float(number)!r}" if known else number
 
 
-def content_words(texts: pl.Series) -> pl.Series:
+def _without(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    """Texts without some of their words.
+
+    Args:
+        spaced: String, in lower case, with two spaces between words and one around each text, so
+            that each word has a space of its own on either side.
+        words: lower case, without white space.
+    """
+    if not words:
+        return spaced
+    return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
+
+
+def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    """Texts in lower case without ASCII punctuation and some words, two spaces between words.
+
+    Args:
+        texts: String, without nulls.
+        words: what is left out, lower case, without white space.
+    """
+    bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
+    apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
+    return _without(pl.select(apart).to_series(), words)
+
+
+def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> pl.Series:
     """Content words of texts, white space between.
 
-    Lower case; ASCII punctuation goes ("$1,234.50" is 123450), then function words; words such as
+    Lower case; ASCII punctuation goes ("$1,234.50" is 123450), then stop words; words such as
     "cannot" and "gonna" become two, as in the Penn treebank (R. MacIntyre's rules); numbers of the
     same value ("007", "7", "1e3") become the same word.
 
     Args:
         texts: String, without nulls.
+        words: stop words, lower case, without white space.
     """
-    bare = texts.str.to_lowercase().str.replace_all(_MARKS, "")
-    # Two spaces between words, so that each has a space of its own on either side.
-    apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(_BETWEEN, "  "), pl.lit(" "))
-    found = pl.select(apart).to_series().str.replace_all(_FUNCTION, "")
+    found = spaced_words(texts, words)
     for pattern, instead in (_TWO_IN_ONE, _TWO_IN_ONE, _BEFORE_SPACE):
         found = found.str.replace_all(pattern, instead)
     numbers = found.str.extract_all(_NUMBER).explode(empty_as_null=False).unique().to_list()

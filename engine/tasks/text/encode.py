@@ -105,6 +105,7 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     datum = np.arange(height) if codes is None else codes.astype(np.int64)
     ours, theirs = _columns_of(table, "embedding"), _columns_of(table, "reference_embedding")
     vectors = None if ours is None or theirs is None else (ours, *_flat(theirs))
+    contexts = _contexts(table)
     texts, references = _columns_of(table, "text"), _columns_of(table, "reference")
     if texts is None or references is None:
         if vectors is None:
@@ -124,10 +125,13 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
         texts = texts.gather(kept)
         flat = flat.gather(ragged(start[kept], many[kept]))
         datum, many = datum[kept], many[kept]
+        contexts = None if contexts is None else contexts.gather(kept)
         if vectors is not None:
             places = ragged(offsets_of(vectors[2])[:-1][kept], vectors[2][kept])
             vectors = vectors[0].gather(kept), vectors[1].gather(places), vectors[2][kept]
     pairs = Pairs(texts, flat, offsets_of(many), {})
+    if contexts is not None:
+        pairs.made["contexts"] = contexts
     if vectors is not None:
         pairs.made["vectors"] = of_columns(vectors[0], vectors[1], offsets_of(vectors[2]))
     known = np.zeros(len(datums), bool)
@@ -140,6 +144,16 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
 def _columns_of(table: pl.DataFrame, name: str) -> pl.Series | None:
     """A column taken out of the table, where it is there."""
     return taken(table, name) if name in table.columns else None
+
+
+def _contexts(table: pl.DataFrame) -> pl.Series | None:
+    """Contexts of each row, joined by line breaks; null where there are none."""
+    lists = _columns_of(table, "contexts")
+    if lists is None:
+        return None
+    some = lists.list.drop_nulls()
+    joined = pl.when(some.list.len() > 0).then(some.list.join("\n"))
+    return pl.select(joined).to_series()
 
 
 def _no_texts(n: int) -> pl.Series:
@@ -167,6 +181,7 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     ids = [taken(ours, "datum_id"), taken(theirs, "datum_id")]
     datums, (datum, of) = encode_datums(ids, frames, dataset, [PREDICTIONS, GROUND_TRUTHS])
     sides = _columns_of(ours, "embedding"), _columns_of(theirs, "embedding")
+    contexts = _contexts(ours)
     texts, references = _columns_of(ours, "text"), _columns_of(theirs, "text")
     if texts is None or references is None:
         if sides[0] is None or sides[1] is None:
@@ -199,6 +214,8 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
     if chosen.size != len(references) or not (np.diff(chosen) == 1).all():
         references = references.gather(chosen)
     pairs = Pairs(texts, references, offsets_of(many[datum]), {})
+    if contexts is not None:
+        pairs.made["contexts"] = contexts.gather(mine)
     if sides[0] is not None and sides[1] is not None:
         pairs.made["vectors"] = of_columns(
             sides[0].gather(mine), sides[1].gather(chosen), pairs.start

@@ -11,12 +11,14 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from .encode import has_texts, has_vectors
 from .measures import by_vectors
-from .settings import TER_OPTIONS, Settings
+from .settings import TER_OPTIONS, USUAL_SHARE, Settings
 
 _USUAL: dict[str, Any] = {
     "use_stemmer": False,
     "rouge_tokenizer": "ascii",
     "lowercase": False,
+    "stop_words": None,
+    "faithfulness_threshold": USUAL_SHARE,
     **dict.fromkeys(TER_OPTIONS, False),
     "embedder": None,
     "similarity_threshold": None,

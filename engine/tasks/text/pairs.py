@@ -26,7 +26,8 @@ class Pairs(msgspec.Struct, frozen=True):
         references: String [m], without nulls, those of a candidate next to each other.
         start: int64 [n + 1], offsets of the references of each candidate; none has none.
         made: what measures share, by name; see :meth:`once`. Under ``vectors`` are those of the
-            tables or of an embedder, where there are any.
+            tables or of an embedder, under ``contexts`` the contexts of each candidate as one text
+            (String [n], null for none), where there are any.
     """
 
     candidates: pl.Series

@@ -9,6 +9,7 @@ import msgspec
 
 from ...dialects import Dialect
 from ...dialects.text import TextDefaults, TextRules
+from ...inputs.stop_words import read_stop_words
 from ...metrics.bleu_formula import misfit
 from ...metrics.text_rouge import TYPES as ROUGE_TYPES
 from ...metrics.text_rouge import USUAL
@@ -21,6 +22,8 @@ from .tokenizers import TOKENIZERS
 ROUGE_TOKENIZERS = ("ascii", "unicode")
 SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add-k")
 TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
+USUAL_SHARE = 0.5
+"""Precision from which continuous-eval takes a sentence to be drawn from contexts."""
 NULLS = ("refuse", "skip")
 MOST_ORDERS = 16
 _SUM_TOLERANCE = 1e-9
@@ -41,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         embedder: what makes vectors of texts, or None.
         similarity_threshold: cosine from which SemanticSimilarity is 1, and else 0; None for the
             cosine itself.
+        stop_words: words that overlap of tokens leaves out, lower case; None for the dialect's own.
+        faithfulness_threshold: precision from which a sentence is drawn from the contexts.
         lowercase: whether case is ignored where texts keep it otherwise.
         ter_normalized: whether TER parts punctuation from words.
         ter_no_punct: whether TER leaves punctuation out.
@@ -58,6 +63,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smoothing: str
     tokenizer: str
     lowercase: bool
+    stop_words: tuple[str, ...] | None
+    faithfulness_threshold: float
     embedder: Embedding | Encoder | None
     similarity_threshold: float | None
     ter_normalized: bool
@@ -98,6 +105,15 @@ def _threshold(given: float | None) -> float | None:
             f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1."
         )
     return given
+
+
+def _share(given: float | None) -> float:
+    share = float(_either(given, USUAL_SHARE))
+    if not 0 <= share <= 1:
+        raise OptionError(
+            f"{option('faithfulness_threshold', given)}: a precision lies between 0 and 1."
+        )
+    return share
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
@@ -154,6 +170,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         embedder=options.embedder,
         similarity_threshold=_threshold(options.similarity_threshold),
         lowercase=bool(_either(options.lowercase, False)),
+        stop_words=read_stop_words(options.stop_words),
+        faithfulness_threshold=_share(options.faithfulness_threshold),
         **of_ter,
         nulls=_one_of("nulls", _either(options.nulls, "refuse"), NULLS, "way with null texts"),
     )

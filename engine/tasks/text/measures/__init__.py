@@ -22,6 +22,7 @@ _MODULES: tuple[str, ...] = (
     "overlap",
     "similarity",
     "readability",
+    "faithfulness",
 )
 """Modules of this package that hold ``MEASURES``: need -> measure; and ``SUMS``, the needs whose
 columns are summed over datums before a formula, and ``VECTORS``, those that vectors answer, where

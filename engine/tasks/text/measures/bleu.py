@@ -36,7 +36,7 @@ def _closest(length: Array, theirs: Array, pairs: Pairs) -> Array:
     return chosen
 
 
-def _counts(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
+def sentence_counts(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
     """Length, closest reference length, matches and totals of each candidate.
 
     Returns:
@@ -79,10 +79,10 @@ def _sentence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Colum
     if settings.rules.characters:
         every = pairs.candidates.gather(pairs.candidate)
         apart = Pairs(every, pairs.references, np.arange(len(every) + 1), {})
-        value = bleu(_counts(apart, settings, workers), settings, sentence=True)
+        value = bleu(sentence_counts(apart, settings, workers), settings, sentence=True)
         value = value[best_reference(value, pairs.start)]
     else:
-        value = bleu(_counts(pairs, settings, workers), settings, sentence=True)
+        value = bleu(sentence_counts(pairs, settings, workers), settings, sentence=True)
     return (
         Column(
             metric="BLEU",
@@ -95,7 +95,7 @@ def _sentence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Colum
 
 def _corpus(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Counts that CorpusBLEU sums."""
-    counts = _counts(pairs, settings, workers).astype(np.float64)
+    counts = sentence_counts(pairs, settings, workers).astype(np.float64)
     if settings.rules.bleu == "nltk" and settings.rules.floor == 0:
         half = 2 + (counts.shape[1] - 2) // 2
         counts[:, half:] = np.maximum(counts[:, half:], 1)  # nltk's own denominators

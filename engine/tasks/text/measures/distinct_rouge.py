@@ -42,22 +42,29 @@ def _hits(pairs: Pairs, workers: Workers) -> Array:
     return out
 
 
-def distinct_sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """F, precision and recall, each of the reference that makes it highest.
+def sequence_scores(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
+    """F, precision and recall of each reference, float64 [m]; NaN without a sentence in it.
 
     Sentences end at every full stop, words at white space; a word counts once, and is hit where it
     stands in a longest common subsequence of any two sentences (Lin, "ROUGE: A Package for
     Automatic Evaluation of Summaries", 2004, 3.2). A candidate of nothing but ASCII punctuation is
-    worth 0; a reference of nothing but full stops is passed over, as nothing can be told of it.
+    worth 0; of a reference of nothing but full stops nothing can be told.
     """
     hits, ours, theirs = _hits(pairs, workers).T
     bare = pairs.candidates.str.contains(_MARKS_ALONE).to_numpy()[pairs.candidate]
     precision, recall = hits / np.maximum(ours, 1), hits / np.maximum(theirs, 1)
     f = 2 * (precision * recall / (precision + recall + _SMALL))
-    columns = []
-    for name, value in ((None, f), ("precision", precision), ("recall", recall)):
+    for value in (f, precision, recall):
         value[theirs == 0] = np.nan
         value[bare] = 0.0
+    return f, precision, recall
+
+
+def distinct_sequence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """F, precision and recall, each of the reference that makes it highest, NaN ones aside."""
+    columns = []
+    names = None, "precision", "recall"
+    for name, value in zip(names, sequence_scores(pairs, workers), strict=True):
         best = np.fmax.reduceat(value, pairs.start[:-1]) if value.size else value
         columns.append(
             Column(

@@ -12,20 +12,19 @@ import polars as pl
 from ....kernels.distinct_words import shared_words
 from ....kernels.ngram_matches import ngram_matches
 from ....kernels.text_words import words_at_spaces
+from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
-from ..content_words import content_words
+from ..content_words import BETWEEN, FUNCTION_WORDS, MARKS, content_words, spaced_words
 from ..pairs import Pairs, best_reference, localised
 from ..settings import Settings
 from ..tokenizers import SPACES
 
 Array = np.ndarray[Any, Any]
 
-_MARKS = r"[!-/:-@\[-`{-~]"
 _ARTICLES = r"(^|[^\p{L}\p{N}_])(?:a|an|the)($|[^\p{L}\p{N}_])"
 """Articles between what Python's ``\\b`` takes for the ends of words."""
-_BETWEEN = f"[{SPACES}]+"
 
 
 def squad(texts: pl.Series) -> pl.Series:
@@ -33,10 +32,10 @@ def squad(texts: pl.Series) -> pl.Series:
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
     """
-    bare = texts.str.to_lowercase().str.replace_all(_MARKS, "")
+    bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
     for _ in range(2):  # of two articles in a row the first takes what is between them
         bare = bare.str.replace_all(_ARTICLES, "${1} ${2}")
-    return bare.str.replace_all(_BETWEEN, " ").str.strip_chars(" ")
+    return bare.str.replace_all(BETWEEN, " ").str.strip_chars(" ")
 
 
 def stripped(texts: pl.Series) -> pl.Series:
@@ -56,12 +55,14 @@ def _exact(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, 
     return (Column(metric="ExactMatch", values=same[best][:, None, None]),)
 
 
-def _shared(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
+def _shared(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Array, Array, Array]:
     """Tokens that both have, that the candidate has, that the reference has, int64 [m] each."""
 
     def make() -> tuple[Array, Array, Array]:
+        words = settings.stop_words
         ours, theirs = (
-            words_at_spaces(*packed(squad(texts))) for texts in (pairs.candidates, pairs.references)
+            words_at_spaces(*packed(squad(texts) if words is None else spaced_words(texts, words)))
+            for texts in (pairs.candidates, pairs.references)
         )
         tokens = localised(pairs, ours, theirs, workers)
         m = len(pairs.references)
@@ -90,18 +91,21 @@ _PARTS: dict[str, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-def _squad_overlap(metric: str, pairs: Pairs, workers: Workers) -> Array:
+def _squad_overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> Array:
     """Of each reference, float64 [m]; two texts without tokens are the same."""
-    both, ours, theirs = _shared(pairs, workers)
+    both, ours, theirs = _shared(pairs, settings, workers)
     return np.where(ours + theirs == 0, 1.0, _PARTS[metric](both, ours, theirs))
 
 
-def _distinct(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
+def shared_content(
+    pairs: Pairs, settings: Settings, workers: Workers
+) -> tuple[Array, Array, Array]:
     """Different words that both have; all words of the candidate, of the reference, int64 [m]."""
 
     def make() -> tuple[Array, Array, Array]:
+        words = FUNCTION_WORDS if settings.stop_words is None else settings.stop_words
         ours, theirs = (
-            words_at_spaces(*packed(content_words(texts)))
+            words_at_spaces(*packed(content_words(texts, words)))
             for texts in (pairs.candidates, pairs.references)
         )
         tokens = localised(pairs, ours, theirs, workers)
@@ -137,9 +141,9 @@ _CONTENT_PARTS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _content_overlap(metric: str, pairs: Pairs, workers: Workers) -> Array:
+def _content_overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> Array:
     """Of each reference, float64 [m]; 0 without content words."""
-    both, ours, theirs = _distinct(pairs, workers)
+    both, ours, theirs = shared_content(pairs, settings, workers)
     return _CONTENT_PARTS[metric](_ratio(both, ours), _ratio(both, theirs))
 
 
@@ -149,9 +153,15 @@ _OVERLAPS = {"squad": _squad_overlap, "content": _content_overlap}
 
 def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Of the reference that makes it highest."""
-    value = _OVERLAPS[settings.rules.overlap](metric, pairs, workers)
+    value = _OVERLAPS[settings.rules.overlap](metric, pairs, settings, workers)
     best = best_reference(value, pairs.start)
-    return (Column(metric=metric, values=value[best][:, None, None]),)
+    return (Column(metric=metric, parameters=told(settings), values=value[best][:, None, None]),)
+
+
+def told(settings: Settings) -> tuple[str | None, ...]:
+    """``parameters`` where stop words were given: how many."""
+    words = settings.stop_words
+    return (None if words is None else parameters(stop_words=len(words)),)
 
 
 MEASURES = {
