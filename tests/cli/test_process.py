@@ -50,15 +50,22 @@ def test_it_ends_at_once_with_output_and_exit_handlers(
     [
         "import threading, time; threading.Thread(target=time.sleep, args=(2,)).start()",
         "import atexit; del atexit._run_exitfuncs",
-        "sys.setprofile(lambda *told: None)",
         "import multiprocessing as m, time; m.Process(target=time.sleep, args=(2,)).start()",
     ],
-    ids=["thread", "atexit", "profiler", "process"],
+    ids=["thread", "atexit", "process"],
 )
 def test_python_ends_in_its_own_way_where_something_is_left(before: str) -> None:
     done = ended(before, "--version")
     assert done.returncode == 0
     assert done.stdout.splitlines()[-2:] == ["exit handler", "taken apart"]
+
+
+@pytest.mark.parametrize("hook", ["setprofile", "settrace"])
+def test_profilers_and_debuggers_are_left_to_finish(hook: str) -> None:
+    code = f"import sys; from evalengine.cli import process; sys.{hook}(lambda *told: None)"
+    code += f"; process.leave(3); sys.{hook}(None); print('still here'); process.leave(4)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (4, "still here\n", "")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
