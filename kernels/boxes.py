@@ -7,6 +7,7 @@ Source: pycocotools ``bbIou``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import numpy as np
 from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
+Over = Callable[[Array, Callable[[int, int], None]], Any]
+
+_BLOCK = 1 << 14  # rows laid out in one go at least, where several threads do
 
 
 @kernel
@@ -27,6 +31,7 @@ def _lay_out(
     width: Array,
     height: Array,
     from_extent: bool,
+    first: int,
     boxes: Array,
     area: Array,
     datum_out: Array,
@@ -48,7 +53,7 @@ def _lay_out(
             boxes[at, 3] = ymax[i]
         area[at] = w * h
         datum_out[at] = datum[i]
-        row_out[at] = i
+        row_out[at] = first + i
 
 
 def lay_out(
@@ -56,6 +61,7 @@ def lay_out(
     datum: Array,
     corners: tuple[Array, Array, Array, Array],
     extent: tuple[Array, Array] | None,
+    over: Over,
     *,
     from_extent: bool,
 ) -> tuple[Array, Array, Array, Array]:
@@ -66,6 +72,7 @@ def lay_out(
         datum: int32 [n], dense datum codes.
         corners: xmin, ymin, xmax, ymax, each float64 [n], pixels.
         extent: width and height as annotated, float64 [n] each, or None to take differences.
+        over: calls a function on ranges of groups with CSR offsets, perhaps side by side.
         from_extent: recompute the far corner as near corner + extent, as pycocotools does;
             otherwise the far corner is used as it stands.
 
@@ -80,18 +87,21 @@ def lay_out(
     row = np.empty(n, np.int32)
     none = np.empty(0, np.float64)
     width, height = extent if extent is not None else (none, none)
-    _lay_out(
+    columns = (
         frozen(position, np.int32),
         frozen(datum, np.int32),
         *(frozen(column, np.float64) for column in corners),
         frozen(width, np.float64),
         frozen(height, np.float64),
-        from_extent,
-        boxes,
-        area,
-        datum_out,
-        row,
     )
+    out = (boxes, area, datum_out, row)
+
+    def run(first: int, last: int) -> None:
+        rows = slice(first * _BLOCK, last * _BLOCK)
+        _lay_out(*(column[rows] for column in columns), from_extent, rows.start, *out)
+
+    # Each row has a place of its own, so that ranges of rows do not meet.
+    over(np.minimum(np.arange(-(-n // _BLOCK) + 1) * _BLOCK, n), run)
     return boxes, area, datum_out, row
 
 

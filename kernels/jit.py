@@ -23,6 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from .collector import collector_paused
+from .loading import PARTS_OF_DISPATCHER, light_cache, no_extensions
+
 CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
 
 
@@ -81,34 +84,11 @@ _LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a
 
 
 @cache
-def _light_cache() -> Any:
-    """Numba's cache of one function, which loads compiled code without what compiling takes.
-
-    Before it loads anything Numba imports its implementations of all of Python's and NumPy's
-    functions, which costs as much as importing Numba. Compiled code needs the runtime alone, and
-    the compiler asks for those modules itself. None where this version's cache looks different.
-    """
-    from numba.core.caching import FunctionCache
-    from numba.core.runtime import rtsys
-
-    parts = ("load_overload", "_load_overload", "_guard_against_spurious_io_errors")
-    if not all(hasattr(FunctionCache, part) for part in parts):
-        return None
-
-    class LightCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-        def load_overload(self, sig: Any, target_context: Any) -> Any:
-            rtsys.initialize(target_context)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
-
-    return LightCache
-
-
-@cache
 def _numba() -> Any:
     """Numba, told that a kernel named in another one stands for its compiled function."""
-    import numba
-    from numba.extending import typeof_impl
+    with collector_paused():
+        import numba
+        from numba.extending import typeof_impl
 
     def type_of_kernel(value: Kernel, context: Any) -> Any:
         return numba.types.Dispatcher(value.compiled)
@@ -127,11 +107,12 @@ def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
-        light = _light_cache()
-        if light is None or not hasattr(made, "_cache"):
+        light = light_cache(folder)
+        if light is None or not all(hasattr(made, part) for part in PARTS_OF_DISPATCHER):
             made.enable_caching()
         else:
             made._cache = light(function)
+            made._compilation_chain_init_hook = no_extensions
     finally:
         numba.config.CACHE_DIR = previous
     return made

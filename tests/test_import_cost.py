@@ -78,6 +78,7 @@ def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
     modules = every_module(code)
     assert "numba" in modules
     assert "numba.np.arraymath" not in modules  # imported to compile anything at all
+    assert "pyarrow" not in modules  # for stored tallies, texts and geometry
 
 
 def test_kernels_called_by_kernels_and_pickled_ones_are_the_same() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from ..inputs import meeting
 from ..inputs.collecting import Prepared, rows_of
@@ -104,6 +103,8 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
         InputError: ids or labels that are integers on one side and strings on the other.
         ReadError: a file that cannot be read, which is named.
     """
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
     (folder / "buckets").mkdir()
     heads = heads_of(ready)
     text = {role: side.source.text for role, side in ready.sides.items()}

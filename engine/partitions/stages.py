@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from .. import planner
 from .._version import __version__
@@ -217,6 +216,8 @@ def is_named(tallies: Any) -> bool:
 
 def _rows(path: Path) -> pl.DataFrame:
     """The rows of a bucket, read and not mapped: what is mapped counts as memory, too."""
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
     with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
         return pl.DataFrame(reader.read_all())
 

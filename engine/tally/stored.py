@@ -16,15 +16,17 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from .._version import __version__
 from ..schemas.errors import ReadError, ResultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # by itself only where a file is: most runs keep their tally in memory
 
 FORMAT = 1
 """Raised when a reader of the older layout could no longer read the newer."""
@@ -132,6 +134,8 @@ def load_several(
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> Any:
+    import pyarrow as pa
+
     tree = json.loads(archive.read(f"{name}/tree.json"))
     tables = {
         table: pa.ipc.open_file(archive.read(f"{name}/{table}.arrow")).read_all()
@@ -175,6 +179,8 @@ def _head(archive: zipfile.ZipFile, path: str | Path) -> dict[str, Any]:
 
 
 def _write(archive: zipfile.ZipFile, name: str, thing: Any) -> None:
+    import pyarrow as pa
+
     columns: Columns = {}
     frames: list[pl.DataFrame] = []
     root = _tree(thing, columns, frames)
@@ -199,6 +205,8 @@ def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
         }
         return {"struct": f"{kind.__module__}:{kind.__qualname__}", "fields": fields}
     if isinstance(thing, np.ndarray):
+        import pyarrow as pa
+
         flat = np.ascontiguousarray(thing).reshape(-1)
         place = _placed(pa.array(flat.view(np.uint8) if flat.dtype.kind == "b" else flat), columns)
         return {"array": place, "dtype": thing.dtype.str, "shape": list(thing.shape)}

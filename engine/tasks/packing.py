@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
 
 
 def packed(texts: pl.Series) -> tuple[Array, Array]:
     """UTF-8 bytes of all texts, uint8, and their offsets, int64 [n + 1]."""
+    import pyarrow as pa  # here, since tasks without texts do without
+
     column = pa.array([], pa.large_string())
     if len(texts):
         column = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -25,6 +26,8 @@ def packed(texts: pl.Series) -> tuple[Array, Array]:
 
 def unpacked(data: Array, start: Array) -> pl.Series:
     """The texts of bytes and offsets, without a copy."""
+    import pyarrow as pa
+
     column = pa.LargeStringArray.from_buffers(
         start.size - 1, pa.py_buffer(start), pa.py_buffer(data)
     )

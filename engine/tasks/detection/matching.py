@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -87,10 +88,11 @@ class Matched(msgspec.Struct, frozen=True):
     taker: Array
 
 
-def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> LaidOut:
-    start, position = group_by_label(side.datum, side.label, n_datums, n_labels)
+def _lay_out(
+    side: Side, start: Array, position: Array, threads: Workers, *, from_extent: bool
+) -> LaidOut:
     boxes, area, datum, row = lay_out(
-        position, side.datum, side.corners, side.extent, from_extent=from_extent
+        position, side.datum, side.corners, side.extent, threads.over, from_extent=from_extent
     )
     if side.shapes is not None:
         told = side.shapes.told_area
@@ -101,11 +103,13 @@ def _lay_out(side: Side, n_datums: int, n_labels: int, *, from_extent: bool) -> 
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
     """Predictions and ground truths by label, then datum, then row."""
     n_datums, n_labels = len(batch.datums), len(batch.labels)
-    predictions, ground_truths = threads.each(
-        [
-            lambda side=side: _lay_out(side, n_datums, n_labels, from_extent=rules.from_extent)  # type: ignore[misc]
-            for side in (batch.predictions, batch.ground_truths)
-        ]
+    sides = (batch.predictions, batch.ground_truths)
+    placed = threads.each(
+        [partial(group_by_label, side.datum, side.label, n_datums, n_labels) for side in sides]
+    )
+    predictions, ground_truths = (
+        _lay_out(side, *places, threads, from_extent=rules.from_extent)
+        for side, places in zip(sides, placed, strict=True)
     )
     return predictions, ground_truths
 

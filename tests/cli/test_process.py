@@ -1,0 +1,83 @@
+"""How the command ends: at once, but never before its output is out and exit handlers have run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "detection"
+TABLES = [str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtruths")]
+
+CODE = """
+import atexit, sys
+from evalengine.cli import process
+{before}
+class Marked:
+    def __del__(self): print("taken apart", flush=True)
+marked = Marked()
+atexit.register(lambda: print("exit handler"))
+sys.argv[1:] = {arguments!r}
+sys.exit(process.command())
+"""
+
+
+def ended(before: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    code = CODE.format(before=before, arguments=arguments)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(("score", *TABLES), 0), (("score", "no-such.parquet"), 2)]
+)
+def test_it_ends_at_once_with_output_and_exit_handlers(
+    arguments: tuple[str, ...], status: int
+) -> None:
+    done = ended("", *arguments)
+    assert done.returncode == status
+    assert ("mAPAveragedOverIOUs" in done.stdout) == (status == 0)
+    assert ("no-such.parquet" in done.stderr) == (status == 2)
+    assert done.stdout.splitlines()[-1] == "exit handler"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import threading, time; threading.Thread(target=time.sleep, args=(2,)).start()",
+        "import atexit; del atexit._run_exitfuncs",
+        "import multiprocessing as m, time; m.Process(target=time.sleep, args=(2,)).start()",
+    ],
+    ids=["thread", "atexit", "process"],
+)
+def test_python_ends_in_its_own_way_where_something_is_left(before: str) -> None:
+    done = ended(before, "--version")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2:] == ["exit handler", "taken apart"]
+
+
+@pytest.mark.parametrize("hook", ["setprofile", "settrace"])
+def test_profilers_and_debuggers_are_left_to_finish(hook: str) -> None:
+    code = f"import sys; from evalengine.cli import process; sys.{hook}(lambda *told: None)"
+    code += f"; process.leave(3); sys.{hook}(None); print('still here'); process.leave(4)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (4, "still here\n", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_output_that_cannot_be_written_is_an_error() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "evalengine", "score", *TABLES],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert done.returncode != 0
+    assert "No space left on device" in done.stderr

@@ -1,0 +1,96 @@
+"""Compiled code comes from the disk, and Numba's own way is taken where that cannot be."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CODE = """
+import json, sys
+import numpy as np
+{before}
+from evalengine.kernels import jit, loading
+from evalengine.kernels.boxes import box_iou
+from evalengine.kernels.order import group_by_label
+
+taken = []
+from numba.core.codegen import CPUCodeLibrary
+finalize = CPUCodeLibrary.finalize
+CPUCodeLibrary.finalize = lambda self: (taken.append(self.name), finalize(self))[1]
+codes = np.array([0, 0, 1], np.int32), np.array([1, 0, 1], np.int32)
+start, position = group_by_label(*codes, 2, 2)
+import numba
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+print(json.dumps({{
+    "values": [start.tolist(), position.tolist()],
+    "compiled": list(taken),
+    "runtime": str(loading.runtime_file(cpu_target.target_context, jit.cache_folder())),
+    "own": numba.njit(lambda n: np.ones(n).sum())(5),  # compiled against the same runtime
+    "arrays": rtsys.get_allocation_stats()._asdict(),
+}}))
+"""
+
+
+def run(cache: Path, *, before: str = "") -> dict[str, Any]:
+    """What a fresh process says that calls one kernel."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", CODE.format(before=before)],
+        env={**os.environ, "EVALENGINE_CACHE_DIR": str(cache), "NUMBA_NRT_STATS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+EXPECTED = [[0, 1, 3], [1, 0, 2]]
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    first, second = run(tmp_path), run(tmp_path)
+    assert first["values"] == second["values"] == EXPECTED
+    assert first["own"] == second["own"] == 5.0
+    assert "nrt" in first["compiled"]
+    assert second["compiled"] == []
+    assert Path(second["runtime"]).is_file()
+    assert second["arrays"] == first["arrays"]  # made and freed by the loaded runtime as well
+    assert second["arrays"]["alloc"] > 0
+    assert not list(tmp_path.rglob("*.draft"))
+
+
+def test_a_runtime_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
+    kept = Path(run(tmp_path)["runtime"])
+    whole = kept.read_bytes()
+    for broken in (b"", whole[: len(whole) // 2], b"no pickle"):
+        kept.write_bytes(broken)
+        answer = run(tmp_path)
+        assert answer["values"] == EXPECTED
+        assert answer["compiled"] == ["nrt"]
+        assert len(kept.read_bytes()) == len(whole)
+
+
+@pytest.mark.parametrize(
+    ("module", "parts"),
+    [
+        ("loading", "_PARTS_OF_CACHE"),
+        ("loading", "_PARTS_OF_RUNTIME"),
+        ("jit", "PARTS_OF_DISPATCHER"),
+    ],
+)
+def test_where_numba_lacks_a_part_its_own_way_is_taken(
+    tmp_path: Path, module: str, parts: str
+) -> None:
+    lacking = f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"
+    first, second = run(tmp_path, before=lacking), run(tmp_path, before=lacking)
+    assert first["values"] == second["values"] == EXPECTED
+    assert not Path(second["runtime"]).exists()
+    assert second["compiled"] == ["nrt"]
