@@ -26,7 +26,7 @@ import pyarrow as pa
 from .._version import __version__
 from ..schemas.errors import ReadError, ResultError
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a reader of the older layout could no longer read the newer."""
 
 KIND = "evalengine tally"
