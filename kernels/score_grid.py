@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from .jit import frozen, kernel
+from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
 
 _POSITIVE_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
-_BLOCKS = 4096  # rows of a label looked at together, whose table is then in the nearest cache
+_BLOCKS = 4096  # rows of a label looked at together, as its table is then read once for many
 _ROWS = 1 << 18  # rows of a grid looked at together at most
 _PAD = 2  # NaN behind each label's positives, below which nothing is
 
 
-@kernel
+@inner
 def _key(bits: int) -> int:
     """An integer that does not fall where the float of these bits rises; both zeros have one."""
     sign = bits >> 63
@@ -92,7 +92,7 @@ def _fill(
             table[k] += table[k - 1]
 
 
-@kernel
+@inner
 def _more(own: Array, first: int, stop: int, value: float) -> int:
     """How many of a sorted range are below a value, and how many at most it, added up."""
     low, high = first, stop
