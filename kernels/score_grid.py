@@ -27,7 +27,7 @@ _PAD = 2  # NaN behind each label's positives, below which nothing is
 
 
 @inner
-def _key(bits: int) -> int:
+def _key(bits: Any) -> Any:
     """An integer that does not fall where the float of these bits rises; both zeros have one."""
     sign = bits >> 63
     return ((bits ^ (sign & _POSITIVE_BITS)) - sign) >> 1
@@ -42,7 +42,7 @@ def _best(score: Array, offset: int, width: int, place: Array, best: Array) -> N
         stop = min(score.size, i + width - column)
         highest, at = score[i], column
         if column > 0 and not highest > best[block]:
-            highest, at = best[block], np.int64(place[block])
+            highest, at = best[block], int(place[block])
         for k in range(i + 1, stop):
             if score[k] > highest:
                 highest, at = score[k], column + k - i
@@ -63,7 +63,7 @@ def _reaching(score: Array, offset: int, width: int, thresholds: Array, count: A
             size = thresholds.size
             while size > 1:
                 half = size >> 1
-                at += half * np.int64(value >= thresholds[at + half])
+                at += half * int(value >= thresholds[at + half])
                 size -= half
             count[column, at] += 1
         column += 1
@@ -143,13 +143,13 @@ def _wins(
             for i in range(begin + (s - offset - begin) % width, end, width):
                 value = score[i]
                 at = min(max(((_key(bits[i]) - origin) >> by) + 1, 0), last)
-                below = np.int64(places[at])
+                below = int(places[at])
                 one, two = own[below], own[below + 1]
-                passed += 2 * below + np.int64(one < value) + np.int64(one <= value)
-                passed += np.int64(two < value) + np.int64(two <= value)
+                passed += 2 * below + int(one < value) + int(one <= value)
+                passed += int(two < value) + int(two <= value)
                 seen += 1
                 if two <= value:  # rare: there may be more of them at this place
-                    passed += _more(own, below + 2, np.int64(places[at + 1]), value)
+                    passed += _more(own, below + 2, int(places[at + 1]), value)
             won[s] += 2 * n * seen - passed
 
 

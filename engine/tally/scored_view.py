@@ -27,6 +27,7 @@ from .sorted_scores import (
     Points,
     Sorted,
     sorted_by_counts,
+    wins_of_groups,
 )
 from .units import Scored, Units
 from .view import View
@@ -318,21 +319,11 @@ class ScoredView(View):
         shape = (self.n_groups, self.slots.size, N_OUTCOMES)
         if self.unit_weight is not None:
             return self._weighted(scored.ascending(self.over), self.unit_weight, shape)
-        datum = self.units.datum
-        if self.group is not None and scored.unit_codes is not None:
-            datum = self.units.datum_of(scored.unit_codes)
         if self.group is None and not scored.several:
             counted = sorted_by_counts(scored)
             if counted is not None:
                 return counted
-        start, score, _ = partition(
-            scored.parts,
-            scored.outcome,
-            scored.label_codes,
-            datum if self.group is not None else None,
-            self.group,
-            shape,
-        )
+        start, score = self._laid.start, self._laid.score  # sorted in place
 
         def sort(first: int, last: int) -> None:
             bounds = start[first : last + 1]
@@ -342,7 +333,28 @@ class ScoredView(View):
                 score[a:b].sort()
 
         self.over(start, sort)
+        return self._laid
+
+    @cached_property
+    def _laid(self) -> Sorted:
+        """Scores without weights by (group, slot, outcome), in any order within each."""
+        scored = self.scored
+        assert scored is not None
+        datum = None
+        if self.group is not None:
+            unit = scored.unit_codes
+            datum = self.units.datum if unit is None else self.units.datum_of(unit)
+        shape = (self.n_groups, self.slots.size, N_OUTCOMES)
+        start, score, _ = partition(
+            scored.parts, scored.outcome, scored.label_codes, datum, self.group, shape
+        )
         return Sorted(start, score, None)
+
+    @property
+    def _by_pairs(self) -> bool:
+        """Whether areas are found without an order: of groups, unless there is one already."""
+        unweighted = self.group is not None and self.unit_weight is None
+        return unweighted and "sorted" not in self.__dict__
 
     def _weighted(self, rows: Ascending, weight: Array, shape: tuple[int, int, int]) -> Sorted:
         """Weights beside scores; taking rows of groups out of an order leaves them in order."""
@@ -371,7 +383,8 @@ class ScoredView(View):
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
         if self._grid is not None:
             return self._grid.listed
-        sums = [self.spread(self.sorted.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
+        found = self._laid if self._by_pairs else self.sorted
+        sums = [self.spread(found.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
     @cached_property
@@ -405,6 +418,8 @@ class ScoredView(View):
         """
         if self._grid is not None:
             won = self._grid.won()
+        elif self._by_pairs:
+            won = self.spread(wins_of_groups(self._laid, self.over), 0) / 2
         else:
             found = self.sorted
             won = self.spread(
