@@ -255,9 +255,7 @@ class _Views:
                 if (column, first) in self._kept:
                     yield column, names[first:last], self._kept[column, first]
                     continue
-                inside = (group >= first) & (group < last)
-                codes = np.where(inside, group - first, -1).astype(np.int32)
-                view = self._make(codes, last - first)
+                view = self._make(_codes_within(group, first, last, len(names)), last - first)
                 if (last - first) * cells <= self._room:
                     self._room -= (last - first) * cells
                     self._kept[column, first] = view
@@ -270,6 +268,21 @@ class _Views:
         while some := list(islice(rest, self._threads.workers)):
             results += self._threads.each([partial(function, *one) for one in some])
         return results
+
+
+def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
+    """Codes of the groups from ``first`` to below ``last`` counted from 0, -1 for others.
+
+    Args:
+        group: int32 [n_datums], codes of all ``n`` groups, -1 for none.
+        first: the first group.
+        last: one past the last.
+        n: number of groups.
+    """
+    if last - first == n:  # all of them, in one view: nothing is masked and nothing copied
+        return group
+    inside = (group >= first) & (group < last)
+    return np.where(inside, group - first, -1).astype(np.int32)
 
 
 def summarise(

@@ -161,7 +161,7 @@ def partition(
     out = np.empty(int(start[-1]), np.float64)
     row = np.empty(out.size if want_rows else 0, np.int64)
     free = start[:-1].copy()
-    one_segment = start.size == 4 and group is None and not want_rows
+    one_segment = shape == (1, 1, 3) and group is None and not want_rows
     offset = 0
     if start.size > _MANY and group is not None and not want_rows:
         # Writing to very many places at once misses the cache at every row; two rounds do not.

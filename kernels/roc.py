@@ -48,6 +48,23 @@ def _twice_wins(
 
 
 @kernel
+def _pair_wins(
+    p_start: Array, p_stop: Array, n_start: Array, n_stop: Array, score: Array, out: Array
+) -> None:
+    """The same of scores in any order: every pair is looked at, several at a time."""
+    for s in range(p_start.size):
+        negatives = score[n_start[s] : n_stop[s]]
+        twice = 0
+        for j in range(p_start[s], p_stop[s]):
+            positive = score[j]
+            won = 0
+            for i in range(negatives.size):
+                won += int(negatives[i] < positive) + int(negatives[i] <= positive)
+            twice += won
+        out[s] = twice
+
+
+@kernel
 def _weighted_wins(
     p_start: Array,
     p_stop: Array,
@@ -107,4 +124,23 @@ def wins(
         return out
     out = np.zeros(bounds[0].size, np.float64)
     _weighted_wins(*bounds, score, frozen(weight, np.float64), out)
+    return out
+
+
+def pair_wins(
+    positives: tuple[Array, Array], negatives: tuple[Array, Array], score: Array
+) -> Array:
+    """What :func:`wins` counts without weights, of scores in any order, in time of their product.
+
+    Args:
+        positives: int64 [s] starts and stops of each segment's positives.
+        negatives: the same of its negatives.
+        score: float64 [n], in any order within these ranges, without NaN.
+
+    Returns:
+        **twice** the number of pairs won, int64 [s].
+    """
+    bounds = [frozen(bound, np.int64) for bound in (*positives, *negatives)]
+    out = np.zeros(bounds[0].size, np.int64)
+    _pair_wins(*bounds, frozen(score, np.float64), out)
     return out

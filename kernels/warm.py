@@ -15,7 +15,9 @@ from .majority import majority_order
 from .marking import look_up, mark, place, rises
 from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition
+from .roc import pair_wins
 from .run_merging import merge_runs
+from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
 from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
 
@@ -36,6 +38,10 @@ def warm_large() -> None:
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
+    pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
+    best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
+    count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
+    add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
     together = np.zeros(1 << 10, np.int32)  # more pairs than are looked at one by one
     boxes, area = np.zeros((together.size, 4)), np.zeros(together.size)
     ours = *rows_by_datum(together, 1), boxes, area, together

@@ -37,7 +37,7 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
     judged = view.judged_units
     squared = facts.squared[judged] + np.isnan(facts.true_score[judged])
     value = ratio(view.sum_by_key(judged, squared), view.judged)
-    if scored.label is not None:  # of two classes both squares are there, alike
+    if scored.several:  # of two classes both squares are there, alike
         value = np.where(np.bincount(view.labels.key)[None, :] == 2, value / 2, value)
     return [key_cells(view, value, NO_TRUTH)]
 

@@ -84,7 +84,7 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
     n = len(units)
     every = np.arange(n, dtype=np.int32)
     start, score, _ = partition(
-        scored.parts, scored.outcome, None, scored.unit, every, (n, 1, N_OUTCOMES)
+        scored.parts, scored.outcome, None, scored.unit_codes, every, (n, 1, N_OUTCOMES)
     )
     view.over(start, lambda first, last: sort_short(start, first, last, score.size, score))
     rows = Sorted(start, score, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +10,12 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..kernels.marking import look_up, mark
+
 Array = np.ndarray[Any, Any]
+
+_FEW = 50_000  # rows below which NumPy does, as loading the kernels costs more
+_BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
 
 
 class Datums(msgspec.Struct, frozen=True, dict=True):
@@ -48,8 +54,13 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         values = self.slices[column]
         if values.dtype.is_integer() and not values.null_count():
             low, high = values.min(), values.max()
-            if low is not None and high - low <= 4 * len(values) + 1024:  # type: ignore[operator]
-                return _dense_groups(values, int(low), int(high))  # type: ignore[arg-type]
+            if (
+                isinstance(low, int)
+                and isinstance(high, int)
+                and high - low <= 4 * len(values) + 1024
+                and high < 1 << 63  # of uint64 some are beyond
+            ):
+                return _dense_groups(values, low, high)
         found = values.drop_nulls().unique().sort()
         if not len(found):
             return np.full(len(values), -1, np.int32), []
@@ -66,11 +77,35 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
 
 def _dense_groups(values: pl.Series, low: int, high: int) -> tuple[Array, list[str]]:
     """Groups of small integers by a table as long as their range."""
-    shifted = values.to_numpy().astype(np.int64) - low
-    present = np.zeros(high - low + 1, bool)
-    present[shifted] = True
-    code = np.cumsum(present, dtype=np.int32) - 1
-    return code[shifted], [str(value + low) for value in np.flatnonzero(present).tolist()]
+    if len(values) < _FEW:
+        present = np.zeros(high - low + 1, np.bool_)
+        for _, block in _blocks(values):
+            present[block - low] = True
+    else:
+        bits = np.zeros((high - low + 8) // 8, np.uint8)
+        for _, block in _blocks(values):
+            mark(block, low, bits)
+        present = np.unpackbits(bits, count=high - low + 1, bitorder="little").view(np.bool_)
+    code = np.cumsum(present, dtype=np.int32)
+    code -= 1
+    out = np.empty(len(values), np.int32)
+    for first, block in _blocks(values):
+        here = out[first : first + block.size]
+        if len(values) < _FEW:
+            here[:] = code[block - low]
+        else:
+            look_up(block, low, code, here)
+    return out, [str(value + low) for value in np.flatnonzero(present).tolist()]
+
+
+def _blocks(values: pl.Series) -> Iterator[tuple[int, Array]]:
+    """First row and int64 values of short pieces, so that no column of int64 is held."""
+    first = 0
+    for chunk in values.get_chunks():
+        column = chunk.to_numpy()
+        for at in range(0, column.size, _BLOCK):
+            yield first + at, column[at : at + _BLOCK].astype(np.int64, copy=False)
+        first += column.size
 
 
 class Labels(msgspec.Struct, frozen=True):

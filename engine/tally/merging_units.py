@@ -193,12 +193,12 @@ def merge_scored(
     found = [
         (part, unit, label)
         for part, unit, label in zip(parts, units, labels, strict=True)
-        if part is not None and (part.outcome.size or part.label is not None)
+        if part is not None and (part.outcome.size or part.several)
     ]
     if not found:
         return next((part for part in parts if part is not None), None)
     scored = [part for part, _, _ in found]
-    only = {int(label[part.only]) if part.label is None else -1 for part, _, label in found}
+    only = {-1 if part.several else int(label[part.only]) for part, _, label in found}
     if len(only) > 1 or len({part.ranked for part in scored}) > 1:
         raise InputError(
             "score columns were read differently in the partitions: as that of one label and as"
@@ -210,10 +210,12 @@ def merge_scored(
     columns: dict[str, tuple[Array, ...]] = {
         "score": tuple(column for part in scored for column in part.parts),
         "outcome": tuple(part.outcome for part in scored),
-        "unit": tuple(unit if part.unit is None else unit[part.unit] for part, unit, _ in found),
+        "unit": tuple(
+            unit if part.unit_codes is None else unit[part.unit_codes] for part, unit, _ in found
+        ),
     }
     if one < 0:
-        columns["label"] = tuple(label[part.label] for part, _, label in found)
+        columns["label"] = tuple(label[part.label_codes] for part, _, label in found)
     score = columns.pop("score")
     whole = {name: np.concatenate(some) for name, some in columns.items()}
     if order is not None:

@@ -28,7 +28,7 @@ def areas_between(view: ScoredView) -> Array:
     scored, units = view.scored, view.units
     n = len(view.labels)
     out = np.full((view.n_groups, n, n), np.nan)
-    if scored is None or scored.label is None:
+    if scored is None or not scored.several:
         return out
     if n > _MOST:
         raise OptionError(

@@ -19,10 +19,15 @@ class Pooled(ScoredView):
         names = pl.DataFrame(
             {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
         )
-        label = None if scored.label is None else labels.key[scored.label]
-        only = int(labels.key[scored.only]) if scored.label is None else -1
+        label = None if scored.label_codes is None else labels.key[scored.label_codes]
+        only = int(labels.key[scored.only]) if not scored.several else -1
         pooled = msgspec.structs.replace(
-            scored, label=label, only=only, labels=np.ones(len(labels.key_names), bool)
+            scored,
+            label=label,
+            unit=scored.unit_codes,
+            grid=None,
+            only=only,
+            labels=np.ones(len(labels.key_names), bool),
         )
         super().__init__(
             view.units,

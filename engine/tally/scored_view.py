@@ -16,6 +16,7 @@ from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
 from .ascending import Ascending
 from .datums import Labels
+from .grid import GridCounts
 from .pairwise import areas_between
 from .sorted_scores import (
     HIT,
@@ -26,6 +27,7 @@ from .sorted_scores import (
     Points,
     Sorted,
     sorted_by_counts,
+    wins_of_groups,
 )
 from .units import Scored, Units
 from .view import View
@@ -177,7 +179,7 @@ class ScoredView(View):
             right = ((units.hard == units.truth) & (units.hard >= 0)).astype(np.float64)
             return right, predicted, actual
         rows = np.flatnonzero(scored.score >= scored.comparable(self.decision))
-        unit = rows if scored.unit is None else scored.unit[rows]
+        unit = rows if scored.unit_codes is None else scored.unit_codes[rows]
         n = len(units)
         predicted = np.bincount(unit, minlength=n).astype(np.float64)
         right = np.bincount(unit, scored.outcome[rows] == HIT, minlength=n)
@@ -198,7 +200,7 @@ class ScoredView(View):
         """(Weighted) true labels, float64 [group, label]."""
         scored = self.scored
         binary = self.units.hard is None and len(self.labels) <= 2
-        if binary and scored is not None and scored.label is None:  # one score a unit
+        if binary and scored is not None and not scored.several:  # one score a unit
             hits, others, _ = self.listed
             out: Array = others[:, ::-1].copy()
             out[:, scored.only] = hits[:, scored.only]
@@ -248,7 +250,9 @@ class ScoredView(View):
         """Units that have a truth or a prediction, int64 [m]."""
         known = self.units.n_truths > 0
         if self.scored is not None:
-            known[slice(None) if self.scored.unit is None else self.scored.unit] = True
+            grid, unit = self.scored.grid, self.scored.unit
+            unit = unit if grid is None else grid.unit
+            known[slice(None) if unit is None else unit] = True
         if self.units.hard is not None:
             known |= self.units.hard >= 0
         return np.flatnonzero(known)
@@ -280,7 +284,7 @@ class ScoredView(View):
         The score of the best label; of binary tables the positive label's, right where it is true.
         """
         assert self.scored is not None
-        if self.scored.label is None:
+        if not self.scored.several:
             return self.scored.score, (self.scored.outcome == HIT).astype(np.float64)
         units = self.units
         assert units.hard_score is not None
@@ -294,7 +298,7 @@ class ScoredView(View):
     def slots(self) -> Array:
         """Label codes of the segments, int64 [slots]: all labels, or the only one scored."""
         assert self.scored is not None
-        if self.scored.label is None:
+        if not self.scored.several:
             return np.array([self.scored.only])
         return np.arange(len(self.labels))
 
@@ -315,21 +319,11 @@ class ScoredView(View):
         shape = (self.n_groups, self.slots.size, N_OUTCOMES)
         if self.unit_weight is not None:
             return self._weighted(scored.ascending(self.over), self.unit_weight, shape)
-        datum = self.units.datum
-        if scored.unit is not None and self.group is not None:
-            datum = self.units.datum_of(scored.unit)
-        if self.group is None and scored.label is None:
+        if self.group is None and not scored.several:
             counted = sorted_by_counts(scored)
             if counted is not None:
                 return counted
-        start, score, _ = partition(
-            scored.parts,
-            scored.outcome,
-            scored.label,
-            datum if self.group is not None else None,
-            self.group,
-            shape,
-        )
+        start, score = self._laid.start, self._laid.score  # sorted in place
 
         def sort(first: int, last: int) -> None:
             bounds = start[first : last + 1]
@@ -339,7 +333,28 @@ class ScoredView(View):
                 score[a:b].sort()
 
         self.over(start, sort)
+        return self._laid
+
+    @cached_property
+    def _laid(self) -> Sorted:
+        """Scores without weights by (group, slot, outcome), in any order within each."""
+        scored = self.scored
+        assert scored is not None
+        datum = None
+        if self.group is not None:
+            unit = scored.unit_codes
+            datum = self.units.datum if unit is None else self.units.datum_of(unit)
+        shape = (self.n_groups, self.slots.size, N_OUTCOMES)
+        start, score, _ = partition(
+            scored.parts, scored.outcome, scored.label_codes, datum, self.group, shape
+        )
         return Sorted(start, score, None)
+
+    @property
+    def _by_pairs(self) -> bool:
+        """Whether areas are found without an order: of groups, unless there is one already."""
+        unweighted = self.group is not None and self.unit_weight is None
+        return unweighted and "sorted" not in self.__dict__
 
     def _weighted(self, rows: Ascending, weight: Array, shape: tuple[int, int, int]) -> Sorted:
         """Weights beside scores; taking rows of groups out of an order leaves them in order."""
@@ -352,9 +367,24 @@ class ScoredView(View):
         return Sorted(start, score, weight[rows.unit[row]])
 
     @cached_property
+    def _grid(self) -> GridCounts | None:
+        """Counts of a grid of scores, where they take less than an order of all scores; or None."""
+        scored = self.scored
+        assert scored is not None
+        if self.group is not None or self.unit_weight is not None or scored.grid is None:
+            return None
+        hits = np.flatnonzero(scored.outcome == HIT)
+        if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
+            return None
+        return GridCounts(scored.grid, scored.parts, hits, len(self.labels), self.over)
+
+    @cached_property
     def listed(self) -> tuple[Array, Array, Array]:
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
-        sums = [self.spread(self.sorted.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
+        if self._grid is not None:
+            return self._grid.listed
+        found = self._laid if self._by_pairs else self.sorted
+        sums = [self.spread(found.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
     @cached_property
@@ -386,12 +416,17 @@ class ScoredView(View):
 
         Units that do not list the label rank last, tied with one another.
         """
-        found = self.sorted
-        won = self.spread(
-            wins(found.bounds(HIT), found.bounds(OTHER), found.score, found.weight), 0
-        ).astype(np.float64)
-        if found.weight is None:
-            won /= 2
+        if self._grid is not None:
+            won = self._grid.won()
+        elif self._by_pairs:
+            won = self.spread(wins_of_groups(self._laid, self.over), 0) / 2
+        else:
+            found = self.sorted
+            won = self.spread(
+                wins(found.bounds(HIT), found.bounds(OTHER), found.score, found.weight), 0
+            ).astype(np.float64)
+            if found.weight is None:
+                won /= 2
         hits, others, _ = self.listed
         missing, absent = self.positives - hits, self.negatives - others
         won += hits * absent + missing * absent / 2
@@ -410,9 +445,12 @@ class ScoredView(View):
             float64 [group, label, threshold] each.
         """
         if thresholds not in self._reached:
-            found = self.sorted
             assert self.scored is not None
             grid = np.array([self.scored.comparable(t) for t in thresholds])
+            if self._grid is not None:
+                self._reached[thresholds] = self._grid.reached(grid)
+                return self._reached[thresholds]
+            found = self.sorted
             out = []
             for outcome in (HIT, OTHER, STRAY):
                 first, last = found.bounds(outcome)

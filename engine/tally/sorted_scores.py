@@ -11,7 +11,9 @@ import numpy as np
 from ..kernels.few_scores import MOST, count_few
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
+from ..kernels.roc import pair_wins, wins
 from .units import Scored
+from .view import Over
 
 Array = np.ndarray[Any, Any]
 
@@ -24,8 +26,10 @@ __all__ = [
     "Points",
     "Sorted",
     "sorted_by_counts",
+    "wins_of_groups",
 ]
 
+_PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
 _MANY = 100_000  # rows from which a look at a sample pays
 _SAMPLE = 8192  # rows of it: with as few distinct scores as MOST, many of them come up twice
 
@@ -85,6 +89,35 @@ class Sorted(msgspec.Struct, frozen=True):
         if self.weight is None:
             return (last - first).astype(np.float64)
         return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
+
+
+def wins_of_groups(laid: Sorted, over: Over) -> Array:
+    """Twice the pairs that positives win, int64 [groups * slots], as ``kernels.roc.wins`` has it.
+
+    Pairs of small groups are looked at one by one, which costs less than an order.
+
+    Args:
+        laid: scores without weights by (group, scored label, outcome), in any order within each;
+            ranges of large groups are put in order.
+        over: calls a function on ranges of segments, perhaps side by side.
+    """
+    bounds = [*laid.bounds(HIT), *laid.bounds(OTHER)]
+    out = np.zeros(bounds[0].size, np.int64)
+
+    def some(first: int, last: int) -> None:
+        p, p_stop, n, n_stop = (bound[first:last] for bound in bounds)
+        positives, negatives = p_stop - p, n_stop - n
+        few = positives * negatives <= _PAIRS * (positives + negatives)
+        at = np.flatnonzero(few)
+        out[first + at] = pair_wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+        at = np.flatnonzero(~few)
+        for begin, end in ((p[at], p_stop[at]), (n[at], n_stop[at])):
+            for a, b in zip(begin.tolist(), end.tolist(), strict=True):
+                laid.score[a:b].sort()
+        out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+
+    over(laid.start[::N_OUTCOMES], some)
+    return out
 
 
 def sorted_by_counts(scored: Scored) -> Sorted | None:

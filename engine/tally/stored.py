@@ -28,7 +28,7 @@ from ..schemas.errors import ReadError, ResultError
 if TYPE_CHECKING:
     import pyarrow as pa  # by itself only where a file is: most runs keep their tally in memory
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a reader of the older layout could no longer read the newer."""
 
 KIND = "evalengine tally"

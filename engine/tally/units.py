@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from .ascending import Ascending, ascending
+from .grid import Grid
 from .precision import comparable
 from .view import Over
 
@@ -103,14 +104,17 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         parts: float64 arrays of n scores together: columns of large files come in pieces.
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
             true labels (or may have several and has none), 2 where it has none.
-        label: int32 [n], label codes; None where all rows are of label ``only``.
-        unit: int32 [n], unit of each row; None where row i is unit i.
-        only: the one label that is scored where ``label`` is None.
+        label: int32 [n], label codes; None where all rows are of label ``only``, or there
+            is a ``grid``.
+        unit: int32 [n], unit of each row; None where row i is unit i, or there is a
+            ``grid``.
+        only: the one label that is scored where ``several`` is false.
         labels: bool [l], labels that are scored at all: in a binary table the positive one.
         single: whether scores came in single precision; thresholds are then rounded to it.
         ranked: whether there are scores; else every row is predicted, and its score infinite.
         row: int64 [n], where each row stands in the whole input, where the table is part of one;
             None where rows stand in that order by themselves.
+        grid: labels and units of the rows, where every unit lists the same labels in one order.
     """
 
     parts: tuple[Array, ...]
@@ -122,6 +126,22 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     single: bool
     ranked: bool = True
     row: Array | None = None
+    grid: Grid | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether rows have labels of their own."""
+        return self.label is not None or self.grid is not None
+
+    @cached_property
+    def label_codes(self) -> Array | None:
+        """Label codes, int32 [n]; None where all rows are of label ``only``."""
+        return self.label if self.grid is None else self.grid.labels
+
+    @cached_property
+    def unit_codes(self) -> Array | None:
+        """Unit of each row, int32 [n]; None where row i is unit i."""
+        return self.unit if self.grid is None else self.grid.units
 
     @cached_property
     def score(self) -> Array:
@@ -134,10 +154,12 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         Args:
             over: calls a function on ranges of segments, perhaps side by side.
         """
-        n_labels = 1 if self.label is None else self.labels.size
+        n_labels = self.labels.size if self.several else 1
         found: Ascending = self.shared(
             "ascending",
-            lambda: ascending(self.parts, self.outcome, self.label, self.unit, n_labels, over),
+            lambda: ascending(
+                self.parts, self.outcome, self.label_codes, self.unit_codes, n_labels, over
+            ),
         )
         return found
 

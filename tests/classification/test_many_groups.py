@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from evalengine.kernels.partial_area import partial_areas
 from evalengine.metrics.segments import first_of, largest_of, last_of, segment_of
+from evalengine.tally.sorted_scores import HIT, OTHER, Sorted, wins_of_groups
+from evalengine.tally.view import _in_turn
 
 sk = pytest.importorskip("sklearn.metrics")
 Array = np.ndarray[Any, Any]
@@ -168,3 +170,23 @@ def test_weighted_rows_are_ordered_once(monkeypatch: pytest.MonkeyPatch) -> None
     card = score((rows,), ["ROCAUC", "AP"], by=["part", "other"], threads=1)
     assert card.metrics.height > 40
     assert len(calls) == 1
+
+
+@modest
+@given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(-2, 2)), max_size=9), max_size=6))
+def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
+    """Pairs one by one, and of a larger group an order, against plain comparisons."""
+    rng = np.random.default_rng(len(rows))
+    large = [
+        (int(o), int(v))
+        for o, v in zip(rng.integers(0, 2, 400), rng.integers(0, 50, 400), strict=True)
+    ]
+    segments, expected = [], []
+    for group in [*rows, large]:
+        values = [np.array([v for o, v in group if o == outcome], float) for outcome in range(3)]
+        segments += values
+        positive, negative = values[HIT][:, None], values[OTHER]
+        expected.append(2 * (positive > negative).sum() + (positive == negative).sum())
+    start = np.r_[0, np.cumsum([part.size for part in segments])]
+    laid = Sorted(start, np.concatenate(segments), None)
+    assert wins_of_groups(laid, _in_turn).tolist() == expected

@@ -56,8 +56,8 @@ class _LaidOut:
         assert scored is not None
         n, n_labels = len(units), len(labels)
         grid = np.array([scored.comparable(t) for t in settings.score_thresholds])
-        unit = np.arange(n) if scored.unit is None else scored.unit
-        label = scored.label
+        unit = np.arange(n) if scored.unit_codes is None else scored.unit_codes
+        label = scored.label_codes
         if label is None:
             label = np.full(unit.size, scored.only, np.int32)
         by_label = np.argsort(label, kind="stable")

@@ -11,11 +11,13 @@ import polars as pl
 
 from ...inputs.codes import encode
 from ...inputs.frames import Frames
+from ...inputs.marks import Marks
 from ...kernels.marking import place
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
+from ...tally.grid import Grid
 from ...tally.units import joined
 from ..encoding import (
     dataset_of,
@@ -27,6 +29,7 @@ from ..encoding import (
     taken,
 )
 from .binary import both_classes, find_label, positive_code
+from .tiled import labels_per_datum
 
 Array = np.ndarray[Any, Any]
 
@@ -38,12 +41,15 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
 
     Attributes:
         parts: float64 arrays of n scores together, widened from the column's own dtype.
-        label: int32 [n], label codes; None where all rows are of the label ``only``.
-        unit: int32 [n], unit of each row; None where row i is unit i.
-        only: the one label that is scored where ``label`` is None.
+        label: int32 [n], label codes; None where all rows are of the label ``only``, or
+            there is a ``grid``.
+        unit: int32 [n], unit of each row; None where row i is unit i, or there is a
+            ``grid``.
+        only: the one label that is scored where ``several`` is false.
         single: whether scores came in single precision.
         ranked: whether there are scores; else every row is predicted, and its score infinite.
         row: int64 [n], where each row stands in the whole input; None where the table is that.
+        grid: labels and units of the rows, where every unit lists the same labels in one order.
     """
 
     parts: tuple[Array, ...]
@@ -53,6 +59,22 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
     single: bool
     ranked: bool = True
     row: Array | None = None
+    grid: Grid | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether rows have labels of their own."""
+        return self.label is not None or self.grid is not None
+
+    @cached_property
+    def label_codes(self) -> Array | None:
+        """Label codes, int32 [n]; None where all rows are of the label ``only``."""
+        return self.label if self.grid is None else self.grid.labels
+
+    @cached_property
+    def unit_codes(self) -> Array | None:
+        """Unit of each row, int32 [n]; None where row i is unit i."""
+        return self.unit if self.grid is None else self.grid.units
 
     @cached_property
     def score(self) -> Array:
@@ -125,8 +147,11 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     row, _ = row_numbers(predictions), row_numbers(truths)
     wide = frames.score_labels is not None
     held = [truths] if wide else [predictions, truths]
+    width = 0 if wide or frames.same_order else _repeated_labels(frames, predictions)
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in held]
     values = [taken(side, "label_value") for side in held]
+    if width:  # rows are told by their place: one code a label and one a datum are enough
+        values[0] = values[0].gather(np.arange(width))
     extra, extra_key, key_of_row = frames.score_labels, None, None
     if extra is not None and "label_key" in predictions.columns:
         extra, extra_key, key_of_row = _by_key(extra, taken(predictions, "label_key"))
@@ -134,22 +159,31 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     declared = _declared(frames, labels)
     dataset = dataset_of(frames)
     ids = [taken(truths, "datum_id"), taken(predictions, "datum_id")]
+    roles = [GROUND_TRUTHS, PREDICTIONS]
+    if width:
+        ids[1] = ids[1].gather_every(width)
+        if not isinstance(frames.marks.get(PREDICTIONS), Marks):  # codes would be of all rows
+            frames.marks.pop(PREDICTIONS, None)
     if frames.same_order:  # paired row by row, so one side's codes are the other's
         datums, (t_datum,) = encode_datums(ids[:1], frames, dataset, [GROUND_TRUTHS])
         p_datum = t_datum
     else:
-        roles = [GROUND_TRUTHS, PREDICTIONS]
         datums, (t_datum, p_datum) = encode_datums(ids, frames, dataset, roles)
     score: tuple[Array, ...] | None
     if wide:
-        t_label = codes[0]
-        p_label, width = _spread(codes[1], key_of_row, p_datum.size, frames.score_labels)
+        t_label, p_label = codes
+        width = len(frames.score_labels)  # type: ignore[arg-type]
         score, single = _matrix(predictions, width)
-        p_datum = np.repeat(p_datum, width)
         row = None if row is None else np.repeat(row, width)
     else:
         p_label, t_label = codes
         score, single = _scores(predictions)
+    tiled = width > 0 and len(labels.key_names) == 1 and not frames.label_map
+    if wide and not tiled:
+        p_label, _ = _spread(p_label, key_of_row, p_datum.size, frames.score_labels)
+        p_datum = np.repeat(p_datum, width)
+    elif width and not tiled:
+        p_label, p_datum = np.tile(p_label, p_datum.size), np.repeat(p_datum, width)
     unit_datum, unit_key, (p_unit, t_unit) = _units(
         labels, len(datums), (p_datum, p_label), (t_datum, t_label)
     )
@@ -170,9 +204,19 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         hard = np.full(n_units, -1, np.int32)
         hard[p_unit] = p_label
         _check_alone(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
+    elif tiled:
+        rows = Rows(score, None, None, -1, single, row=row, grid=Grid(p_label, p_unit))
     else:
         rows = Rows(score, p_label, p_unit, -1, single, row=row)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
+
+
+def _repeated_labels(frames: Frames, predictions: pl.DataFrame) -> int:
+    """How many labels every datum lists where all list the same in one order, of one key; or 0."""
+    columns = predictions.columns
+    if frames.label_map or "score" not in columns or "label_key" in columns:
+        return 0
+    return labels_per_datum(predictions["datum_id"], predictions["label_value"])
 
 
 def _by_key(values: pl.Series, key: pl.Series) -> tuple[pl.Series, pl.Series, Array]:
@@ -342,11 +386,15 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         weight = weight if lengths is None else np.repeat(weight, lengths)
     rows = None
     if wide:
-        label, width = _spread(codes[-1], key_of_row, n, frames.score_labels)
+        width = len(frames.score_labels)  # type: ignore[arg-type]
         score, single = _matrix(table, width)
-        unit = np.repeat(np.arange(n, dtype=np.int32), width)
+        unit = np.arange(n, dtype=np.int32)
         cell_row = None if row is None else np.repeat(row, width)
-        rows = Rows(score, label, unit, -1, single, row=cell_row)
+        if width and len(labels.key_names) == 1 and not frames.label_map:
+            rows = Rows(score, None, None, -1, single, row=cell_row, grid=Grid(codes[-1], unit))
+        else:
+            label, _ = _spread(codes[-1], key_of_row, n, frames.score_labels)
+            rows = Rows(score, label, np.repeat(unit, width), -1, single, row=cell_row)
     elif not len(labels):  # no rows and nothing declared: there is nothing to score
         hard = np.zeros(0, np.int32)
     elif "score" in table.columns:

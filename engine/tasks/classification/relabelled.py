@@ -22,8 +22,8 @@ def without_repeats(batch: Batch) -> Batch:
     rows, truth, start = batch.rows, batch.truth, batch.truth_start
     if batch.key is not None and batch.hard is not None:
         _check_keys(batch, batch.hard)
-    if rows is not None and rows.label is not None:
-        rows = _strongest(rows, rows.label, len(batch.labels))
+    if rows is not None and rows.label_codes is not None:
+        rows = _strongest(rows, rows.label_codes, len(batch.labels))
     if start is not None:
         unit = np.repeat(np.arange(start.size - 1), np.diff(start))
         pair = np.unique(unit * len(batch.labels) + truth)
@@ -33,7 +33,7 @@ def without_repeats(batch: Batch) -> Batch:
 
 
 def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
-    unit = np.arange(label.size) if rows.unit is None else rows.unit
+    unit = np.arange(label.size) if rows.unit_codes is None else rows.unit_codes
     pair = unit.astype(np.int64) * n_labels + label
     order = np.lexsort((-rows.score, pair))  # stable: of equal scores the first row
     first = np.ones(order.size, bool)
@@ -46,6 +46,7 @@ def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
         parts=(rows.score[kept],),
         label=label[kept],
         unit=unit[kept].astype(np.int32),
+        grid=None,
         row=None if rows.row is None else rows.row[kept],
     )
 

@@ -12,6 +12,7 @@ from ...inputs.frames import Frames
 from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...tally.datums import Datums, Labels
+from ...tally.grid import best_labels, outcomes_of
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
@@ -79,11 +80,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if settings.relabelled:
         batch = without_repeats(batch)
     encoded = time.perf_counter()
-    if batch.rows is not None and batch.rows.label is None and "hard" in needs:
+    if batch.rows is not None and not batch.rows.several and "hard" in needs:
         _tell_logits(frames, batch, settings)
     if batch.rows is None:
         units, scored = _unscored(batch), None
-    elif batch.rows.label is None:
+    elif not batch.rows.several:
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
@@ -175,20 +176,27 @@ def _listed(
 ) -> tuple[Units, Scored]:
     """Any number of scored labels a unit."""
     n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
-    unit = np.arange(n_units, dtype=np.int32) if rows.unit is None else rows.unit
-    assert rows.label is not None
     want_hard = "hard" in needs and not settings.multilabel
     hard: Array | None
     hard_score: Array | None
-    outcome, hard, hard_score = match_labels(
-        unit, rows.label, rows.score, batch.truth, batch.truth_start, want_hard=want_hard
-    )
+    if rows.grid is not None and batch.truth_start is None:
+        outcome = outcomes_of(rows.grid, batch.truth)
+        hard, hard_score = best_labels(rows.grid, rows.parts, n_units if want_hard else 0)
+    else:
+        outcome, hard, hard_score = match_labels(
+            _units_of(rows, n_units),
+            _labels_of(rows),
+            rows.score,
+            batch.truth,
+            batch.truth_start,
+            want_hard=want_hard,
+        )
     facts = None
     if "probabilities" in needs or "ranks" in needs:
         facts = Facts(
             *true_label_facts(
-                unit,
-                rows.label,
+                _units_of(rows, n_units),
+                _labels_of(rows),
                 rows.score,
                 outcome,
                 n_units,
@@ -200,7 +208,8 @@ def _listed(
     elif batch.hard is not None:
         hard = batch.hard
         hard_score = np.full(n_units, np.nan)
-        own = np.flatnonzero(rows.label == hard[unit])
+        unit = _units_of(rows, n_units)
+        own = np.flatnonzero(_labels_of(rows) == hard[unit])
         hard_score[unit[own]] = rows.score[own]
     units = Units(
         datum=batch.datum,
@@ -216,9 +225,29 @@ def _listed(
     )
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
-        rows.parts, outcome, rows.label, rows.unit, -1, labels, rows.single, rows.ranked, rows.row
+        rows.parts,
+        outcome,
+        rows.label,
+        rows.unit,
+        -1,
+        labels,
+        rows.single,
+        rows.ranked,
+        rows.row,
+        rows.grid,
     )
     return units, scored
+
+
+def _units_of(rows: Rows, n_units: int) -> Array:
+    """Unit of every row, int32 [n]."""
+    return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
+
+
+def _labels_of(rows: Rows) -> Array:
+    """Label code of every row that has one of its own, int32 [n]."""
+    assert rows.label_codes is not None
+    return rows.label_codes
 
 
 def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
