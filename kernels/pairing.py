@@ -1,4 +1,4 @@
-"""Two tables of one row a datum, paired by ids that are consecutive integers, in one table of bytes.
+"""Two tables of a row a datum, paired by ids that are consecutive integers, in a table of bytes.
 
 Each side is scattered over memory once: ground truths write their label to their id's byte,
 predictions read it and leave a mark. That proves on the way that no id repeats or stays alone.
@@ -22,9 +22,10 @@ _MET = np.uint8(128)
 @kernel
 def _write_truths(datum: Array, label: Array, first: int, seen: Array, table: Array) -> bool:
     """Write labels to bytes that are free; False as soon as that cannot be done."""
+    room = np.uint64(table.size)
     for i in range(datum.size):
-        at = datum[i] - first
-        if at < 0 or at >= table.size or table[at] != 0:
+        at = np.uint64(datum[i] - first)  # an id below the first is far above the last
+        if at >= room or table[at] != 0:
             return False
         table[at] = label[i] + np.uint8(1)
         seen[label[i]] = True
@@ -32,12 +33,14 @@ def _write_truths(datum: Array, label: Array, first: int, seen: Array, table: Ar
 
 
 @kernel
-def _meet(datum: Array, label: Array, one: int, table: Array, unit: Array, outcome: Array) -> bool:
-    """Read what is true of each datum; False as soon as one is unknown, met before or not ``one``."""
-    wanted = np.uint8(one + 1)
+def _meet(
+    datum: Array, label: Array, first: int, one: int, table: Array, unit: Array, outcome: Array
+) -> bool:
+    """Read what is true of each datum; False as soon as a row has to be refused."""
+    room, wanted = np.uint64(table.size), np.uint8(one + 1)
     for i in range(datum.size):
-        at = datum[i]
-        if at < 0 or at >= table.size or label[i] != one:
+        at = np.uint64(datum[i] - first)
+        if at >= room or label[i] != one:
             return False
         found = table[at]
         if found == 0 or found >= _MET:
@@ -66,24 +69,24 @@ def write_truths(datum: Array, label: Array, first: int, seen: Array, table: Arr
 
 
 def meet(
-    datum: Array, first: int, label: Array, one: int, table: Array
-) -> tuple[Array, Array] | None:
-    """What is true of the datums that predictions are of; their bytes are marked.
+    datum: Array, label: Array, first: int, one: int, table: Array, unit: Array, outcome: Array
+) -> bool:
+    """Find what is true of the datums that predictions are of; their bytes are marked.
 
     Args:
         datum: int64 [n], ids.
-        first: the id that the first byte is of.
         label: uint8 [n], the labels predicted.
+        first: the id that the first byte is of.
         one: the only label that may be predicted.
         table: uint8 [m], as :func:`write_truths` leaves it; changed.
+        unit: int32 [n], written: byte of each row.
+        outcome: uint8 [n], written: whether its label is true.
 
     Returns:
-        byte of each row, int32 [n], and whether its label is true, uint8 [n]; None where an id is
-        unknown or stood in a row before, or another label is predicted.
+        False where an id is unknown or stood in a row before, or another label is predicted.
     """
-    unit, outcome = np.empty(datum.size, np.int32), np.empty(datum.size, np.uint8)
-    place, label = frozen(datum - np.int64(first), np.int64), frozen(label, np.uint8)
-    return (unit, outcome) if _meet(place, label, one, table, unit, outcome) else None
+    datum, label = frozen(datum, np.int64), frozen(label, np.uint8)
+    return bool(_meet(datum, label, first, one, table, unit, outcome))
 
 
 def labels_of(table: Array) -> Array:

@@ -14,22 +14,28 @@ from evalengine.readers.tables import READ_FAILURES
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 
-from .collecting import Prepared, rows_of
+from .collecting import Prepared, Side, rows_of
 from .frames import Frames, assemble
 
 _FORMATS = ("parquet", "ipc")  # what is read fast enough for more than one go at it
 
+_SHORT = (pl.Int8, pl.UInt8, pl.Boolean)
+
 
 class Batches:
     """One table's rows, batch by batch.
+
+    Args:
+        frame: its canonical columns.
+        own: the same with short integers and flags in their own dtypes.
 
     Attributes:
         rows: how many there are.
         schema: canonical columns and their dtypes.
     """
 
-    def __init__(self, frame: pl.LazyFrame) -> None:
-        self._frame = frame
+    def __init__(self, frame: pl.LazyFrame, own: pl.LazyFrame) -> None:
+        self._frame = own
         self.schema = dict(frame.collect_schema())
         self.rows = int(frame.select(pl.len()).collect().item())
 
@@ -57,7 +63,7 @@ def in_batches(ready: Prepared, options: Options, least: int) -> dict[str, Batch
             return None
     try:
         found = {
-            role: Batches(rows_of(role, side, ready.where, ready.plan))
+            role: Batches(rows_of(role, side, ready.where, ready.plan), _own(side))
             for role, side in ready.sides.items()
         }
     except READ_FAILURES:
@@ -65,11 +71,21 @@ def in_batches(ready: Prepared, options: Options, least: int) -> dict[str, Batch
     return found if max(table.rows for table in found.values()) >= least else None
 
 
+def _own(side: Side) -> pl.LazyFrame:
+    """A table's columns; short integers and flags as they are: widening takes time."""
+    columns = []
+    for name, expression in side.naming.exprs.items():
+        roots = expression.meta.root_names()
+        short = len(roots) == 1 and side.schema[roots[0]] in _SHORT
+        columns.append(pl.col(roots[0]).alias(name) if short else expression)
+    return side.source.frame.select(columns)
+
+
 def told_by(
     ready: Prepared, batches: dict[str, Batches], few: dict[str, dict[str, list[object]]],
     options: Options,
 ) -> Frames:  # fmt: skip
-    """Checked frames of a few rows, for all that tables say beside their rows: notes, labels, dtypes.
+    """Checked frames of a few rows, for what tables say beside them: notes, labels, dtypes.
 
     Args:
         ready: as :func:`frames.prepare` gives it.

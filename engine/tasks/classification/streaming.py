@@ -1,4 +1,4 @@
-"""Large binary tables scored without ever holding their columns: batches are checked and kept small.
+"""Large binary tables scored without holding their columns: batches are checked and kept small.
 
 One table of labels 0 and 1 with their scores; or two tables in which every datum, an integer of a
 range without gaps, has one truth and one score of the same label. Few distinct scores become codes
@@ -99,7 +99,7 @@ def _one_table(
         truth[at : at + actual.size] = actual
         at += actual.size
         scores.add(score, actual)
-    labels = np.flatnonzero(np.bincount([*truth[:1], truth.min(), truth.max()], minlength=2))
+    labels = np.unique([truth.min(), truth.max()])
     few: dict[str, list[object]] = {"actual": labels.tolist(), "score": [0.5] * labels.size}
     frames = told_by(ready, batches, {TABLE: few}, options)
     fit = encode_batch(_copy(frames), positive_label=settings.positive_label)
@@ -145,11 +145,9 @@ def _two_tables(
         if label is None or datum is None or score is None:
             return None
         one = int(label[0]) if one < 0 and label.size else one
-        met = meet(datum, low, label, one, table)
-        if met is None:
-            return None
         here = slice(at, at + label.size)
-        unit[here], outcome[here] = met
+        if not meet(datum, label, low, one, table, unit[here], outcome[here]):
+            return None
         at += label.size
         parts.append(score)
     ids: list[object] = [*range(low, low + values.size)]
