@@ -8,7 +8,6 @@ are read whole instead, which takes every kind of row and names those that are w
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import msgspec
@@ -71,9 +70,8 @@ def stream(
     if batches is None:
         return None
     read = _one_table if TABLE in batches else _two_tables
-    begun = time.perf_counter()
     try:
-        return read(ready, batches, options, settings, begun)
+        return read(ready, batches, options, settings)
     except READ_FAILURES:
         return None  # reading whole tables says what is wrong
 
@@ -83,7 +81,6 @@ def _one_table(
     batches: dict[str, Batches],
     options: Options,
     settings: Settings,
-    begun: float,
 ) -> Streamed | None:
     """One table of labels 0 and 1 and the scores of one of them."""
     table = batches[TABLE]
@@ -113,8 +110,7 @@ def _one_table(
     )  # fmt: skip
     datums = Datums(None, pl.DataFrame(), rows=table.rows)
     units = Units(None, None, truth, None, None, None, None, by_row=True)
-    seconds = {"match": time.perf_counter() - begun}
-    tallies = Tallies(datums, fit.labels, None, units, scored, seconds)
+    tallies = Tallies(datums, fit.labels, None, units, scored, {})
     return Streamed(frames, {TABLE: table.rows}, tallies)
 
 
@@ -123,7 +119,6 @@ def _two_tables(
     batches: dict[str, Batches],
     options: Options,
     settings: Settings,
-    begun: float,
 ) -> Streamed | None:
     """Two tables of the same datums, one of the scores of one label."""
     ours, theirs = batches[PREDICTIONS], batches[GROUND_TRUTHS]
@@ -172,8 +167,7 @@ def _two_tables(
     scored = Scored(tuple(parts), outcome, label, unit, -1, shown, fit.rows.single)
     datums = Datums(None, pl.DataFrame(), rows=n, low=low)
     units = Units(None, None, truth, None, None, None, None)
-    seconds = {"match": time.perf_counter() - begun}
-    tallies = Tallies(datums, fit.labels, None, units, scored, seconds)
+    tallies = Tallies(datums, fit.labels, None, units, scored, {})
     return Streamed(frames, {role: table.rows for role, table in batches.items()}, tallies)
 
 
