@@ -43,7 +43,7 @@ def _count(
         if c < 0:
             if n_seen == MOST or b == _NEGATIVE_ZERO:
                 return -1
-            c = n_seen
+            c = np.int64(n_seen)
             n_seen += 1
             place[at] = c
             key[c] = b
