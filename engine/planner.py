@@ -17,7 +17,8 @@ from . import dialects, exports, metrics, tasks
 from ._version import __version__
 from .assemble import frame_of
 from .executors import Threads
-from .inputs.frames import Frames
+from .inputs.frames import Frames, prepare
+from .inputs.opening import Inputs
 from .inputs.problems import Note
 from .metrics import Metric
 from .schemas.options import Options, idle
@@ -201,6 +202,22 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
     step = getattr(plan.module, "examine", None)
     if step is not None:
         step(frames, plan.settings, plan.needs, threads)
+
+
+def streamed(plan: Plan, inputs: Inputs) -> Any:
+    """Large tables read in batches and tallied, in tasks that have such a step.
+
+    Returns:
+        frames of a few rows, rows by role and the task's tallies; None where tables have to be
+        read whole.
+
+    Raises:
+        InputError: what the columns alone tell is wrong.
+    """
+    step = getattr(plan.module, "stream", None)
+    if step is None:
+        return None
+    return step(prepare(inputs, plan.task, plan.options), plan.options, plan.settings, plan.needs)
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:

@@ -56,6 +56,24 @@ def _three(outcome: Array, offset: int, value: Array, free: Array, out: Array) -
 
 
 @kernel
+def _two(outcome: Array, offset: int, value: Array, begin: int, free: Array, out: Array) -> None:
+    """The same of outcomes 0 and 1 alone, of segments that stand side by side.
+
+    What went to the one says how many went to the other, so one place is carried along.
+    """
+    at0 = free[0]
+    after = free[1] - (offset - (at0 - begin))  # where row 0 would go if all rows were 1
+    for i in range(value.size):
+        row = offset + i
+        hit = np.int64(outcome[row])
+        at1 = after + row - (at0 - begin)
+        out[at0 + (at1 - at0) * hit] = value[i]
+        at0 += 1 - hit
+    free[1] = after + offset + value.size - (at0 - begin)
+    free[0] = at0
+
+
+@kernel
 def _lay_out(
     outcome: Array,
     label: Array,
@@ -136,7 +154,7 @@ def partition(
     Args:
         parts: float64 arrays of n values together, in row order.
         outcome: uint8 [n], below ``n_outcomes``.
-        label: int32 [n], label codes; None where there is one label.
+        label: int32 [n], label codes; None where there is one label. See :func:`only_label` too.
         datum: int32 [n], datum codes; None where row i is datum i.
         group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
         shape: (n_groups, n_labels, n_outcomes).
@@ -148,6 +166,9 @@ def partition(
         [m], or empty.
     """
     n_groups, n_labels, n_outcomes = shape
+    only = only_label(label)
+    if group is None and only is not None and n_outcomes == 3 and not want_rows:
+        return _of_one_label(parts, outcome, only, n_labels)
     start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
     none = np.zeros(0, np.int32)
     rows = (
@@ -161,7 +182,6 @@ def partition(
     out = np.empty(int(start[-1]), np.float64)
     row = np.empty(out.size if want_rows else 0, np.int64)
     free = start[:-1].copy()
-    one_segment = shape == (1, 1, 3) and group is None and not want_rows
     offset = 0
     if start.size > _MANY and group is not None and not want_rows:
         # Writing to very many places at once misses the cache at every row; two rounds do not.
@@ -176,9 +196,40 @@ def partition(
         return start, out, row
     for part in parts:
         value = frozen(part, np.float64)
-        if one_segment:
-            _three(rows[0], offset, value, free, out)
-        else:
-            _lay_out(*rows, n_labels, n_outcomes, offset, value, free, out, row)
+        _lay_out(*rows, n_labels, n_outcomes, offset, value, free, out, row)
         offset += value.size
     return start, out, row
+
+
+def only_label(label: Array | None) -> int | None:
+    """The code that all rows have, where an array says so by its shape; None where it does not.
+
+    Args:
+        label: int32 [n], or one value that NumPy repeats without memory (``broadcast_to``); None
+            where there is one label, whose code is 0.
+    """
+    if label is None:
+        return 0
+    return int(label[0]) if label.size and label.strides == (0,) else None
+
+
+def _of_one_label(
+    parts: Sequence[Array], outcome: Array, label: int, n_labels: int
+) -> tuple[Array, Array, Array]:
+    """Values of one label's rows by outcome, among the segments of all labels."""
+    outcome, none = frozen(outcome, np.uint8), frozen(np.zeros(0), np.int32)
+    start = np.zeros(n_labels * 3 + 1, np.int64)
+    _count(outcome, none, none, none, 1, 3, start[3 * label : 3 * label + 4])
+    np.cumsum(start, out=start)
+    out = np.empty(outcome.size, np.float64)
+    begin, _, third, end = (int(place) for place in start[3 * label : 3 * label + 4])
+    free = start[3 * label : 3 * label + 3].copy()
+    offset = 0
+    for part in parts:
+        value = frozen(part, np.float64)
+        if third == end:
+            _two(outcome, offset, value, begin, free, out)
+        else:
+            _three(outcome, offset, value, free, out)
+        offset += value.size
+    return start, out, np.empty(0, np.int64)

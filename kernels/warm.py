@@ -13,6 +13,7 @@ from .few_scores import count_few
 from .hash_codes import hash_codes
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
+from .pairing import meet, write_truths
 from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition
 from .roc import pair_wins
@@ -35,8 +36,13 @@ def warm_large() -> None:
     outcome = np.zeros(4, np.uint8)
     score = value.astype(np.float64)
     count_few([score], outcome, 3)
+    table = np.zeros(4, np.uint8)
+    write_truths(value, outcome, 0, np.zeros(256, np.bool_), table)
+    meet(value, outcome, 0, 0, table, np.empty(4, np.int32), np.empty(4, np.uint8))
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
+    partition([score], outcome, None, None, None, (1, 1, 3))
+    partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))

@@ -27,22 +27,24 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         slices: one column per ``by`` entry, aligned with ``id``; null where unknown.
         dataset: the dataset each datum belongs to, aligned with ``id``, or None.
         rows: number of datums where ``ids`` is None.
+        low: id of the first of them; the others follow one by one.
     """
 
     ids: pl.Series | None
     slices: pl.DataFrame
     dataset: pl.Series | None = None
     rows: int = 0
+    low: int = 0
 
     def __len__(self) -> int:
         return self.rows if self.ids is None else len(self.ids)
 
     @cached_property
     def id(self) -> pl.Series:
-        """Unique ids in ascending order: those given, or row numbers."""
+        """Unique ids in ascending order: those given, or integers from ``low`` on."""
         if self.ids is not None:
             return self.ids
-        return pl.Series("datum_id", np.arange(self.rows, dtype=np.int64))
+        return pl.Series("datum_id", np.arange(self.low, self.low + self.rows, dtype=np.int64))
 
     @property
     def id_dtype(self) -> pl.DataType:

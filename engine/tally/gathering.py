@@ -73,14 +73,15 @@ def gather_scored(
             continue
         some = load(part)
         assert some.row is not None
-        assert some.label is not None
+        codes, own = some.label_codes, some.unit_codes
+        assert codes is not None
         first = np.flatnonzero(np.r_[True, some.row[1:] != some.row[:-1]])
         within = np.arange(size) - np.repeat(first, np.diff(np.r_[first, size]))
         at = start[some.row] + within
         score[at] = some.score
         outcome[at] = some.outcome
-        label[at] = labels[part][some.label]
-        unit[at] = units[part] if some.unit is None else units[part][some.unit]
+        label[at] = labels[part][codes]
+        unit[at] = units[part] if own is None else units[part][own]
         precisions.append((some.single, size))
         ranked = some.ranked
     plain = n == sum(new.size for new in units) and bool((unit == np.arange(n)).all())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -31,6 +30,7 @@ __all__ = [
 
 _PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
 _MANY = 100_000  # rows from which a look at a sample pays
+_EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
 _SAMPLE = 8192  # rows of it: with as few distinct scores as MOST, many of them come up twice
 
 
@@ -72,7 +72,7 @@ class Sorted(msgspec.Struct, frozen=True):
     Attributes:
         start: int64 [groups * slots * 3 + 1], CSR offsets.
         score: float64 [m].
-        weight: float64 [m], or None for 1 each.
+        weight: float64 [m], or None for 1 each: sample weights, or how many rows have the score.
     """
 
     start: Array
@@ -121,25 +121,35 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
 
 
 def sorted_by_counts(scored: Scored) -> Sorted | None:
-    """Scores of one label in one group, laid out and sorted by counting; None where many differ.
+    """Distinct scores of one label in one group by outcome, weighing as many as have them.
+
+    Sums of such weights are exact, so that nothing differs from what the rows themselves give.
 
     Args:
         scored: scored labels, all of one label.
+
+    Returns:
+        None where many differ, or there are few rows.
     """
+    found = _counted(scored)
+    if found is None:
+        return None
+    score, count = found
+    there = count > 0
+    start = np.zeros(N_OUTCOMES + 1, np.int64)
+    np.cumsum(there.sum(axis=1), out=start[1:])
+    return Sorted(start, np.broadcast_to(score, there.shape)[there], count[there].astype(float))
+
+
+def _counted(scored: Scored) -> tuple[Array, Array] | None:
+    """The distinct scores ascending, and rows of each outcome at each."""
+    if scored.few is not None:
+        return scored.few.ascending, scored.few.count
     n = scored.outcome.size
-    if n < _MANY:
+    if not _MANY <= n < _EXACT:
         return None
     step = max(1, n // _SAMPLE)
     some = np.concatenate([part[::step] for part in scored.parts])
     if np.unique(some).size > min(MOST, some.size // 2):
         return None
-    found = count_few(scored.parts, scored.outcome, N_OUTCOMES)
-    if found is None:
-        return None
-    score, count = found
-    start = np.zeros(N_OUTCOMES + 1, np.int64)
-    np.cumsum(count.sum(axis=1), out=start[1:])
-    laid = np.empty(n)
-    for outcome, (first, last) in enumerate(pairwise(start.tolist())):
-        laid[first:last] = np.repeat(score, count[outcome])
-    return Sorted(start, laid, None)
+    return count_few(scored.parts, scored.outcome, N_OUTCOMES)

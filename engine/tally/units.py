@@ -97,11 +97,28 @@ class Units(msgspec.Struct, frozen=True):
         return self.datum if unit is None else self.datum[unit]
 
 
+class Few(msgspec.Struct, frozen=True):
+    """Scores of which few differ, each row's by its code.
+
+    Attributes:
+        values: float64 [m], the scores that codes stand for.
+        codes: uint16 arrays of n codes together.
+        ascending: the distinct scores ascending, float64 [m].
+        count: int64 [outcomes, m], rows of each outcome at each of them.
+    """
+
+    values: Array
+    codes: tuple[Array, ...]
+    ascending: Array
+    count: Array
+
+
 class Scored(msgspec.Struct, frozen=True, dict=True):
     """Scored labels of one partition, one row per prediction, in input order.
 
     Attributes:
-        parts: float64 arrays of n scores together: columns of large files come in pieces.
+        given: float64 arrays of n scores together: columns of large files come in pieces; none
+            where ``few`` holds the scores.
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
             true labels (or may have several and has none), 2 where it has none.
         label: int32 [n], label codes; None where all rows are of label ``only``, or there
@@ -115,9 +132,10 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
         row: int64 [n], where each row stands in the whole input, where the table is part of one;
             None where rows stand in that order by themselves.
         grid: labels and units of the rows, where every unit lists the same labels in one order.
+        few: the scores, where they were counted as they were read.
     """
 
-    parts: tuple[Array, ...]
+    given: tuple[Array, ...]
     outcome: Array
     label: Array | None
     unit: Array | None
@@ -127,6 +145,7 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     ranked: bool = True
     row: Array | None = None
     grid: Grid | None = None
+    few: Few | None = None
 
     @property
     def several(self) -> bool:
@@ -142,6 +161,13 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     def unit_codes(self) -> Array | None:
         """Unit of each row, int32 [n]; None where row i is unit i."""
         return self.unit if self.grid is None else self.grid.units
+
+    @cached_property
+    def parts(self) -> tuple[Array, ...]:
+        """Float64 arrays of n scores together."""
+        if self.few is None:
+            return self.given
+        return tuple(self.few.values[codes] for codes in self.few.codes)
 
     @cached_property
     def score(self) -> Array:

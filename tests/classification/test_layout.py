@@ -35,6 +35,25 @@ def test_two_rounds_lay_out_as_one(monkeypatch: pytest.MonkeyPatch, with_datum: 
         assert np.array_equal(values, expected)
 
 
+@pytest.mark.parametrize("outcomes", [[0, 1], [0, 1, 2], [0], [1], [2]])
+@pytest.mark.parametrize(("label", "labels"), [(None, 1), (0, 1), (2, 4), (3, 4)])
+def test_one_label_is_laid_out_as_any(outcomes: list[int], label: int | None, labels: int) -> None:
+    rng = np.random.default_rng(9)
+    n = 5_000
+    outcome = rng.choice(np.array(outcomes, np.uint8), n)
+    score = rng.random(n)
+    parts = np.array_split(score, 7)
+    code = np.int32(label or 0)
+    repeated = None if label is None else np.broadcast_to(code, n)
+    found = kernel.partition(parts, outcome, repeated, None, None, (1, labels, 3))
+    listed = np.full(n, code)
+    expected = kernel.partition(parts, outcome, listed, None, None, (1, labels, 3))
+    for mine, theirs in zip(found, expected, strict=True):
+        assert np.array_equal(mine, theirs)
+    assert kernel.only_label(listed) is None
+    assert np.array_equal(found[1], score[np.argsort(outcome, kind="stable")])
+
+
 @pytest.mark.parametrize("cells", [1, 500])
 def test_chunks_of_groups_leave_no_trace(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
     rng = np.random.default_rng(8)

@@ -8,6 +8,7 @@ from .fitting import fit
 from .merging import lean, merge
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
+from .streaming import stream
 from .tallies import Tallies, tally
 from .views import cells_per_group, own_frames, view
 
@@ -23,6 +24,7 @@ __all__ = [
     "own_frames",
     "resolve",
     "samples",
+    "stream",
     "tally",
     "view",
 ]

@@ -68,15 +68,16 @@ def lean(tallies: Tallies) -> tuple[Tallies, Scored | None]:
     None where they are of one label, and as many as units: then nothing is taken out.
     """
     scored = tallies.scored
-    if scored is None or scored.label is None:
+    if scored is None or not scored.several:
         return tallies, None
     none = np.zeros(0, np.int32)
     bare = msgspec.structs.replace(
         scored,
-        parts=(),
+        given=(),
         outcome=np.zeros(0, np.uint8),
         label=none,
-        unit=None if scored.unit is None else none,
+        unit=None if scored.unit_codes is None else none,
+        grid=None,
         row=None if scored.row is None else np.zeros(0, np.int64),
     )
     return msgspec.structs.replace(tallies, scored=bare), scored
@@ -91,7 +92,7 @@ def _scored(
 ) -> Scored | None:
     if load is None:
         return merge_scored(scored, units, labels, n_labels)
-    apart = [one is not None and one.label is not None for one in scored]
+    apart = [one is not None and one.several for one in scored]
     sizes = [load(part).outcome.size if own else 0 for part, own in enumerate(apart)]
     start = places(load, sizes) if all(apart) and any(sizes) else None
     if start is None:

@@ -1,0 +1,254 @@
+"""Large binary tables are read in batches, which must tell the same as reading them whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine import api
+from evalengine.kernels.few_scores import MOST
+from evalengine.metrics.registry import all_metrics
+from evalengine.tasks.classification import streaming
+
+rng = np.random.default_rng(31)
+N = 9_000
+METRICS = [m.name for m in all_metrics("classification").values() if set(m.needs) == {"scores"}]
+
+
+@pytest.fixture(autouse=True)
+def small_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "_LARGE", 1)
+
+
+def saved(tmp_path: Path, **tables: pl.DataFrame) -> list[Path]:
+    paths = []
+    for name, table in tables.items():
+        paths.append(tmp_path / f"{name}.parquet")
+        table.write_parquet(paths[-1], row_group_size=1000)
+    return paths
+
+
+def told(card: ee.Scorecard) -> dict[str, Any]:
+    """All that a scorecard says but how long it took."""
+    run = {name: value for name, value in card.run.items() if name != "seconds"}
+    frames = {name: card.frame(name) for name in card.frames}
+    return {"run": run, "notes": card.notes, "labels": card.labels, **frames}
+
+
+def whole(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> dict[str, Any]:
+    """The same from tables that are read whole."""
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming, "_LARGE", 1 << 60)
+        return told(ee.score(*paths, **options))
+
+
+def in_batches(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> Any:
+    """The same in batches, and a failure where these were not used."""
+
+    def never(*given: Any) -> Any:
+        raise AssertionError("the tables were read whole")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "checked_frames", never)
+        return told(ee.score(*paths, **options))
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if isinstance(value, pl.DataFrame):
+            assert value.equals(other[name]), name
+            assert value.schema == other[name].schema, name
+        else:
+            assert value == other[name], name
+
+
+def table(score: np.ndarray, dtype: Any = pl.Int8, share: float = 0.3) -> pl.DataFrame:
+    actual = pl.Series("actual", (rng.random(score.size) < share).astype(np.int8))
+    return pl.DataFrame({"actual": actual.cast(dtype), "score": score})
+
+
+FEW, MANY = np.round(rng.random(N), 2), rng.random(N)
+MIXED = np.r_[FEW[: N // 2], MANY[N // 2 :]]
+
+
+@pytest.mark.parametrize(
+    ("score", "dtype", "positive"),
+    [
+        (FEW, pl.Int8, None),
+        (FEW, pl.Int64, 0),
+        (FEW.astype(np.float32), pl.Boolean, None),
+        (FEW - 0.5, pl.UInt8, None),
+        (MANY, pl.Int8, 0),
+        (MANY, pl.Boolean, False),
+        (MANY.astype(np.float32), pl.Int64, None),
+        (MIXED, pl.Int8, None),
+    ],
+)
+def test_one_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: Any, dtype: Any, positive: Any
+) -> None:
+    assert np.unique(MIXED).size > MOST
+    paths = saved(tmp_path, table=table(score, dtype))
+    options = {"metrics": METRICS, "positive_label": positive}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("score", [FEW, MANY])
+def test_one_class_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: Any, share: float
+) -> None:
+    paths = saved(tmp_path, table=table(score, share=share))
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+def pair(low: int = 0, n_labels: int = 2, one: int = 1) -> dict[str, pl.DataFrame]:
+    actual = rng.integers(0, n_labels, N).astype(np.int8)
+    datum = np.arange(low, low + N)
+    here, there = rng.permutation(N), rng.permutation(N)
+    label = np.full(N, one, np.int8)
+    return {
+        "predictions": pl.DataFrame(
+            {"datum_id": datum[here], "label_value": label, "score": MANY[here]}
+        ),
+        "groundtruths": pl.DataFrame({"datum_id": datum[there], "label_value": actual[there]}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("low", "n_labels", "one", "dtype"),
+    [(0, 2, 1, pl.Int8), (-40, 2, 0, pl.Int64), (2**40, 5, 3, pl.UInt8), (7, 1, 1, pl.Int8)],
+)
+def test_two_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, low: int, n_labels: int, one: int, dtype: Any
+) -> None:
+    sides = pair(low, n_labels, one)
+    cast = {name: side.cast({"label_value": dtype}) for name, side in sides.items()}
+    paths = saved(tmp_path, **cast)
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+def outcome(paths: list[Path], **options: Any) -> Any:
+    try:
+        return told(ee.score(*paths, **options))
+    except ee.InputError as error:
+        return str(error)
+
+
+def alike(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> Any:
+    """What is told of tables that cannot be read in batches: the same as without them."""
+    assert streaming_of(paths, **options) is None
+    tried = outcome(paths, **options)
+    monkeypatch.setattr(streaming, "_LARGE", 1 << 60)
+    expected = outcome(paths, **options)
+    assert type(tried) is type(expected)
+    if isinstance(tried, str):
+        assert tried == expected
+    else:
+        same(tried, expected)
+    return tried
+
+
+def streaming_of(paths: list[Path], **options: Any) -> Any:
+    chosen = ee.Options(**options)
+    plan, inputs = api._open(*(paths if len(paths) > 1 else [paths[0], None]), chosen, *[None] * 3)
+    return api.planner.streamed(plan, inputs)
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "value", "word"),
+    [
+        ("score", 8_500, None, "null"),
+        ("score", 8_500, float("nan"), "NaN"),
+        ("score", 17, float("inf"), "NaN or infinity"),
+        ("actual", 8_500, None, "null"),
+        ("actual", 8_500, 2, "label"),
+        ("actual", 8_500, -1, "label"),
+    ],
+)
+@pytest.mark.parametrize("score", [FEW, MANY])
+def test_wrong_rows_of_one_table_are_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    score: Any,
+    column: str,
+    row: int,
+    value: Any,
+    word: str,
+) -> None:
+    rows = table(score)
+    rows[row, column] = value
+    said = alike(monkeypatch, saved(tmp_path, table=rows), metrics=("ROCAUC",))
+    assert isinstance(said, str)
+    assert word in said
+
+
+def test_a_zero_with_a_sign_ends_the_counting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score = np.round(FEW, 1)
+    score[N // 2 :][score[N // 2 :] == 0] = -0.0
+    assert np.signbit(score).any()
+    paths = saved(tmp_path, table=table(score))
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+@pytest.mark.parametrize("side", ["predictions", "groundtruths"])
+@pytest.mark.parametrize("case", ["twice", "far", "gap", "null", "label", "fewer", "nan"])
+def test_other_pairs_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, side: str, case: str
+) -> None:
+    sides = pair()
+    rows = sides[side]
+    if case == "twice":
+        rows[8_500, "datum_id"] = rows[3, "datum_id"]
+    if case == "far":
+        rows[8_500, "datum_id"] = 10**12
+    if case == "gap":
+        for name, both in sides.items():
+            sides[name] = both.with_columns(
+                pl.when(pl.col("datum_id") == N - 1)
+                .then(N + 5)
+                .otherwise("datum_id")
+                .alias("datum_id")
+            )
+    if case == "null":
+        rows[8_500, "datum_id"] = None
+    if case == "label":
+        rows[8_500, "label_value"] = 127 if side == "groundtruths" else 0
+    if case == "fewer":
+        sides[side] = rows.head(N - 1)
+    if case == "nan":
+        sides["predictions"][8_500, "score"] = float("nan")
+    alike(monkeypatch, saved(tmp_path, **sides), metrics=("ROCAUC",))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metrics": ("ROCAUC", "F1")},
+        {"metrics": ("ROCAUC",), "where": "score > 0.5"},
+        {"metrics": ("ROCAUC",), "by": ("actual",)},
+        {"metrics": ("ROCAUC",), "label_map": {0: 1}},
+        {},
+    ],
+)
+def test_whatever_else_is_asked_is_answered_from_whole_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    alike(monkeypatch, saved(tmp_path, table=table(FEW)), **options)
+
+
+def test_ids_that_are_not_named_in_the_tables_are_integers_in_a_row() -> None:
+    from evalengine.tally.datums import Datums
+
+    assert Datums(None, pl.DataFrame(), rows=3, low=-1).id.to_list() == [-1, 0, 1]
