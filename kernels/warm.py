@@ -11,6 +11,7 @@ import numpy as np
 from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
 from .hash_codes import hash_codes
+from .label_matching import match_labels
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
 from .pairing import meet, write_truths
@@ -39,6 +40,7 @@ def warm_large() -> None:
     table = np.zeros(4, np.uint8)
     write_truths(value, outcome, 0, np.zeros(256, np.bool_), table)
     meet(value, outcome, 0, 0, table, np.empty(4, np.int32), np.empty(4, np.uint8))
+    match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
     partition([score], outcome, None, None, None, (1, 1, 3))

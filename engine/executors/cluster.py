@@ -166,7 +166,8 @@ class OnDask:
             self._cluster = LocalCluster(
                 n_workers=self._workers,
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address=":0",  # any port: the default one may be another cluster's
+                scheduler_kwargs={"dashboard": False},
                 memory_limit=0,  # the run has its own, by which nobody is paused
                 silence_logs=logging.ERROR,
             )

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from ..inputs.checks import Check
 from ..inputs.collecting import Prepared, Side
@@ -109,6 +108,8 @@ class Writer:
 
     def write(self, rows: pl.DataFrame) -> None:
         """Take a batch, rows numbered."""
+        import pyarrow as pa  # only where values are dealt out: no run in memory needs it
+
         for name in self._names:
             if name not in rows.columns:
                 continue
@@ -138,6 +139,8 @@ def find_repeats(folder: str, role: str, column: str, n: int) -> None:
     path = values_file(folder, role, column, n)
     if not path.exists():
         return
+    import pyarrow as pa
+
     with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
         rows = pl.DataFrame(reader.read_all())
     if has_repeats(rows[column]):

@@ -190,7 +190,7 @@ class RankedView(View):
         skipped = leave_out(tally)
         if skipped.size:
             weight[skipped] = 0
-        of_segment = positives.reshape(start.size - 1, -1)
+        of_segment = positives.reshape(start.size - 1, positives.shape[-1])
         for w, word in enumerate(tally.variants.words):
             inputs = (
                 start,
