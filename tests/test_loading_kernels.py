@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,8 +56,16 @@ def run(cache: Path, *, before: str = "") -> dict[str, Any]:
 EXPECTED = [[0, 1, 3], [1, 0, 2]]
 
 
-def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    first, second = run(tmp_path), run(tmp_path)
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder that one process found empty, and what that process said."""
+    folder = tmp_path_factory.mktemp("filled")
+    return folder, run(folder)
+
+
+def test_a_second_process_compiles_nothing(filled: tuple[Path, dict[str, Any]]) -> None:
+    folder, first = filled
+    second = run(folder)
     assert first["values"] == second["values"] == EXPECTED
     assert first["own"] == second["own"] == 5.0
     assert "nrt" in first["compiled"]
@@ -64,11 +73,15 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     assert Path(second["runtime"]).is_file()
     assert second["arrays"] == first["arrays"]  # made and freed by the loaded runtime as well
     assert second["arrays"]["alloc"] > 0
-    assert not list(tmp_path.rglob("*.draft"))
+    assert not list(folder.rglob("*.draft"))
 
 
-def test_a_runtime_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
-    kept = Path(run(tmp_path)["runtime"])
+def test_a_runtime_that_cannot_be_read_is_made_again(
+    filled: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, first = filled
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    kept = tmp_path / Path(first["runtime"]).relative_to(folder)
     whole = kept.read_bytes()
     for broken in (b"", whole[: len(whole) // 2], b"no pickle"):
         kept.write_bytes(broken)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from classification.rows import matrix_tables, score
 from classification.strategies import modest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalengine.kernels.partial_area import partial_areas
@@ -20,6 +20,9 @@ from evalengine.tally.view import _in_turn
 
 sk = pytest.importorskip("sklearn.metrics")
 Array = np.ndarray[Any, Any]
+
+few = settings(modest, max_examples=max(1, modest.max_examples // 4))
+"""Each example is a run of some thirty groups, and every group by itself."""
 
 SEGMENTS = st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=4), max_size=6)
 
@@ -69,7 +72,7 @@ def grouped(seed: int, weighted: bool) -> pl.DataFrame:
     return rows.with_columns(weight=rng.choice([0.25, 1.0, 2.0], n)) if weighted else rows
 
 
-@modest
+@few
 @given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.05, 0.3, 1.0]))
 def test_binary_groups(seed: int, weighted: bool, max_fpr: float) -> None:
     rows = grouped(seed, weighted)
@@ -100,7 +103,7 @@ def test_binary_groups(seed: int, weighted: bool, max_fpr: float) -> None:
 THRESHOLDS = ["ThresholdAtMaxF", "ThresholdAtPrecision", "ThresholdAtRecall", "ThresholdAtFPR"]
 
 
-@modest
+@few
 @given(st.integers(0, 10_000), st.booleans())
 def test_a_group_is_what_it_is_alone(seed: int, weighted: bool) -> None:
     rows = grouped(seed, weighted)

@@ -17,7 +17,7 @@ FRAMES = ("metrics", "curves", "confusion", "outcomes", "examples")
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 SIZE = 10
 
-few = settings(modest, max_examples=max(1, modest.max_examples // 3))
+few = settings(modest, max_examples=max(1, modest.max_examples // 6))
 """Each example is two runs with every output."""
 
 

@@ -19,11 +19,14 @@ from detection.checking import (
 )
 from detection.frames import agree, numbers, of_slice
 from detection.strategies import Tables, crowded_tables, tables
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 
 import evalengine as ee
+
+few = settings(modest, max_examples=max(1, modest.max_examples // 3))
+"""Each example is checked slice by slice, some ten of them."""
 
 WEATHER = ("fog", "rain", "sun")
 CAMERA = (1, 2)
@@ -45,7 +48,7 @@ def sliced(draw: st.DrawFn) -> tuple[Tables, pl.DataFrame]:
 
 @pytest.mark.parametrize("dialect", ["standard", "valor-docs"])
 @given(sliced(), asked())
-@modest
+@few
 def test_slices_stand_alone(
     dialect: str, given_tables: tuple[Tables, pl.DataFrame], options: Asked
 ) -> None:

@@ -38,15 +38,17 @@ def test_lite_averages_and_counts(dialect: str) -> None:
     shapes: Counter[str] = Counter()
     for vector in lite_vectors():
         ours: dict[Key, Any] = {}
+        asked = [*AVERAGES, *RATES]
         for threshold in vector.score_thresholds:
             card = score(
                 vector,
                 dialect,
-                [*AVERAGES, *RATES],
+                asked,
                 score_thresholds=list(vector.score_thresholds),
                 recall_score_threshold=threshold,
             )
             ours |= metric_rows(card, score_of_recall=threshold)
+            asked = ["AR", "mAR"]  # all that goes by this threshold
         _, instead = LITE_DIFFERS.get(vector.id, ("", {}))
         unannotated = _unannotated(vector)
         for key, expected in vector.numbers.items():

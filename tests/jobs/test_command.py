@@ -172,11 +172,16 @@ def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> Non
     assert f"took over from a run that died: process {first.pid}" in third.stderr
 
 
+@pytest.fixture(scope="module")
+def kills(tmp_path_factory: pytest.TempPathFactory) -> Kills:
+    """Made once: each of its two versions is a run of its own."""
+    return Kills(tmp_path_factory.mktemp("kills"), rows=500, seed=3)
+
+
 @pytest.mark.slow
-def test_kills_at_random_moments_leave_one_result_or_the_other(tmp_path: Path) -> None:
-    kills = Kills(tmp_path, rows=500, seed=3)
-    counted = trials(kills, 4)
-    assert counted["old"] + counted["new"] == counted["started"] >= 4
+def test_kills_at_random_moments_leave_one_result_or_the_other(kills: Kills) -> None:
+    counted = trials(kills, 3)
+    assert counted["old"] + counted["new"] == counted["started"] >= 3
     standing = kills.found()
     other = next(name for name in kills.versions if name != standing)
     kills.place(other)
@@ -186,8 +191,7 @@ def test_kills_at_random_moments_leave_one_result_or_the_other(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_sigterm_while_writing_leaves_nothing_half_written(tmp_path: Path) -> None:
-    kills = Kills(tmp_path, rows=500, seed=4)
+def test_sigterm_while_writing_leaves_nothing_half_written(kills: Kills) -> None:
     for _ in range(2):
         status, seconds = kills.kill(signal.SIGTERM)
         assert status in (0, 143, -signal.SIGTERM)

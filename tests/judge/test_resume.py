@@ -7,8 +7,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,8 @@ SERVER = Path(__file__).with_name("server.py")
 
 
 @pytest.mark.slow
-def test_kill_in_the_middle_of_5000_requests(tmp_path):
-    rows = 2500  # two steps each
+def test_kill_in_the_middle_of_600_requests(tmp_path):
+    rows = 300  # two steps each
     table = pl.DataFrame({"id": list(range(rows)), "text": [f"Opinion {i}." for i in range(rows)]})
     table.write_parquet(tmp_path / "rows.parquet")
     log, port = tmp_path / "log", tmp_path / "url"
@@ -35,7 +37,7 @@ def test_kill_in_the_middle_of_5000_requests(tmp_path):
         ]  # fmt: skip
         environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
         sent = []
-        for stop_at in (900, 2600):
+        for stop_at in (120, 330):
             run = subprocess.Popen(
                 command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
             )
@@ -122,23 +124,28 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_at_once_keep_near_the_floor(tmp_path):
-    """320 requests, 64 at once, against 0.5 s: no thread stands in another's way.
+def test_all_that_may_be_asked_at_once_are(tmp_path):
+    """192 requests, 64 at once: none is answered before 64 are asked, three times over.
 
-    The floor is 2.5 s; how near to it a quiet machine comes, benchmarks/judged.py measures.
+    How near to the floor of time that comes, benchmarks/judged.py measures.
     """
-    from judge.server import serving
+    from judge.server import Answer, serving, well
 
     import evalengine as ee
 
-    table = pl.DataFrame({"text": [f"Text {i}." for i in range(320)], "contexts": [["c"]] * 320})
-    with serving(latency=0.5) as server:
-        begun = time.monotonic()
+    table = pl.DataFrame({"text": [f"Text {i}." for i in range(192)], "contexts": [["c"]] * 192})
+    together = threading.Barrier(64, timeout=20)
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        with suppress(threading.BrokenBarrierError):  # where so many never are: told below
+            together.wait()
+        return well(body, before)
+
+    with serving(script) as server:
         done = ee.judge(
             table, metrics="Hallucination", model="m", base_url=server.url,
             cache=str(tmp_path / "c"), concurrency=64,
         )  # fmt: skip
-        seconds = time.monotonic() - begun
-        assert server.most >= 48
-    assert done.usage.requests == 320
-    assert seconds < 4 * (320 / 64 * 0.5)
+        assert server.most == 64
+    assert not together.broken
+    assert done.usage.requests == 192

@@ -19,6 +19,8 @@ from evalengine.partitions import running, sizing
 
 FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8)
 """Four buckets, and label groups of twenty rows, however small the tables."""
+WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, chunks=8)
+"""The same with groups of more rows, where cutting labels is not the point: fewer files."""
 
 
 def in_buckets(patch: pytest.MonkeyPatch, sizes: sizing.Sizes = FEW) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import boxes, in_buckets, same_as_in_memory, written
+from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
 from evalengine.partitions import sizing
@@ -21,7 +21,7 @@ from evalengine.partitions.by_label import label_groups
 
 DEALT = {name: case for name, case in CASES.items() if name != "judged"}
 few = settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -109,7 +109,7 @@ def test_an_annotation_of_two_datums_is_refused(
     texts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No bucket alone can tell; ids that stand once are no problem."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     ids = pl.int_range(pl.len()) + 5
     kind = pl.String if texts else pl.Int64
@@ -128,14 +128,14 @@ def test_an_annotation_of_two_datums_is_refused(
 def test_a_condition_and_a_label_map_hold_over_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     options = {"where": "xmin > 0", "label_map": {"1": "7", "9": "8"}, "metrics": ["mAP", "AP"]}
     same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
 
 
 def test_ids_of_differing_dtypes_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     case = Case((predictions.cast({"datum_id": pl.UInt32}), truths), {"metrics": ["mAP"]})
     same_as_in_memory(case, "detection", tmp_path)

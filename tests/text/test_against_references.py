@@ -78,7 +78,7 @@ TYPES = ("rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum")
 
 
 @pytest.mark.parametrize("stems", [False, True])
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(case=cases())
 def test_rouge_score(stems: bool, case: tuple[list[str], list[list[str]]]) -> None:
     ours, theirs = case
@@ -95,7 +95,7 @@ def test_rouge_score(stems: bool, case: tuple[list[str], list[list[str]]]) -> No
 tokens = RegexpTokenizer(r"\w+|\$[\d]+|[^\s\.]+").tokenize
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     case=cases(),
     weights=st.sampled_from([(0.25,) * 4, (1.0,), (0.7, 0.3), (0.2,) * 5]),
@@ -141,7 +141,7 @@ def streams(theirs: list[list[str]]) -> list[list[str | None]]:
 
 
 @pytest.mark.parametrize("tokenizer", ["13a", "none", "char", "intl", "zh"])
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(case=cases())
 def test_sacrebleu(tokenizer: str, case: tuple[list[str], list[list[str]]]) -> None:
     ours, theirs = case
@@ -157,7 +157,7 @@ def test_sacrebleu(tokenizer: str, case: tuple[list[str], list[list[str]]]) -> N
     same([card.value("CorpusBLEU")], [corpus], case)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(case=cases())
 def test_sacrebleu_beyond_bleu(case: tuple[list[str], list[list[str]]]) -> None:
     ours, theirs = case
@@ -176,7 +176,7 @@ def test_sacrebleu_beyond_bleu(case: tuple[list[str], list[list[str]]]) -> None:
 TER_OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(case=cases(), chosen=st.sets(st.sampled_from(TER_OPTIONS), min_size=1))
 def test_options_of_ter(case: tuple[list[str], list[list[str]]], chosen: set[str]) -> None:
     ours, theirs = case
@@ -217,7 +217,7 @@ def lowest(ours: str, theirs: list[str], cut: Callable[[str], Any]) -> float | N
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(case=cases())
 def test_edits_and_overlap(case: tuple[list[str], list[list[str]]]) -> None:
     ours, theirs = case
