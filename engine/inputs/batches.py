@@ -40,9 +40,20 @@ class Batches:
         self.rows = int(frame.select(pl.len()).collect().item())
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        """The rows in order; nothing of a batch stays unless it is held."""
+        """The rows in order, ``rows`` of them; nothing of a batch stays unless it is held.
+
+        Raises:
+            OSError: files have more or fewer rows by now than they told of at first.
+        """
+        seen = 0
         # The engine named is the one that reads in batches, whatever the user's setting.
-        yield from self._frame.collect_batches(maintain_order=True, engine="streaming")
+        for batch in self._frame.collect_batches(maintain_order=True, engine="streaming"):
+            seen += batch.height
+            if seen > self.rows:
+                raise OSError(f"more rows than the {self.rows:,} of before")
+            yield batch
+        if seen < self.rows:
+            raise OSError(f"{seen:,} rows where there were {self.rows:,} before")
 
 
 def in_batches(ready: Prepared, options: Options, least: int) -> dict[str, Batches] | None:

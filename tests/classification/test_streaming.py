@@ -11,6 +11,7 @@ import pytest
 
 import evalengine as ee
 from evalengine import api
+from evalengine.inputs import batches
 from evalengine.kernels.few_scores import MOST
 from evalengine.metrics.registry import all_metrics
 from evalengine.tasks.classification import streaming
@@ -246,6 +247,74 @@ def test_whatever_else_is_asked_is_answered_from_whole_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     alike(monkeypatch, saved(tmp_path, table=table(FEW)), **options)
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308])
+def test_scores_whose_sum_is_too_large_are_told_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    """And without a warning of NumPy's, which would be an error here."""
+    score = np.where(FEW > 0.5, value, FEW)
+    said = alike(monkeypatch, saved(tmp_path, table=table(score)), metrics=("ROCAUC",))
+    assert isinstance(said, dict)
+
+
+def test_infinities_of_both_signs_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score = FEW.copy()
+    score[[3, 500]] = np.inf, -np.inf
+    said = alike(monkeypatch, saved(tmp_path, table=table(score)), metrics=("ROCAUC",))
+    assert "2 rows with NaN or infinity" in said
+
+
+@pytest.mark.parametrize("low", [-(2**63), 2**63 - N])
+@pytest.mark.parametrize("first", ["lowest", "highest"])
+def test_ids_at_the_ends_of_what_integers_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, low: int, first: str
+) -> None:
+    sides = pair()
+    for name, side in sides.items():
+        sides[name] = side.sort("datum_id", descending=first == "highest").with_columns(
+            pl.col("datum_id") + low
+        )
+    paths = saved(tmp_path, **sides)
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+def test_the_lowest_id_does_not_follow_the_highest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Differences of 64-bit integers run over there; those ids are far from one another."""
+    half = np.arange(N // 2)
+    ids = np.r_[2**63 - 1 - half, -(2**63) + half]
+    sides = {
+        name: side.sort("datum_id").with_columns(datum_id=ids) for name, side in pair().items()
+    }
+    alike(monkeypatch, saved(tmp_path, **sides), metrics=("ROCAUC",))
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+@pytest.mark.parametrize("changed", ["table", "predictions", "groundtruths"])
+def test_tables_that_change_while_they_are_read_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, more: int
+) -> None:
+    """Nothing is written beyond what there was room for, and no row is made up."""
+    sides = {"table": table(MANY)} if changed == "table" else pair()
+    whole_side = sides[changed]
+    sides[changed] = whole_side.head(-1) if more < 0 else pl.concat([whole_side, whole_side[:1]])
+    paths = saved(tmp_path, **sides)
+    before = batches.Batches.__init__
+
+    def told_wrongly(self: Any, *given: Any) -> None:
+        before(self, *given)
+        self.rows = N
+
+    monkeypatch.setattr(batches.Batches, "__init__", told_wrongly)
+    assert streaming_of(paths, metrics=("ROCAUC",)) is None
+    with pytest.raises(OSError, match=r"more rows than the 9,000|8,999 rows where"):
+        list(batches.Batches(*[pl.scan_parquet(paths[list(sides).index(changed)])] * 2))
 
 
 def test_ids_that_are_not_named_in_the_tables_are_integers_in_a_row() -> None:

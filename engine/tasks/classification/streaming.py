@@ -33,6 +33,7 @@ Array = np.ndarray[Any, Any]
 
 _LARGE = 1 << 20  # rows from which tables are read in batches
 _EXACT = 1 << 26  # rows below which counts of scores are as exact as the scores themselves
+_LOWEST = -(1 << 63)  # of all ids
 _WHOLE = (pl.Int8, pl.UInt8, pl.Int64, pl.Boolean)  # labels of tables, or what they are cast to
 
 
@@ -186,7 +187,8 @@ def _truths(batches: Batches) -> tuple[Array, int, Array] | None:
         if label is None or datum is None:
             return None
         if not room.size and datum.size:
-            room, first = np.zeros(2 * n, np.uint8), int(datum[0]) - n
+            first = max(int(datum[0]) - n, _LOWEST)
+            room = np.zeros(min(2 * n, -_LOWEST - first), np.uint8)  # no place above the last id
         if not write_truths(datum, label, first, seen, room):
             return None
     low = int((room[: n + 1] != 0).argmax())
@@ -267,5 +269,6 @@ def _score(batch: pl.DataFrame) -> Array | None:
     if column.null_count():
         return None
     score = column.cast(pl.Float64).to_numpy()
-    # A sum is NaN or infinite if any value is.
-    return score if np.isfinite(score.sum()) else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = score.sum()  # NaN or infinite if any value is
+    return score if np.isfinite(total) else None
