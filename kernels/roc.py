@@ -11,9 +11,75 @@ from typing import Any
 
 import numpy as np
 
-from .jit import frozen, kernel
+from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
+
+
+_LONG = 512  # rows of both classes from which a segment is merged in two halves at once
+_STEPS = 4096  # of both halves between looks at their ends
+
+
+@inner
+def _below(score: Array, first: int, last: int, value: float) -> int:
+    """First place in an ascending range that is not below a value, its end where all are."""
+    while first < last:
+        middle = (first + last) >> 1
+        if score[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@inner
+def _tied(
+    score: Array, i: int, n_end: int, j: int, p_end: int, n_first: int
+) -> tuple[int, int, int]:
+    """The places behind the ties of a negative and a positive, and twice what these win."""
+    value = score[i]
+    below = 2 * (i - n_first)
+    tied, won = 0, 0
+    while i < n_end and score[i] == value:
+        i += 1
+        tied += 1
+    while j < p_end and score[j] == value:
+        j += 1
+        won += below + tied
+    return i, j, won
+
+
+@inner
+def _merged(score: Array, i: int, n_end: int, j: int, p_end: int, n_first: int) -> int:
+    """Twice what the positives of a range win, from its negatives and those before it."""
+    twice = 0
+    while i < n_end and j < p_end:
+        negative, positive = score[i], score[j]
+        if negative == positive:
+            i, j, won = _tied(score, i, n_end, j, p_end, n_first)
+            twice += won
+        else:
+            # No branch on the outcome, which is a coin toss: the step is added instead.
+            lower = int(negative < positive)
+            i += lower
+            j += 1 - lower
+            twice += 2 * (1 - lower) * (i - n_first)
+    return twice + 2 * (p_end - j) * (n_end - n_first)
+
+
+@inner
+def _middle(score: Array, p_first: int, p_end: int, n_first: int, n_end: int) -> tuple[int, int]:
+    """Places of a positive and a negative below which about half of all rows are."""
+    half = (p_end - p_first + n_end - n_first) >> 1
+    low, high = p_first, p_end - 1
+    while low < high:
+        k = (low + high) >> 1
+        if k - p_first + _below(score, n_first, n_end, score[k]) - n_first < half:
+            low = k + 1
+        else:
+            high = k
+    value = score[low]  # ties stay together
+    return _below(score, p_first, p_end, value), _below(score, n_first, n_end, value)
 
 
 @kernel
@@ -25,26 +91,35 @@ def _twice_wins(
         j, p_end = p_start[s], p_stop[s]
         i, n_end = n_start[s], n_stop[s]
         n_first = i
+        if min(p_end - j, n_end - i) < _LONG:
+            out[s] = _merged(score, i, n_end, j, p_end, n_first)
+            continue
+        # Every step waits for the one before; of two halves in turn none waits for the other.
+        p_half, n_half = _middle(score, j, p_end, i, n_end)
+        v, u = p_half, n_half
         twice = 0
-        while i < n_end and j < p_end:
-            negative, positive = score[i], score[j]
-            if negative == positive:
-                below = i - n_first
-                tied = 0
-                while i < n_end and score[i] == positive:
-                    i += 1
-                    tied += 1
-                while j < p_end and score[j] == positive:
-                    j += 1
-                    twice += 2 * below + tied
-            else:
-                # No branch on the outcome, which is a coin toss: the step is added instead.
-                lower = np.int64(negative < positive)
+        while True:
+            # So many steps reach no end, whatever they meet; ties are rare, and merged by name.
+            steps = min(min(n_half - i, p_half - j), min(n_end - u, p_end - v), _STEPS)
+            at, ties, won = (i, j, u, v), 0, 0
+            for _ in range(steps):
+                lower = int(score[i] < score[j])
+                ties += int(score[i] == score[j])
                 i += lower
                 j += 1 - lower
-                twice += 2 * (1 - lower) * (i - n_first)
-        twice += 2 * (p_end - j) * (n_end - n_first)
-        out[s] = twice
+                won += (i - n_first) & (lower - 1)  # all bits where the positive was passed
+                lower = int(score[u] < score[v])
+                ties += int(score[u] == score[v])
+                u += lower
+                v += 1 - lower
+                won += (u - n_first) & (lower - 1)
+            if ties > 0:
+                i, j, u, v = at
+            if steps == 0 or ties > 0:
+                break
+            twice += 2 * won
+        twice += _merged(score, i, n_half, j, p_half, n_first)
+        out[s] = twice + _merged(score, u, n_end, v, p_end, n_first)
 
 
 @kernel
