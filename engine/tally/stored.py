@@ -40,6 +40,7 @@ Columns = dict[int, dict[str, Any]]
 
 _HEAD = "about.json"
 _HOMES = ("evalengine.tally.", "evalengine.tasks.")
+_RENAMED = {"evalengine.tally.units:Scored": {"parts": "given"}}  # fields of older files
 
 
 def save(
@@ -240,7 +241,8 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
     if not isinstance(node, dict):
         return node
     if "struct" in node:
-        fields = {name: _made(one, tables) for name, one in node["fields"].items()}
+        names = _RENAMED.get(node["struct"], {})
+        fields = {names.get(name, name): _made(one, tables) for name, one in node["fields"].items()}
         return _struct(node["struct"])(**fields)
     if "array" in node:
         table, column = node["array"]

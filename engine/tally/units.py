@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -113,7 +113,51 @@ class Few(msgspec.Struct, frozen=True):
     count: Array
 
 
-class Scored(msgspec.Struct, frozen=True, dict=True):
+class Listed:
+    """Rows of scores, each of a label and a unit: what structs with these attributes tell of them.
+
+    It has no fields: structs keep theirs in their own order, and tallies on disk by their own name.
+
+    Attributes:
+        parts: float64 arrays of n scores together.
+        label: int32 [n], label codes; None where all rows are of one label, or there is a ``grid``.
+        unit: int32 [n], unit of each row; None where row i is unit i, or there is a ``grid``.
+        grid: labels and units of the rows, where every unit lists the same labels in one order.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def parts(self) -> tuple[Array, ...]: ...
+        @property
+        def label(self) -> Array | None: ...
+        @property
+        def unit(self) -> Array | None: ...
+        @property
+        def grid(self) -> Grid | None: ...
+
+    @property
+    def several(self) -> bool:
+        """Whether rows have labels of their own."""
+        return self.label is not None or self.grid is not None
+
+    @cached_property
+    def label_codes(self) -> Array | None:
+        """Label codes, int32 [n]; None where all rows are of one label."""
+        return self.label if self.grid is None else self.grid.labels
+
+    @cached_property
+    def unit_codes(self) -> Array | None:
+        """Unit of each row, int32 [n]; None where row i is unit i."""
+        return self.unit if self.grid is None else self.grid.units
+
+    @cached_property
+    def score(self) -> Array:
+        """All scores in one array, float64 [n]."""
+        return joined(self.parts)
+
+
+class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     """Scored labels of one partition, one row per prediction, in input order.
 
     Attributes:
@@ -147,32 +191,12 @@ class Scored(msgspec.Struct, frozen=True, dict=True):
     grid: Grid | None = None
     few: Few | None = None
 
-    @property
-    def several(self) -> bool:
-        """Whether rows have labels of their own."""
-        return self.label is not None or self.grid is not None
-
-    @cached_property
-    def label_codes(self) -> Array | None:
-        """Label codes, int32 [n]; None where all rows are of label ``only``."""
-        return self.label if self.grid is None else self.grid.labels
-
-    @cached_property
-    def unit_codes(self) -> Array | None:
-        """Unit of each row, int32 [n]; None where row i is unit i."""
-        return self.unit if self.grid is None else self.grid.units
-
     @cached_property
     def parts(self) -> tuple[Array, ...]:
         """Float64 arrays of n scores together."""
         if self.few is None:
             return self.given
         return tuple(self.few.values[codes] for codes in self.few.codes)
-
-    @cached_property
-    def score(self) -> Array:
-        """All scores in one array, float64 [n]."""
-        return joined(self.parts)
 
     def ascending(self, over: Over) -> Ascending:
         """The rows in ascending order, sorted when first asked for.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,34 @@ def test_stored_parts_make_the_whole(
         return stored.load(path, fingerprint="f")
 
     parts.check(draw(seed), task, seed, 3, store)
+
+
+@pytest.mark.parametrize("name", ["classification", "binary"])
+def test_files_of_the_first_layout_are_read(name: str, tmp_path: Path) -> None:
+    """Its scored labels had one field for the scores, and none for what came later."""
+    task, draw = CASES[name]
+    case = draw(7)
+    tallies = parts.tallied(case, parts.plan_of(case, task))
+    new, old = tmp_path / "new.tally", tmp_path / "old.tally"
+    stored.save(tallies, new)
+    with zipfile.ZipFile(new) as source, zipfile.ZipFile(old, "w") as target:
+        for member in source.namelist():
+            content = source.read(member)
+            if member == "about.json":
+                content = json.dumps(json.loads(content) | {"format": 1}).encode()
+            if member == f"{stored.WHOLE}/tree.json":
+                tree = json.loads(content)
+                fields = tree["root"]["fields"]["scored"]["fields"]
+                assert fields.pop("few") is None
+                assert fields.pop("grid") is None
+                fields["parts"] = fields.pop("given")
+                content = json.dumps(tree).encode()
+            target.writestr(member, content)
+    found = stored.load(old)
+    for field in (*found.scored.__struct_fields__, "parts", "several", "label_codes", "unit_codes"):
+        one, other = getattr(found.scored, field), getattr(tallies.scored, field)
+        assert np.array_equal(one, other), field
+    assert np.array_equal(found.units.truth, tallies.units.truth)
 
 
 def _stored(folder: Path) -> Path:

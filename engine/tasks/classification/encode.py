@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.grid import Grid
-from ...tally.units import joined
+from ...tally.units import Listed
 from ..encoding import (
     dataset_of,
     declared_labels,
@@ -36,7 +35,7 @@ Array = np.ndarray[Any, Any]
 _DENSE = 4  # units are numbered without a look at them while at most this many per row would be
 
 
-class Rows(msgspec.Struct, frozen=True, dict=True):
+class Rows(Listed, msgspec.Struct, frozen=True, dict=True):
     """Scored labels, one row per prediction.
 
     Attributes:
@@ -60,26 +59,6 @@ class Rows(msgspec.Struct, frozen=True, dict=True):
     ranked: bool = True
     row: Array | None = None
     grid: Grid | None = None
-
-    @property
-    def several(self) -> bool:
-        """Whether rows have labels of their own."""
-        return self.label is not None or self.grid is not None
-
-    @cached_property
-    def label_codes(self) -> Array | None:
-        """Label codes, int32 [n]; None where all rows are of the label ``only``."""
-        return self.label if self.grid is None else self.grid.labels
-
-    @cached_property
-    def unit_codes(self) -> Array | None:
-        """Unit of each row, int32 [n]; None where row i is unit i."""
-        return self.unit if self.grid is None else self.grid.units
-
-    @cached_property
-    def score(self) -> Array:
-        """All scores in one array, float64 [n]."""
-        return joined(self.parts)
 
 
 class Batch(msgspec.Struct, frozen=True):
