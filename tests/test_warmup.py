@@ -74,6 +74,8 @@ for dtype in (np.uint8, np.int64, np.uint16):
 
 print(json.dumps({
     "kept": len(kept),
+    "without": [name for name, signatures in warm.items()  # what only kernels call is not loaded
+                if not signatures and "no_cpython_wrapper" not in every[name]._flags],
     "more": {name: s for name, s in compiled().items() if s != warm[name]},
     "written": sorted(set(files().items()) - set(kept.items())),
 }))
@@ -103,5 +105,6 @@ def test_larger_runs_compile_nothing_after_a_warm_up(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["kept"] > len(compiled)  # an index and the code itself
+    assert told["without"] == []  # as one process warms up all tasks, too
     assert told["more"] == {}
     assert told["written"] == []
