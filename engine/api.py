@@ -401,7 +401,8 @@ def warmup(task: str | None = None) -> None:
     runs = [(name, run) for name in wanted for run in tasks.get(name).samples()]
     from .kernels.warm import warm_large  # with NumPy, which asking for help does without
 
-    warm_large()
+    for task in wanted:
+        warm_large(task)
     for task, (predictions, ground_truths, named) in runs:
         card = score(predictions, ground_truths, task=task, **named)
         for frame in card.frames:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, inner, kernel
+from .polygon_runs import sort_range
 from .run_layout import Array
 
 Edges = tuple[Array, Array]
@@ -91,8 +92,9 @@ def _areas(start: Array, edge: Array, box: Array, area: Array) -> None:
         for k in range(terms.size):
             left, y, right, far_y, sign = edge[first + k]
             terms[k] = sign * (right - left) * ((y - base) + (far_y - base))
+        sort_range(terms, 0, terms.size)  # the order of a ring's points makes no difference
         total = 0.0
-        for term in np.sort(terms):  # so that the order of a ring's points makes no difference
+        for term in terms:
             total += term
         area[i] = max(0.5 * total, 0.0)
 

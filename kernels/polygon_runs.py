@@ -45,7 +45,7 @@ def _pixel(v: int, height: int) -> Any:
 
 
 @inner
-def _sort(values: Array, first: int, last: int) -> None:
+def sort_range(values: Array, first: int, last: int) -> None:
     """Shell's sort of a few values in place."""
     gap = 1
     while gap < (last - first) // 9:
@@ -152,7 +152,7 @@ def _fill(
         k = 0
         for c in range(columns):
             column_end = place[c]
-            _sort(y, k, column_end)
+            sort_range(y, k, column_end)
             line = (base + c) * height[r]
             while k + 1 < column_end:
                 at = put(to_begin, to_end, room[r], at, line + y[k], line + y[k + 1])

@@ -1,10 +1,13 @@
 """Kernels that small tables do not reach, run on a few values, so that a warm-up compiles them too.
 
 What is given here has the dtypes that the wrappers fix and the writable arrays that their callers
-make; a test holds the compiled kernels against what large tables ask for.
+make; a test holds the compiled kernels against what large tables ask for. What a task never runs
+is not compiled for it: polygons take as long as all the rest.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,8 +27,8 @@ from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
 
 
-def warm_large() -> None:
-    """Run them all."""
+def _inputs() -> None:
+    """Ids and labels, which every task reads."""
     value = np.arange(4, dtype=np.int64)
     code = value.astype(np.int32)
     mark(value, 0, np.zeros(1, np.uint8))
@@ -34,15 +37,21 @@ def warm_large() -> None:
     rises(value, value)
     many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
     hash_codes(many, many)
-    outcome = np.zeros(4, np.uint8)
-    score = value.astype(np.float64)
+    hashes = hash_integers(value)
+    hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
+    deal(hashes, 2)
+
+
+def _scores() -> None:
+    """Scores of labels, and votes for them."""
+    value = np.arange(4, dtype=np.int64)
+    code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
     count_few([score], outcome, 3)
     table = np.zeros(4, np.uint8)
     write_truths(value, outcome, 0, np.zeros(256, np.bool_), table)
     meet(value, outcome, 0, 0, table, np.empty(4, np.int32), np.empty(4, np.uint8))
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
-    walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
     partition([score], outcome, None, None, None, (1, 1, 3))
     partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
@@ -50,13 +59,40 @@ def warm_large() -> None:
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
+
+
+def _parts() -> None:
+    """Parts of a run put together again, by descending score."""
+    begin, end = np.array([[0], [2]]), np.array([[2], [4]])
+    merge_runs(begin, end, -np.arange(4.0), np.zeros(0), np.arange(4, dtype=np.int32))
+
+
+def _boxes() -> None:
+    """Many boxes of one datum."""
     together = np.zeros(1 << 10, np.int32)  # more pairs than are looked at one by one
     boxes, area = np.zeros((together.size, 4)), np.zeros(together.size)
     ours = *rows_by_datum(together, 1), boxes, area, together
     candidates(0, 1, ours, truths_by_datum(together, 1, boxes, area, together), 0.5)
-    hashes = hash_integers(value)
-    hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
-    deal(hashes, 2)
-    begin, end = np.array([[0], [2]]), np.array([[2], [4]])
-    merge_runs(begin, end, -score, np.zeros(0), code)
-    warm_masks()
+
+
+def _walks() -> None:
+    """Words that many longest common subsequences could take."""
+    walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
+
+
+_LARGE: dict[str, tuple[Callable[[], None], ...]] = {
+    "classification": (_scores, _parts),
+    "detection": (_parts, _boxes, warm_masks),
+    "retrieval": (_walks,),
+    "segmentation": (_parts, warm_masks),
+    "text": (_walks,),
+    "judged": (),
+}
+"""By task, what it runs beyond what every task does."""
+
+
+def warm_large(task: str) -> None:
+    """Run all of them that tables of a task reach."""
+    _inputs()
+    for run in _LARGE[task]:
+        run()

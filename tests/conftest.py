@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warming
@@ -28,6 +29,18 @@ settings.load_profile("untimed")
 
 WARMED = "EVALENGINE_TESTS_WARMED"
 """Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker takes half of the list, then from what is left of the other's.
+
+    So a module's fixtures are made by one worker, seldom by both, and none waits at the end while
+    another has several slow tests before it.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

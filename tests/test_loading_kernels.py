@@ -91,19 +91,31 @@ def test_a_runtime_that_cannot_be_read_is_made_again(
         assert len(kept.read_bytes()) == len(whole)
 
 
-@pytest.mark.parametrize(
-    ("module", "parts"),
-    [
-        ("loading", "_PARTS_OF_CACHE"),
-        ("loading", "_PARTS_OF_RUNTIME"),
-        ("jit", "PARTS_OF_DISPATCHER"),
-    ],
-)
-def test_where_numba_lacks_a_part_its_own_way_is_taken(
-    tmp_path: Path, module: str, parts: str
-) -> None:
-    lacking = f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"
-    first, second = run(tmp_path, before=lacking), run(tmp_path, before=lacking)
+def lacking(module: str, parts: str) -> str:
+    """Code after which Numba lacks what is looked for before its parts are used."""
+    return f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"
+
+
+def test_where_numba_lacks_a_part_its_own_cache_is_filled_and_read(tmp_path: Path) -> None:
+    before = lacking("jit", "PARTS_OF_DISPATCHER")
+    first, second = run(tmp_path, before=before), run(tmp_path, before=before)
     assert first["values"] == second["values"] == EXPECTED
+    assert "nrt" in first["compiled"]
+    assert len(first["compiled"]) > 1
     assert not Path(second["runtime"]).exists()
     assert second["compiled"] == ["nrt"]
+
+
+@pytest.mark.parametrize("parts", ["_PARTS_OF_CACHE", "_PARTS_OF_RUNTIME"])
+def test_where_numba_lacks_a_part_its_own_way_is_taken(
+    filled: tuple[Path, dict[str, Any]], tmp_path: Path, parts: str
+) -> None:
+    """Kernels are read in Numba's own way, or the runtime is compiled in it."""
+    folder, first = filled
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    runtime = tmp_path / Path(first["runtime"]).relative_to(folder)
+    runtime.unlink()
+    answer = run(tmp_path, before=lacking("loading", parts))
+    assert answer["values"] == EXPECTED
+    assert not runtime.exists()
+    assert answer["compiled"] == ["nrt"]

@@ -6,9 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from evalengine import tasks
+from evalengine.kernels import warm
 
 CODE = """
 import importlib, json, pathlib, pkgutil, sys
@@ -74,6 +79,8 @@ for dtype in (np.uint8, np.int64, np.uint16):
 
 print(json.dumps({
     "kept": len(kept),
+    "without": [name for name, signatures in warm.items()  # what only kernels call is not loaded
+                if not signatures and "no_cpython_wrapper" not in every[name]._flags],
     "more": {name: s for name, s in compiled().items() if s != warm[name]},
     "written": sorted(set(files().items()) - set(kept.items())),
 }))
@@ -103,5 +110,21 @@ def test_larger_runs_compile_nothing_after_a_warm_up(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["kept"] > len(compiled)  # an index and the code itself
+    assert told["without"] == []  # as one process warms up all tasks, too
     assert told["more"] == {}
     assert told["written"] == []
+
+
+@pytest.mark.parametrize("task", tasks.NAMES)
+def test_masks_are_compiled_for_tasks_that_have_them(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[Any] = []
+    noted = {
+        name: tuple(partial(ran.append, one) for one in runs) for name, runs in warm._LARGE.items()
+    }
+    monkeypatch.setattr(warm, "_LARGE", noted)
+    monkeypatch.setattr(warm, "_inputs", partial(ran.append, "inputs"))
+    warm.warm_large(task)
+    assert ran[0] == "inputs"
+    assert (warm.warm_masks in ran) == (task in ("detection", "segmentation"))

@@ -1,6 +1,7 @@
-"""Kernels compiled once before the tests, task by task in processes side by side.
+"""Kernels compiled once before the tests, task by task, in as many processes as there are cores.
 
-Otherwise every worker would compile the same ones at the same time.
+Otherwise every worker would compile the same ones at the same time. A process takes one task after
+another: each process more would start the compiler once more.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +23,9 @@ import evalengine as ee
 from evalengine import kernels
 from evalengine.kernels.jit import Kernel
 
-ee.warmup(sys.argv[1])
+for line in sys.stdin:
+    ee.warmup(line.strip())
+    print(line, end="", flush=True)
 modules = [importlib.import_module(f"evalengine.kernels.{one.name}")
            for one in pkgutil.iter_modules(kernels.__path__)]
 every = {f"{m.__name__}.{name}": value for m in modules for name, value in vars(m).items()
@@ -36,24 +41,40 @@ def warm(folder: Path) -> dict[str, int]:
     """Compile everything into a folder that is empty.
 
     Returns:
-        For every kernel, in how many of the tasks' processes it was compiled (or loaded, if
-        another one had compiled it).
+        For every kernel, in how many of the processes it was compiled (or loaded, if another one
+        had compiled it).
     """
+    # Those that take longest first: none is left to run alone at the end.
+    waiting = deque(sorted(tasks.NAMES, key=_ORDER.index))
 
-    def of_task(task: str) -> dict[str, int]:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", CODE, task],
-            env={**os.environ, "EVALENGINE_CACHE_DIR": str(folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"warm-up of {task}: {done.stderr}")
-        found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    def of_process(_: int) -> dict[str, int]:
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            subprocess.Popen(
+                [sys.executable, "-W", "error", "-c", CODE],
+                env={**os.environ, "EVALENGINE_CACHE_DIR": str(folder)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            ) as process,
+        ):
+            assert process.stdin is not None
+            assert process.stdout is not None
+            task, said = "", ""
+            while waiting and said == task:
+                task = waiting.popleft() + "\n"
+                process.stdin.write(task)
+                process.stdin.flush()
+                said = process.stdout.readline()
+            told = process.communicate()[0]
+            if said != task or process.returncode:
+                errors.seek(0)
+                raise RuntimeError(f"warm-up of {task.strip()}: {errors.read()}")
+        found: dict[str, int] = json.loads(told)
         return found
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # Those that take longest first: none is left to run alone at the end.
-        told = list(pool.map(of_task, sorted(tasks.NAMES, key=_ORDER.index)))
+    processes = min(os.cpu_count() or 1, len(waiting))
+    with ThreadPoolExecutor(processes) as pool:
+        told = list(pool.map(of_process, range(processes)))
     return {name: sum(one[name] > 0 for one in told) for name in told[0]}

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from detection.strategies import table
+from hypothesis import given
+from hypothesis import strategies as st
 
 import evalengine as ee
+from evalengine.kernels import matching_locked
 
 
 def outcomes(dialect: str, predictions: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
@@ -116,3 +120,19 @@ def test_regular_before_crowd(dialect: str) -> None:
     frame = outcomes(dialect, predictions, truths)
     assert sorted(frame["outcome"]) == ["ignored", "ignored", "tp"]
     assert frame.filter(pl.col("outcome") == "tp")["score"].to_list() == [0.9]
+
+
+@given(
+    overlaps=st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), max_size=40),
+    seed=st.integers(0, 9),
+)
+def test_a_run_of_equal_scores_goes_by_overlap(overlaps: list[float], seed: int) -> None:
+    """As NumPy's stable sort; the kernel's own sort as Python, since only kernels can call it."""
+    own, base = np.array(overlaps, np.float64), 3
+    order = np.arange(-1, own.size + 1, dtype=np.int32) + base
+    order[1:-1] = np.random.default_rng(seed).permutation(order[1:-1])
+    wanted = order.copy()
+    wanted[1:-1] = order[1:-1][np.argsort(-own[order[1:-1] - base], kind="stable")]
+    sort = matching_locked._sort_tied.compiled.py_func
+    sort(order, 1, order.size - 1, own, base, np.empty(own.size, np.int32))
+    assert order.tolist() == wanted.tolist()
