@@ -19,7 +19,7 @@ from ...packing import packed
 from ...workers import Workers
 from ..pairs import Pairs, Tokens, best_reference, localised
 from ..settings import TER_OPTIONS, Settings
-from ..tercom import prepared
+from ..tercom import prepared, prepared_references
 from ..tokenizers import SPACES
 from .chrf import cased, named
 
@@ -93,10 +93,8 @@ def _rate(
 
 def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Fewest edits and shifts to any reference over the mean length of the references, and both."""
-    ours, theirs = (
-        words_at_spaces(*packed(prepared(texts, settings)))
-        for texts in (pairs.candidates, pairs.references)
-    )
+    ours = words_at_spaces(*packed(prepared(pairs.candidates, settings)))
+    theirs = words_at_spaces(*packed(prepared_references(pairs.references, settings)))
     tokens = localised(pairs, ours, theirs, workers)
     edits = np.empty(len(pairs.references), np.int64)
 
