@@ -20,7 +20,7 @@ SECTIONS = {
     "rouge-first": Section(("evalengine-1", "evalengine-1-cold", RUST), data="pairs"),
     "rouge-stemmed": Section((*OURS, RUST, "rouge-score"), data="pairs"),
     "rouge-short": Section((*OURS, RUST), data="short", warm_up=0.001),
-    "rouge-long": Section((*OURS, RUST), data="long"),
+    "rouge-long": Section((*OURS, RUST), data="long", sampled=(RUST,), width=4),
     "bleu": Section((*OURS, "nltk"), data="pairs"),
     "bleu-13a": Section((*OURS, "bleuscore", "sacrebleu"), data="pairs", sampled=("sacrebleu",)),
     "corpus-bleu": Section((*OURS, "bleuscore", "sacrebleu"), data="pairs"),

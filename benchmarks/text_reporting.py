@@ -50,6 +50,8 @@ NOTES = {
         " process it compiled them while it warmed up.",
         "chrf": "fastchrf scores pair by pair, which is less than the corpus needs; its values are"
         " not compared. It counts all the same as a peer.",
+        "rouge-long": "rouge-score-rs scores every 20th pair; its figures are 20 times what that"
+        " took, and reading once.",
         "bleu-13a": "bleuscore is called once for each pair, since it has no values of pairs"
         " otherwise. sacrebleu scores every 20th pair; its figures are 20 times what that took, and"
         " reading once.",
