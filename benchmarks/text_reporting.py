@@ -19,6 +19,7 @@ WHAT = {
     "rouge-short": "ROUGE-1, -2, -L and -Lsum",
     "rouge-long": "ROUGE-1, -2, -L and -Lsum",
     "bleu": "Sentence BLEU",
+    "bleu-13a": "Sentence BLEU, tokenizer 13a",
     "corpus-bleu": "Corpus BLEU, tokenizer 13a",
     "chrf": "chrF",
     "wer": "Word error rate",
@@ -29,6 +30,7 @@ LIMITS = {
     "rouge": 1.0,
     "rouge-stemmed": 1.0,
     "bleu": 0.5,
+    "bleu-13a": 0.5,
     "corpus-bleu": 0.5,
     "chrf": 1 / 3,
     "wer": 0.5,
@@ -48,6 +50,11 @@ NOTES = {
         " process it compiled them while it warmed up.",
         "chrf": "fastchrf scores pair by pair, which is less than the corpus needs; its values are"
         " not compared. It counts all the same as a peer.",
+        "rouge-long": "rouge-score-rs scores every 20th pair; its figures are 20 times what that"
+        " took, and reading once.",
+        "bleu-13a": "bleuscore is called once for each pair, since it has no values of pairs"
+        " otherwise. sacrebleu scores every 20th pair; its figures are 20 times what that took, and"
+        " reading once.",
         "ter": "sacrebleu scores every 100th pair; its figures are 100 times what that took, and"
         " reading once.",
     }.get(section, "")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.contract import ROW, TABLE, Table
+from evalengine.schemas.options import TASKS_OF
 from evalengine.schemas.wording import option
 
+from .contracts import SKIPPED
 from .distinct import has_repeats
 from .marks import Marks
 from .problems import Note, Problem, count_of
@@ -80,6 +82,7 @@ class Check:
         self.counted = f"rows that {option('where')} keeps" if filtered else "rows"
         self.frame = frame
         self.side, self.selects = table.side, table.filtered
+        self.task = table.task
         self.key = table.key
         self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
@@ -141,11 +144,17 @@ class Check:
                 continue
             has = "has" if len(names) == 1 else "have"
             how = f", e.g. with {option('where', f'{self.own(names[0])} IS NOT NULL')}"
+            skip = f", or write {option('nulls', 'skip')}" if self._skippable(names) else ""
             self.add(
                 names[0], n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
-                f" Fill or remove these rows{how if self.selects else ''}.",
+                f" Fill or remove these rows{how if self.selects else ''}{skip}.",
             )  # fmt: skip
+
+    def _skippable(self, names: list[str]) -> bool:
+        """Whether the option ``nulls`` can leave out the rows with nulls in these columns."""
+        kinds = {column.kind for column in self.columns if column.name in names}
+        return self.task in TASKS_OF["nulls"] and kinds <= set(SKIPPED)
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:
         suspicious = [

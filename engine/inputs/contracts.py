@@ -13,6 +13,9 @@ from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Colum
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 
+SKIPPED = ("text", "texts", "text_list", "vector", "vectors")
+"""Kinds of columns whose nulls the option ``nulls`` may skip."""
+
 
 def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) -> Table:
     """The contract of one table.
@@ -34,7 +37,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
-    table = _with_stand_ins(_served(table, options), options, schema)
+    table = _with_stand_ins(_served(_spared(table, options), options), options, schema)
     if options.multilabel and table.multilabel_key:
         table = msgspec.structs.replace(table, key=table.multilabel_key)
     if options.nulls == "skip":
@@ -52,6 +55,35 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
             any_of=(),
         )
     return table
+
+
+def _spared(table: Table, options: Options) -> Table:
+    """The contract without required columns that none of the metrics asked for reads."""
+    left_out = spared(table, options)
+    if not left_out:
+        return table
+    required = tuple(one for one in table.required if one.name not in left_out)
+    return msgspec.structs.replace(table, required=required)
+
+
+def spared(table: Table, options: Options) -> frozenset[str]:
+    """Required columns of one table that none of the metrics asked for by name reads.
+
+    Args:
+        table: the contract.
+        options: ``metrics`` and what groups of them depend on; unknown names read everything.
+    """
+    if table.side != TABLE or not options.metrics:
+        return frozenset()
+    if not all(metrics.has(table.task, name) for name in options.metrics):
+        return frozenset()
+    every = (
+        metrics.asked(table.task, one)[0].spares
+        for name in options.metrics
+        for one in metrics.members(table.task, name, options)
+        if metrics.has(table.task, one)
+    )
+    return frozenset.intersection(*map(frozenset, every))
 
 
 def _served(table: Table, options: Options) -> Table:
@@ -73,7 +105,9 @@ def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -
     """The contract with the columns required that stand in for others."""
     columns = {column.name: column for column in table.columns}
     for first, second in table.stand_ins:
-        if second not in columns or not stands_in(table, (first, second), options, schema):
+        if not {first, second} <= columns.keys() or not stands_in(
+            table, (first, second), options, schema
+        ):
             continue
         required = [columns[second if one.name == first else one.name] for one in table.required]
         optional = [one for one in table.optional if one.name != second]
@@ -97,7 +131,7 @@ def stands_in(
 
 def _may_lack(column: Column) -> Column:
     """The column, null allowed where it holds texts."""
-    if column.kind not in ("text", "texts", "text_list", "vector", "vectors"):
+    if column.kind not in SKIPPED:
         return column
     return msgspec.structs.replace(column, nullable=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from evalengine import metrics
 from evalengine.schemas import tables
 from evalengine.schemas.columns import DATUM_ID
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
@@ -11,7 +12,7 @@ from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from .contracts import needs_two, stands_in
+from .contracts import needs_two, spared, stands_in
 from .finding import Finder
 from .opening import Inputs
 from .problems import listing
@@ -42,11 +43,12 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     A task fits if the predictions, or the one table, have a column that its contract names as a
     sign, and none that tells against it. Of two that fit, one whose signs the other knows as well
     gives way: boxes have labels, labels have no boxes. Of several that are left, those win whose
-    required columns are all there.
+    required columns are all there. Tasks that lack a metric asked for give way to those that have
+    them all.
 
     Args:
         inputs: opened tables.
-        options: ``task`` wins; ``columns`` and ``score_columns`` count.
+        options: ``task`` wins; ``columns``, ``score_columns`` and ``metrics`` count.
 
     Raises:
         InputError: no task fits, or several, or the one that does needs a second table.
@@ -63,8 +65,11 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         if len(meant) == 1:
             return meant[0]
     modest = {task for task in tables.task_names() if _yields(task, filled)}
-    told = [fit for fit in fits if fit.here and fit.task not in modest]
-    told = told or [fit for fit in fits if fit.here]
+    fitting = _able([fit for fit in fits if fit.here], options)
+    told = [fit for fit in fitting if fit.task not in modest]
+    if filled == [TABLE] and not any(fit.complete for fit in told):
+        told = [fit for fit in fitting if fit.complete] or told
+    told = told or fitting
     left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
     if len(left) > 1:
         left = [fit for fit in left if fit.complete] or left
@@ -83,6 +88,14 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
             f"task: the columns fit {names}. Say which: write {option('task', left[0].task)}."
         )
     raise InputError(_none(inputs, filled, options))
+
+
+def _able(fits: list[_Fit], options: Options) -> list[_Fit]:
+    """Those of the tasks that have every metric asked for; all of them where none has."""
+    if len(fits) < 2 or not options.metrics:
+        return fits
+    named = options.metrics
+    return [fit for fit in fits if all(metrics.has(fit.task, name) for name in named)] or fits
 
 
 def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
@@ -117,8 +130,20 @@ def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> boo
 
 
 def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
-    """Whether every required column outside the contract's shape is there."""
+    """Whether every required column outside the contract's shape is there, and one of several."""
     find = _finder(table, inputs, role, options)
+    columns = {column.name: column for column in table.columns}
+    wide = options.score_columns is not None and table.wide
+    if (
+        table.any_of
+        and not wide
+        and not any(
+            find.exact(name) or find.candidates((name, *columns[name].aliases))
+            for name in table.any_of
+            if name in columns
+        )
+    ):
+        return False
     return all(
         find.exact(column.name) or find.candidates((column.name, *column.aliases))
         for column in table.required
@@ -165,7 +190,7 @@ def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str
         for pair in table.stand_ins
         if pair[0] in table.signs and stands_in(table, pair, options, schema)
     }
-    if table.yields and found != set(table.signs):
+    if table.yields and not set(table.signs) - spared(table, options) <= found:
         found = set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
         found.add(table.shape)

@@ -11,6 +11,7 @@ import msgspec
 
 from ..schemas.asked import parse_metric
 from ..schemas.errors import OptionError, unknown
+from ..schemas.wording import option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,6 +62,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         task: the task it belongs to.
         frame: the output frame it fills.
         needs: what must be tallied for it, in the task's own terms.
+        spares: columns that the contract of one table requires and it does not read; where all
+            metrics asked for spare one, the table may lack it.
         params: options that change it; ``k`` among them for those that have a cut-off.
         bare: what the name without ``@`` stands for, of those that have a cut-off: ``cut`` for the
             cut-offs of the option ``k``; ``whole`` for the whole list, and the cut-offs only where
@@ -79,6 +82,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     frame: str
     needs: tuple[str, ...]
+    spares: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
     bare: str = "cut"
     aliases: tuple[str, ...] = ()
@@ -119,17 +123,35 @@ def get(task: str, name: str) -> Metric:
     Raises:
         OptionError: no such metric; names the nearest.
     """
+    metric = _found(task, name)
+    if metric is None:
+        said = unknown(f"{task} metric", name, all_metrics(task))
+        raise OptionError(said + _elsewhere(task, name))
+    return metric
+
+
+def _found(task: str, name: str) -> Metric | None:
+    """The metric of that name or alias, or of a family, if there is one."""
     metrics = all_metrics(task)
-    if name not in metrics:
-        for metric in metrics.values():
-            if name in metric.aliases:
-                return metric
-        for module in _modules(task):
-            made: Metric | None = getattr(module, "family", _no_family)(name)
-            if made is not None:
-                return made
-        raise OptionError(unknown(f"{task} metric", name, metrics))
-    return metrics[name]
+    if name in metrics:
+        return metrics[name]
+    for metric in metrics.values():
+        if name in metric.aliases:
+            return metric
+    for module in _modules(task):
+        made: Metric | None = getattr(module, "family", _no_family)(name)
+        if made is not None:
+            return made
+    return None
+
+
+def _elsewhere(task: str, name: str) -> str:
+    """The sentence about other tasks that have a metric of that name; empty without any."""
+    others = [other for other in _MODULES if other != task and has(other, name)]
+    if not others:
+        return ""
+    ways = " or ".join(option("task", other) for other in others)
+    return f" It is a metric of {' and of '.join(others)}: write {ways} if the tables are for that."
 
 
 def members(task: str, name: str, options: Any) -> tuple[str, ...]:
@@ -167,10 +189,11 @@ def has(task: str, name: str) -> bool:
     if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):
         return True
     try:
-        asked(task, name)
+        wanted = parse_metric(name)
     except OptionError:
         return False
-    return True
+    metric = _found(task, wanted.metric)
+    return metric is not None and (wanted.k is None or "k" in metric.params)
 
 
 def table() -> pl.DataFrame:

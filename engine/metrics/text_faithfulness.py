@@ -14,6 +14,7 @@ def _faithfulness(name: str, need: str, definition: str, *params: str) -> Metric
         need,
         definition=f"{definition}; mean over datums; references are not read",
         source="continuous-eval 0.3.14 DeterministicFaithfulness",
+        spares=("reference",),
         params=params,
         aliases=(f"{need.replace('token', 'token_overlap')}",),
     )

@@ -10,7 +10,14 @@ from .text_parts import metric
 
 
 def _readability(name: str, need: str, **rest: Any) -> Metric:
-    return metric(name, need, range=(-math.inf, math.inf), better="neither", **rest)
+    return metric(
+        name,
+        need,
+        spares=("reference",),
+        range=(-math.inf, math.inf),
+        better="neither",
+        **rest,
+    )
 
 
 METRICS = (

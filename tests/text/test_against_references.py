@@ -194,6 +194,14 @@ def test_options_of_ter(case: tuple[list[str], list[list[str]]], chosen: set[str
     same([card.value("TER")], [corpus], chosen, case)
 
 
+@pytest.mark.parametrize("text", ["x's\u3000", "x's \n", "...5", "&amp;quot;", "x's\ty", "a b"])
+@pytest.mark.parametrize("reference", ["x's\u3000", "...5 a", "&amp;quot; b", "x's\ty", 'x " y .5'])
+def test_what_prepares_texts_of_ter_once_and_references_twice(text: str, reference: str) -> None:
+    card = score([text], [[reference]], dialect="sacrebleu", metrics=["TER"], ter_normalized=True)
+    wanted = sacrebleu.TER(normalized=True).sentence_score(text, [reference]).score
+    same(values(card, "TER"), [wanted], text, reference)
+
+
 def normalised(text: str) -> str:
     """SQuAD's normalisation."""
     bare = "".join(c for c in text.lower() if c not in set(string.punctuation))

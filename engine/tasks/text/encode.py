@@ -59,9 +59,14 @@ class Batch(msgspec.Struct):
     height: int | None = None
 
 
-def has_texts(frames: Frames) -> bool:
-    """Whether both sides have texts; where not, they have vectors."""
-    names = {TABLE: ("text", "reference")}
+def has_texts(frames: Frames, *, references: bool = True) -> bool:
+    """Whether both sides have texts; where not, they have vectors, or references are not read.
+
+    Args:
+        frames: checked tables.
+        references: whether the one table has to have these too.
+    """
+    names = {TABLE: ("text", "reference") if references else ("text",)}
     return all(
         name in table.columns
         for role, table in frames.sides.items()
@@ -107,7 +112,10 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     vectors = None if ours is None or theirs is None else (ours, *_flat(theirs))
     contexts = _contexts(table)
     texts, references = _columns_of(table, "text"), _columns_of(table, "reference")
-    if texts is None or references is None:
+    if texts is not None and references is None and theirs is None:
+        # No metric reads references: an empty one stands for what is not there.
+        null, flat, many = texts.is_null().to_numpy(), _no_texts(height), np.ones(height, np.int64)
+    elif texts is None or references is None:
         if vectors is None:
             raise InputError(_ONE_SIDED)
         null = (ours.is_null() | theirs.is_null()).to_numpy()  # type: ignore[union-attr]

@@ -42,10 +42,13 @@ def fit(
         InputError: a metric that the user named, without what it is computed from.
     """
     texts, vectors = has_texts(frames), has_vectors(frames)
+    alone = has_texts(frames, references=False)
     vectors = vectors or (texts and settings.embedder is not None)
     if asked_for:
         _refuse([one for one in metrics if by_vectors(one.needs) and not vectors], _NO_VECTORS)
-        _refuse([one for one in metrics if not by_vectors(one.needs) and not texts], _NO_TEXTS)
+        counted = [one for one in metrics if not by_vectors(one.needs)]
+        lacking = [one for one in counted if not (alone if "reference" in one.spares else texts)]
+        _refuse(lacking, _NO_TEXTS)
     else:
         metrics = metrics if texts else ()
         if vectors:

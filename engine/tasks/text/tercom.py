@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from .content_words import BETWEEN
 from .settings import Settings
+from .tokenizers import SPACES
 
 _WESTERN = (
     ("\n-", ""),
@@ -47,7 +49,7 @@ def prepared(texts: pl.Series, settings: Settings) -> pl.Series:
     if not settings.ter_case_sensitive:
         texts = texts.str.to_lowercase()
     if settings.ter_normalized:
-        texts = " " + texts + " "
+        texts = " " + texts.str.strip_chars_end(SPACES) + " "
         for pattern, instead in _WESTERN:
             texts = texts.str.replace_all(pattern, instead)
         if settings.ter_asian_support:
@@ -58,3 +60,19 @@ def prepared(texts: pl.Series, settings: Settings) -> pl.Series:
         if settings.ter_asian_support:
             texts = texts.str.replace_all(_MARKS, "").str.replace_all(_WIDE_MARKS, "")
     return texts
+
+
+def prepared_references(texts: pl.Series, settings: Settings) -> pl.Series:
+    """References whose words lie between white space.
+
+    sacrebleu prepares its references twice over. That shows where the first time leaves something
+    to the second: "&amp;quot;", or a stop that marks stand before and a digit behind ("...5").
+
+    Args:
+        texts: String.
+        settings: the run's settings.
+    """
+    texts = prepared(texts, settings)
+    if not settings.ter_normalized:
+        return texts
+    return prepared(texts.str.replace_all(BETWEEN, " ").str.strip_chars(" "), settings)

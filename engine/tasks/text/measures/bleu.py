@@ -8,13 +8,13 @@ import numpy as np
 
 from ....kernels.ngram_matches import ngram_matches
 from ....metrics.bleu_formula import bleu, orders_of
-from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
 from ..pairs import Pairs, best_reference, localised
 from ..settings import Settings
 from ..tokenizers import TOKENIZERS, every_character
 from .chrf import cased
+from .per_reference import unusual
 
 Array = np.ndarray[Any, Any]
 
@@ -65,15 +65,6 @@ def sentence_counts(pairs: Pairs, settings: Settings, workers: Workers) -> Array
     return pairs.once("bleu counts", make)
 
 
-def _named(settings: Settings) -> tuple[str | None, ...]:
-    unusual = {
-        name: getattr(settings, name)
-        for name, usual in _USUAL.items()
-        if getattr(settings, name) != usual
-    }
-    return (parameters(**unusual) if unusual else None,)
-
-
 def _sentence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """BLEU of each candidate by itself."""
     if settings.rules.characters:
@@ -86,7 +77,7 @@ def _sentence(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Colum
     return (
         Column(
             metric="BLEU",
-            parameters=_named(settings),
+            parameters=unusual(settings, _USUAL),
             values=value[:, None, None],
             reason="smoothing method6 needs trigrams that match",
         ),
@@ -102,7 +93,7 @@ def _corpus(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column,
     return (
         Column(
             metric="CorpusBLEU",
-            parameters=_named(settings),
+            parameters=unusual(settings, _USUAL),
             k=tuple(range(counts.shape[1])),
             values=counts[:, None, :],
         ),

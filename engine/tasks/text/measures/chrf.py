@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 
 from ....kernels.code_points import HIGHEST, code_points, words_and_marks
-from ....kernels.ngram_matches import ngram_matches
 from ....metrics.chrf_formula import chrf
-from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..pairs import Pairs, Tokens, best_reference, localised
 from ..settings import Settings
+from .per_reference import ngrams_of_each, unusual
 
 Array = np.ndarray[Any, Any]
 
@@ -31,21 +30,12 @@ def cased(texts: pl.Series, settings: Settings) -> pl.Series:
 
 def named(settings: Settings) -> tuple[str | None, ...]:
     """``parameters`` where case is ignored."""
-    return (parameters(lowercase=True) if settings.lowercase else None,)
+    return unusual(settings, {"lowercase": False})
 
 
 def _counts(pairs: Pairs, tokens: Tokens, orders: int, workers: Workers) -> Array:
     """n-grams of the candidate, of the reference, and matches, int64 [m, orders, 3]."""
-    m = len(pairs.references)
-    match = np.empty((m, orders), np.int64)
-    units = pairs.candidate, np.arange(m + 1)
-
-    def run(first: int, last: int) -> None:
-        ngram_matches(
-            first, last, units, tokens.candidates, tokens.references, tokens.n_codes, match
-        )
-
-    workers.over(tokens.references[0], run)
+    match = ngrams_of_each(pairs, tokens, orders, workers)
     steps = np.arange(orders)
     ours = np.maximum(np.diff(tokens.candidates[0])[pairs.candidate, None] - steps, 0)
     theirs = np.maximum(np.diff(tokens.references[0])[:, None] - steps, 0)

@@ -13,15 +13,15 @@ from ....kernels.edit_distance import edit_distances
 from ....kernels.text_words import words_at_spaces
 from ....kernels.translation_edits import translation_edits
 from ....metrics.rate_formulas import translation_rate
-from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..pairs import Pairs, Tokens, best_reference, localised
 from ..settings import TER_OPTIONS, Settings
-from ..tercom import prepared
+from ..tercom import prepared, prepared_references
 from ..tokenizers import SPACES
 from .chrf import cased, named
+from .per_reference import best_columns, each_reference, unusual
 
 Array = np.ndarray[Any, Any]
 Cut = Callable[[Pairs, Settings, Workers], Tokens]
@@ -46,30 +46,12 @@ def _characters(stripped: bool, pairs: Pairs, settings: Settings, workers: Worke
     return Tokens(ours, theirs, HIGHEST)
 
 
-def _distances(pairs: Pairs, tokens: Tokens, workers: Workers) -> Array:
-    out = np.empty(len(pairs.references), np.int64)
-
-    def run(first: int, last: int) -> None:
-        edit_distances(
-            first,
-            last,
-            pairs.candidate,
-            tokens.candidates,
-            tokens.references,
-            tokens.n_codes,
-            out,
-        )
-
-    workers.over(tokens.references[0], run)
-    return out
-
-
 def _rate(
     metric: str, cut: Cut, pairs: Pairs, settings: Settings, workers: Workers
 ) -> tuple[Column, ...]:
     """Edits over the length of the reference that has the lowest rate, and both."""
     tokens = cut(pairs, settings, workers)
-    edits = _distances(pairs, tokens, workers)
+    edits = each_reference(edit_distances, pairs, tokens, workers)
     length = np.diff(tokens.references[0])
     rate = np.full(edits.size, np.inf)
     np.divide(edits, length, out=rate, where=length > 0)
@@ -91,25 +73,24 @@ def _rate(
     )
 
 
+def _translated(
+    first: int, last: int, candidate: Array, ours: Any, theirs: Any, n_codes: int, out: Array
+) -> None:
+    """The kernel compares codes, and has no use for how many there are."""
+    translation_edits(first, last, candidate, ours, theirs, out)
+
+
 def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Fewest edits and shifts to any reference over the mean length of the references, and both."""
-    ours, theirs = (
-        words_at_spaces(*packed(prepared(texts, settings)))
-        for texts in (pairs.candidates, pairs.references)
-    )
+    ours = words_at_spaces(*packed(prepared(pairs.candidates, settings)))
+    theirs = words_at_spaces(*packed(prepared_references(pairs.references, settings)))
     tokens = localised(pairs, ours, theirs, workers)
-    edits = np.empty(len(pairs.references), np.int64)
-
-    def run(first: int, last: int) -> None:
-        translation_edits(first, last, pairs.candidate, tokens.candidates, tokens.references, edits)
-
-    workers.over(tokens.references[0], run)
+    edits = each_reference(_translated, pairs, tokens, workers)
     best = best_reference(-edits.astype(np.float64), pairs.start)
     length = np.add.reduceat(np.diff(tokens.references[0]), pairs.start[:-1])
     counts = np.column_stack((edits[best], length / np.diff(pairs.start)))
     value = translation_rate(counts, percent=settings.rules.percent)
-    unusual = {name: True for name in TER_OPTIONS if getattr(settings, name)}
-    told = (parameters(**unusual) if unusual else None,)
+    told = unusual(settings, dict.fromkeys(TER_OPTIONS, False))
     return (
         Column(metric="TER", parameters=told, values=value[:, None, None]),
         Column(metric="TER", parameters=told, k=(0, 1), values=counts[:, None, :]),
@@ -119,17 +100,10 @@ def _translation(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Co
 def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """1 - distance / length of the longer text, of the most similar reference."""
     tokens = _characters(False, pairs, settings, workers)
-    edits = _distances(pairs, tokens, workers)
+    edits = each_reference(edit_distances, pairs, tokens, workers)
     ours, theirs = np.diff(tokens.candidates[0])[pairs.candidate], np.diff(tokens.references[0])
     value = 1 - edits / np.maximum(np.maximum(ours, theirs), 1)
-    best = best_reference(value, pairs.start)
-    return (
-        Column(
-            metric="EditSimilarity",
-            parameters=named(settings),
-            values=value[best][:, None, None],
-        ),
-    )
+    return best_columns("EditSimilarity", {None: value}, pairs, named(settings))
 
 
 MEASURES = {

@@ -10,16 +10,16 @@ import numpy as np
 import polars as pl
 
 from ....kernels.distinct_words import shared_words
-from ....kernels.ngram_matches import ngram_matches
 from ....kernels.text_words import words_at_spaces
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..content_words import BETWEEN, FUNCTION_WORDS, MARKS, content_words, spaced_words
-from ..pairs import Pairs, best_reference, localised
+from ..pairs import Pairs, localised
 from ..settings import Settings
 from ..tokenizers import SPACES
+from .per_reference import best_columns, each_reference, ngrams_of_each
 
 Array = np.ndarray[Any, Any]
 
@@ -51,8 +51,7 @@ def _exact(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, 
     normalise = _NORMALISED[settings.rules.normalise]
     ours, theirs = normalise(pairs.candidates), normalise(pairs.references)
     same = (ours.gather(pairs.candidate) == theirs).to_numpy().astype(np.float64)
-    best = best_reference(same, pairs.start)
-    return (Column(metric="ExactMatch", values=same[best][:, None, None]),)
+    return best_columns("ExactMatch", {None: same}, pairs)
 
 
 def _shared(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Array, Array, Array]:
@@ -65,16 +64,7 @@ def _shared(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Array, 
             for texts in (pairs.candidates, pairs.references)
         )
         tokens = localised(pairs, ours, theirs, workers)
-        m = len(pairs.references)
-        match = np.empty((m, 1), np.int64)
-        units = pairs.candidate, np.arange(m + 1)
-
-        def run(first: int, last: int) -> None:
-            ngram_matches(
-                first, last, units, tokens.candidates, tokens.references, tokens.n_codes, match
-            )
-
-        workers.over(tokens.references[0], run)
+        match = ngrams_of_each(pairs, tokens, 1, workers)
         return match[:, 0], np.diff(ours[2])[pairs.candidate], np.diff(theirs[2])
 
     return pairs.once("squad overlap", make)
@@ -109,20 +99,7 @@ def shared_content(
             for texts in (pairs.candidates, pairs.references)
         )
         tokens = localised(pairs, ours, theirs, workers)
-        both = np.empty(len(pairs.references), np.int64)
-
-        def run(first: int, last: int) -> None:
-            shared_words(
-                first,
-                last,
-                pairs.candidate,
-                tokens.candidates,
-                tokens.references,
-                tokens.n_codes,
-                both,
-            )
-
-        workers.over(tokens.references[0], run)
+        both = each_reference(shared_words, pairs, tokens, workers)
         return both, np.diff(ours[2])[pairs.candidate], np.diff(theirs[2])
 
     return pairs.once("content overlap", make)
@@ -154,8 +131,7 @@ _OVERLAPS = {"squad": _squad_overlap, "content": _content_overlap}
 def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """Of the reference that makes it highest."""
     value = _OVERLAPS[settings.rules.overlap](metric, pairs, settings, workers)
-    best = best_reference(value, pairs.start)
-    return (Column(metric=metric, parameters=told(settings), values=value[best][:, None, None]),)
+    return best_columns(metric, {None: value}, pairs, told(settings))
 
 
 def told(settings: Settings) -> tuple[str | None, ...]:

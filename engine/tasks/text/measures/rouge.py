@@ -13,18 +13,17 @@ import numpy as np
 
 from ....kernels.hash_codes import hash_codes
 from ....kernels.lcs import lcs_lengths
-from ....kernels.ngram_matches import ngram_matches
 from ....kernels.porter import stem_hashes
 from ....kernels.rouge_words import rouge_words
 from ....kernels.summary_lcs import summary_hits
-from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..characters import codes_needed, token_kinds
-from ..pairs import Pairs, Tokens, best_reference, localised
+from ..pairs import Pairs, Tokens, localised
 from ..settings import Settings
 from .distinct_rouge import distinct_sequence
+from .per_reference import best_columns, each_reference, ngrams_of_each, unusual
 
 Array = np.ndarray[Any, Any]
 
@@ -86,44 +85,17 @@ def _stemmed(data: list[Array], found: list[tuple[Array, ...]]) -> list[tuple[Ar
 def _matches(pairs: Pairs, words: Words, order: int, workers: Workers) -> Array:
     """Clipped n-grams of each reference, int64 [m], up to the highest order made once."""
 
-    def make() -> Array:
-        out = np.empty((len(pairs.references), order), np.int64)
-        units = pairs.candidate, np.arange(len(pairs.references) + 1)
-        tokens = words.tokens
-
-        def run(first: int, last: int) -> None:
-            ngram_matches(
-                first, last, units, tokens.candidates, tokens.references, tokens.n_codes, out
-            )
-
-        workers.over(tokens.references[0], run)
-        return out
-
-    return pairs.once(("rouge matches", order), make)
+    return pairs.once(
+        ("rouge matches", order), lambda: ngrams_of_each(pairs, words.tokens, order, workers)
+    )
 
 
 def _lcs(pairs: Pairs, words: Words, workers: Workers) -> Array:
     """Length of the longest common subsequence of each reference, int64 [m]."""
 
-    def make() -> Array:
-        out = np.empty(len(pairs.references), np.int64)
-        tokens = words.tokens
-
-        def run(first: int, last: int) -> None:
-            lcs_lengths(
-                first,
-                last,
-                pairs.candidate,
-                tokens.candidates,
-                tokens.references,
-                tokens.n_codes,
-                out,
-            )
-
-        workers.over(tokens.references[0], run)
-        return out
-
-    return pairs.once("rouge lcs", make)
+    return pairs.once(
+        "rouge lcs", lambda: each_reference(lcs_lengths, pairs, words.tokens, workers)
+    )
 
 
 def _columns(
@@ -144,17 +116,8 @@ def _columns(
     both = precision + recall
     f = np.zeros(match.size)
     np.divide(2 * precision * recall, both, out=f, where=both > 0)
-    best = best_reference(f, pairs.start)
-    unusual = {
-        name: getattr(settings, name)
-        for name, usual in _USUAL.items()
-        if getattr(settings, name) != usual
-    }
-    named = (parameters(**unusual) if unusual else None,)
-    return tuple(
-        Column(metric=metric, statistic=name, parameters=named, values=value[best][:, None, None])
-        for name, value in ((None, f), ("precision", precision), ("recall", recall))
-    )
+    every = {None: f, "precision": precision, "recall": recall}
+    return best_columns(metric, every, pairs, unusual(settings, _USUAL))
 
 
 def _grams(need: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:

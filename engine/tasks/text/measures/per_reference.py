@@ -1,0 +1,84 @@
+"""From counts of each reference beside its candidate to the columns of its best reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ....kernels.ngram_matches import ngram_matches
+from ....tally.cells import parameters
+from ....tally.stats import Column
+from ...workers import Workers
+from ..pairs import Pairs, Tokens, best_reference
+from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+Counter = Callable[..., None]
+"""A kernel (first, last, candidate of each reference, candidates, references, n_codes, out)."""
+
+
+def each_reference(
+    count: Counter, pairs: Pairs, tokens: Tokens, workers: Workers, out: Array | None = None
+) -> Array:
+    """What a kernel counts of each reference beside its candidate.
+
+    Args:
+        count: the kernel.
+        pairs: the texts.
+        tokens: of these.
+        workers: runs ranges of references side by side.
+        out: int64 [m] or [m, ...], filled and returned; made where it is None, [m].
+    """
+    found = np.empty(len(pairs.references), np.int64) if out is None else out
+    candidate = pairs.candidate
+
+    def run(first: int, last: int) -> None:
+        count(first, last, candidate, tokens.candidates, tokens.references, tokens.n_codes, found)
+
+    workers.over(tokens.references[0], run)
+    return found
+
+
+def _ngrams(first: int, last: int, candidate: Array, *rest: Any) -> None:
+    ngram_matches(first, last, (candidate, np.arange(candidate.size + 1)), *rest)
+
+
+def ngrams_of_each(pairs: Pairs, tokens: Tokens, orders: int, workers: Workers) -> Array:
+    """Clipped n-grams that each reference shares with its candidate, int64 [m, orders]."""
+    out = np.empty((len(pairs.references), orders), np.int64)
+    return each_reference(_ngrams, pairs, tokens, workers, out)
+
+
+def best_columns(
+    metric: str,
+    values: Mapping[str | None, Array],
+    pairs: Pairs,
+    told: tuple[str | None, ...] = (None,),
+) -> tuple[Column, ...]:
+    """The values of each candidate's reference that is best by the first of them.
+
+    Args:
+        metric: its name.
+        values: statistic, None for the metric itself, to float64 [m], none NaN.
+        pairs: the texts.
+        told: ``parameters`` of the columns.
+    """
+    best = best_reference(next(iter(values.values())), pairs.start)
+    return tuple(
+        Column(metric=metric, statistic=name, parameters=told, values=value[best][:, None, None])
+        for name, value in values.items()
+    )
+
+
+def unusual(settings: Settings, usual: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """``parameters`` of what was not computed as usual.
+
+    Args:
+        settings: the run's settings.
+        usual: option -> what it is where nobody gave it.
+    """
+    given = {name: getattr(settings, name) for name in usual}
+    other = {name: value for name, value in given.items() if value != usual[name]}
+    return (parameters(**other) if other else None,)

@@ -1,0 +1,69 @@
+"""Columns that metrics read, the task that follows from these, and what is said of the others."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from text.scoring import values
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError, OptionError
+
+CONTEXTS = [["The cat sat."], ["Cows eat grass."], []]
+ALONE = pl.DataFrame({"text": ["The cat sat.", "Dogs bark.", ""], "contexts": CONTEXTS})
+UNREAD = ["FleschReadingEase", "RougeFaithfulness"]
+
+
+def test_metrics_of_the_text_alone_need_no_references():
+    card = ee.score(ALONE, metrics=UNREAD)
+    assert values(card, "RougeFaithfulness") == [1.0, 0.0, None]
+    assert card.per_datum.filter(metric="RougeFaithfulness")["status"].to_list() == [
+        "scored",
+        "scored",
+        "no_context",
+    ]
+    beside = ALONE.with_columns(reference=pl.Series([["The cat sat."], [], None]))
+    assert values(ee.score(beside, metrics=UNREAD), "FleschReadingEase") == values(
+        card, "FleschReadingEase"
+    )
+    with_one_that_reads = ee.score(beside, metrics=[*UNREAD, "WER"], nulls="skip")
+    assert values(with_one_that_reads, "RougeFaithfulness") == [1.0, None, None]
+
+
+@pytest.mark.parametrize("names", ["DeterministicFaithfulness", "flesch"])
+def test_groups_and_aliases_need_no_references(names):
+    assert "empty reference" not in str(ee.score(ALONE, metrics=names).notes)
+
+
+def test_metrics_that_read_references_ask_for_them():
+    with pytest.raises(InputError, match="'reference' is missing"):
+        ee.score(ALONE, metrics=["FleschReadingEase", "WER"], task="text")
+    with pytest.raises(InputError, match="'reference' is missing"):
+        ee.score(ALONE, task="text")
+
+
+@pytest.mark.parametrize("written", ["text", "answer", "response", "model_output"])
+@pytest.mark.parametrize("expected", ["ground_truth", "expected", "target", "gold"])
+def test_references_that_labels_are_also_called(written, expected):
+    table = pl.DataFrame({written: ["the cat"], expected: ["a cat"]})
+    assert ee.score(table, metrics="WER").value("WER") == 0.5
+    assert ee.score(table).task == "text"
+
+
+def test_metrics_tell_between_tasks_that_the_columns_fit():
+    table = pl.DataFrame({"prediction": ["a", "b"], "target": ["a", "c"]})
+    assert ee.score(table).task == "classification"
+    assert ee.score(table, metrics="Accuracy").task == "classification"
+    assert ee.score(table, metrics=["WER", "ROUGE"]).task == "text"
+    with pytest.raises(OptionError, match="It is a metric of text: write task='text'"):
+        ee.score(table, metrics=["WER", "Accuracy"])
+
+
+def test_null_texts_say_how_to_skip_them():
+    table = pl.DataFrame({"text": ["a", None], "reference": ["a", "b"]})
+    with pytest.raises(InputError, match="or write nulls='skip'"):
+        ee.score(table)
+    labels = pl.DataFrame({"actual": ["a", None], "predicted": ["a", "b"]})
+    with pytest.raises(InputError) as found:
+        ee.score(labels)
+    assert "nulls=" not in str(found.value)
