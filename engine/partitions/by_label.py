@@ -12,7 +12,6 @@ import polars as pl
 
 from .. import planner
 from ..executors.pools import Pool
-from ..inputs.problems import ChecksFailed, problems_of_parts
 from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
@@ -22,21 +21,9 @@ from . import slabs
 from .merging import merge_labels, merge_slab, pieces_of
 from .numbering import code_datums, codes_file
 from .sizing import Sizes
-from .stages import chunks, group_file, is_named, part_file
+from .stages import chunks, collected, group_file, is_named, part_file
 
 Array = np.ndarray[Any, Any]
-
-
-def collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets: problems of their rows together."""
-    found = [failure for failure in failures if failure is not None]
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
-    for failure in found:
-        if not isinstance(failure, ChecksFailed):
-            raise failure
-    if problems:
-        together = problems_of_parts(failure.problems for failure in problems)
-        raise ChecksFailed(together, problems[0].sources)
 
 
 def merged_by_labels(

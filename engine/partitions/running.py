@@ -26,12 +26,13 @@ from ..readers.source import Source
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..tally import stored
-from .by_label import collected, merged_by_labels
+from .by_label import merged_by_labels
+from .by_score import merged_by_scores
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
 from .sizing import Sizes, buckets, free_memory, refused, sufficient_limit, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
-from .stages import ROWS, Job, part_file, tally_bucket, write_job
+from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -157,6 +158,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         whole = split(ready, found.heights, folder, n)
         notes += whole.notes
         grouped = plan.task == "detection"
+        counted = _by_counts(plan, ready, options)
         job = Job(
             _told(options, plan),
             plan.task,
@@ -168,6 +170,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             giant=max(1, found.sizes.group_rows // (2 * n)),
             piece=max(1, found.sizes.group_rows // (4 * n)),
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
+            counted=counted,
         )
         write_job(folder, job)
         here = str(folder)
@@ -181,6 +184,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         parts = list(range(n))
         if grouped:
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
+        elif counted:
+            tallies, n_datums = merged_by_scores(here, parts, heads, plan, found.sizes, pool)
         else:
             wholes = [stored.load(part_file(folder, b)) for b in parts]
             load = partial(_rows_of, folder) if hasattr(plan.module, "lean") else None
@@ -205,6 +210,14 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         seconds=tallies.seconds,
         buckets=n,
     )
+
+
+def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
+    """Whether counts by label and score are all that the merged tally needs."""
+    asked = getattr(plan.module, "counts_suffice", None)
+    if asked is None:
+        return False
+    return bool(asked(plan.metrics, plan.settings, heads_of(ready), options.by))
 
 
 def _rows_of(folder: Path, part: int) -> Any:
