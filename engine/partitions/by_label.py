@@ -78,7 +78,9 @@ def merged_by_labels(
         codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]
         same = np.arange(len(whole.labels), dtype=np.int32)
         met = merge_counts(crossed, codes, [same] * len(parts))
-    ranked = RankedGroups(tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()))
+    ranked = RankedGroups(
+        tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()), sizes.at_once
+    )
     return (
         msgspec.structs.replace(
             whole,

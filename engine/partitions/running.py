@@ -22,7 +22,9 @@ from ..inputs.frames import Frames, prepare, told_before
 from ..inputs.opening import Inputs
 from ..inputs.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..inputs.relabel import hold_labels
+from ..readers.explain import explain
 from ..readers.source import Source
+from ..readers.tables import READ_FAILURES
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..tally import stored
@@ -122,9 +124,15 @@ def wanted(
 
 
 def _large(inputs: Inputs) -> bool:
-    """Whether files are so large that they may not fit into memory once they are read."""
+    """Whether tables are so large that they may not fit into memory once they are read.
+
+    Told by the sizes of files; of Parquet in an object store by the rows that footers tell. Other
+    formats there tell nothing before they are read.
+    """
     size = 0
     for source in inputs.sources.values():
+        if not source.files and source.format == "parquet":
+            size += _bytes_told(source) // _PACKED
         for file in source.files:
             try:
                 size += os.path.getsize(file)
@@ -133,7 +141,18 @@ def _large(inputs: Inputs) -> bool:
     return size * _GROWTH > free_memory() // 2
 
 
+def _bytes_told(source: Source) -> int:
+    """Bytes of a table's columns, about, from its footers alone."""
+    try:
+        rows = int(source.frame.select(pl.len()).collect().item())
+        return rows * _CELL * len(source.frame.collect_schema())
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+
+
 _GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
+_PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
+_CELL = 8
 
 
 def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: Tell) -> Done:
@@ -155,6 +174,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     plan, fit_notes = _fitted(plan, ready)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"dealing rows out to {n} buckets")
+        pool.prepare(tally_bucket)
         whole = split(ready, found.heights, folder, n)
         notes += whole.notes
         grouped = plan.task == "detection"
@@ -239,6 +259,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
         (str(folder), role, name, file)
         for role in whole.heights
         for name in once_only(ready.sides[role])
+        if name in whole.blanks[role].columns
         for file in range(-(-whole.n // PER_FILE))
     ]
     if not calls:
