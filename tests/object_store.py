@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         rows = "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size>"
-            "<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>\"e\"</ETag></Contents>"
+            '<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"e"</ETag></Contents>'
             for key, size in found
             if key.startswith(prefix)
         )

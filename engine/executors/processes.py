@@ -1,7 +1,7 @@
 """Processes of this machine, a pipe to each: one that dies costs the call it had, and no other.
 
-They are started while the first process still deals rows out, and stay from stage to stage: starting
-one takes a second or two, in which two workers gain nothing over one.
+They start while the first process still deals rows out, and stay from stage to stage: starting one
+takes a second or two, in which two workers gain nothing over one.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from .stages import collected, group_file, part_file
 
 Array = np.ndarray[Any, Any]
 
+
 class Slab(msgspec.Struct, frozen=True):
     """Which rows are counted together.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from merging.parts import Case
 from partitions import cases
 
 from evalengine.partitions import by_score, sizing
+from evalengine.tally.score_counts import (
+    count_scores,
+    merge_counts,
+    rows_between,
+    sum_slab,
+    sum_slabs,
+)
+from evalengine.tally.sorted_scores import HIT, OTHER, STRAY, Sorted
 
 METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
@@ -80,3 +89,54 @@ def test_counts_make_the_whole(
     counted.clear()
     cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
     assert (len(counted) > 1) == (kind != "hard")
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), most=st.integers(1, 40))
+def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, most: int) -> None:
+    """Against every pair looked at; slabs are cut between distinct scores or labels."""
+    rng = np.random.default_rng(seed)
+    n_labels, drawn, made = 3, [], []
+    for _ in range(parts):
+        n = int(rng.integers(0, 40))
+        label, outcome = rng.integers(0, n_labels, n), rng.integers(0, 3, n)
+        score = rng.integers(-2, 3, n) / 4
+        drawn.append((label, outcome, score))
+        order = np.lexsort((score, outcome, label))
+        start = np.searchsorted((label * 3 + outcome)[order], np.arange(3 * n_labels + 1))
+        found = Sorted(start, score[order], None)
+        made.append(count_scores(found, np.arange(n_labels), n_labels))
+    thresholds = np.array([-0.25, 0.0, 0.3])
+    whole = merge_counts(made, n_labels)
+    of = np.repeat(np.arange(n_labels), np.diff(whole.start))
+    change = np.flatnonzero((np.diff(whole.score) != 0) | (np.diff(of) != 0)) + 1
+    cuts = [0, *change[::most].tolist(), whole.score.size]
+    sums = sum_slabs([sum_slab(rows_between(whole, a, b), thresholds) for a, b in pairwise(cuts)])
+    label, outcome, score = (np.concatenate(column) for column in zip(*drawn, strict=True))
+    for k in range(n_labels):
+        hit, other, _ = (score[(label == k) & (outcome == o)] for o in (HIT, OTHER, STRAY))
+        won = 2 * (hit[:, None] > other).sum() + (hit[:, None] == other).sum()
+        assert sums.twice[k] == won
+        for o in (HIT, OTHER, STRAY):
+            some = score[(label == k) & (outcome == o)]
+            assert sums.rows[o, k] == some.size
+            np.testing.assert_array_equal(
+                sums.reached[o, k], (some[:, None] >= thresholds).sum(axis=0)
+            )
+
+
+def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> None:
+    """Weights, slices and metrics of single datums: merged whole, as they were."""
+    case = listed(5, "listed")
+    weight = pl.Series("weight", np.arange(case.sides[1].height) / 7)
+    for i, (sides, options) in enumerate(
+        [
+            (case.sides, {"metrics": ["ROCAUC", "LogLoss"]}),
+            ((case.sides[0], case.sides[1].with_columns(weight)), {"metrics": ["ROCAUC"]}),
+            (case.sides, {"metrics": ["mROCAUC"], "average": "micro"}),
+            ((case.sides[0], case.sides[1].with_columns(s=1)), {"metrics": ["F1"], "by": ["s"]}),
+        ]
+    ):
+        (tmp_path / str(i)).mkdir()
+        cases.same_as_in_memory(Case(sides, options), "classification", tmp_path / str(i))
+    assert counted == []

@@ -13,6 +13,7 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.clusters import cluster
+from partitions.test_counts import listed
 
 import evalengine as ee
 from evalengine.executors.pools import pool_of

@@ -40,7 +40,7 @@ def laid_out(folder: Path, files: int, **how: Any) -> list[pl.DataFrame]:
 
 
 def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Globs of Parquet files in memory, within a limit, and where they would not fit without one."""
+    """Globs of Parquet files in memory, within a limit, and without one where they do not fit."""
     whole = ee.score(*laid_out(tmp_path / "o", 5), task="detection")
     with object_store(tmp_path / "o") as store:
         remote = [store.path(f"{name}/*.parquet") for name in ("predictions", "truths")]
