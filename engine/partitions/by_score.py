@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -94,8 +93,8 @@ def merged_by_scores(
         keys = slabs.slab_keys(pieces, sizes.group_rows // 2)
         n_labels = max(len(one.labels) for one in wholes)
         calls = [
-            (folder, number, Slab(*between, n_labels, thresholds), parts)
-            for number, between in enumerate(pairwise([*keys, None]))
+            (folder, number, Slab(first, after, n_labels, thresholds), parts)
+            for number, (first, after) in enumerate(zip(keys, [*keys[1:], None], strict=True))
         ]
         collected(pool.run(count_slab, calls))
         sums = [stored.load(group_file(folder, 0, number)) for number in range(len(calls))]

@@ -58,13 +58,11 @@ def sum_units(view: ScoredView, datums: int) -> UnitSums:
 
 def add_units(parts: Sequence[UnitSums]) -> UnitSums:
     """The counts of all parts, of disjoint sets of datums and the same labels."""
-    return UnitSums(
-        *(
-            np.sum([getattr(part, name) for part in parts], axis=0)
-            for name in ("hard", "positives", "every", "known")
-        ),
-        datums=sum(part.datums for part in parts),
-    )
+    summed = {
+        name: np.sum([getattr(part, name) for part in parts], axis=0)
+        for name in ("hard", "positives", "every", "known")
+    }
+    return UnitSums(**summed, datums=sum(part.datums for part in parts))
 
 
 class CountedView(ScoredView):
@@ -98,7 +96,7 @@ class CountedView(ScoredView):
         return right, judged, stray, actual
 
     @property
-    def sorted(self) -> Sorted:  # type: ignore[override]
+    def sorted(self) -> Sorted:
         """Refused: scores were counted, and are gone."""
         raise RuntimeError("scores were counted: this metric needs its rows")
 

@@ -148,7 +148,8 @@ def _twice(rows: ScoreCounts, label: Array, hit: Array, other: Array) -> Array:
     total = np.r_[0, np.cumsum(hits)]
     above = total[:-1] - np.repeat(total[start[:-1]], np.diff(start))
     won = np.r_[0, np.cumsum(others * (2 * above + hits))]
-    return won[start[1:]] - won[start[:-1]]
+    twice: Array = won[start[1:]] - won[start[:-1]]
+    return twice
 
 
 def sum_slabs(slabs: Sequence[SlabSums]) -> SlabSums:
