@@ -314,6 +314,8 @@ def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> No
     met = [head["met"] for head in heads if head["met"] is not None]
     if not met or any(common for _, common, _ in met):
         return
+    if not all(sum(sizes[i] for sizes, _, _ in met) for i in (0, 1)):
+        return  # a condition may leave nothing of a side, which is no strange one
     unlisted = any(note[0] == "datums_not_listed" for head in heads for note in head["notes"])
     if DATUMS in ready.sides and not unlisted:
         return

@@ -84,6 +84,12 @@ def count_scores(found: Sorted, slots: Array, n_labels: int) -> ScoreCounts:
     return ScoreCounts(start, falling[order], of_row[order], count[::-1][order].astype(np.int32))
 
 
+def no_scores(n_labels: int) -> ScoreCounts:
+    """Rows of no label at all."""
+    start = np.zeros(n_labels + 1, np.int64)
+    return ScoreCounts(start, np.zeros(0), np.zeros(0, np.uint8), np.zeros(0, np.int32))
+
+
 def rows_between(rows: ScoreCounts, first: int, last: int) -> ScoreCounts:
     """Some consecutive rows, of whatever labels."""
     return ScoreCounts(

@@ -140,3 +140,11 @@ def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> N
         (tmp_path / str(i)).mkdir()
         cases.same_as_in_memory(Case(sides, options), "classification", tmp_path / str(i))
     assert counted == []
+
+
+def test_a_condition_that_leaves_no_score(tmp_path: Path, counted: list[int]) -> None:
+    case = listed(3, "listed")
+    case.options["where"] = "score > 7"
+    case.options["metrics"] = ["F1", "ROCAUC", "PrecisionRecallCurve"]
+    cases.same_as_in_memory(case, "classification", tmp_path)
+    assert counted == []

@@ -19,7 +19,14 @@ from ...tally.counted_view import Counted, UnitSums, add_units, sum_units
 from ...tally.datums import Datums
 from ...tally.merging import merge_labels, merged_seconds, one_precision
 from ...tally.merging_units import merge_places
-from ...tally.score_counts import ScoreCounts, SlabSums, count_scores, sum_slabs
+from ...tally.score_counts import (
+    ScoreCounts,
+    SlabSums,
+    count_scores,
+    no_scores,
+    sum_slab,
+    sum_slabs,
+)
 from ...tally.scored_view import ScoredView
 from ...tally.units import Scored, Units
 from ..workers import Workers
@@ -138,11 +145,10 @@ def merge_counted(
         raise InputError("partitions know different labels: declare all of them with labels=.")
     scored = merge_heads([part.scored for part in parts], rows)
     single = scored is not None and scored.single
-    counted = Counted(
-        add_units(units),
-        sum_slabs(slabs) if slabs else None,
-        thresholds_of(settings, single=single),
-    )
+    thresholds = thresholds_of(settings, single=single)
+    none = sum_slab(no_scores(len(labels)), thresholds)
+    sums = None if scored is None else sum_slabs([none, *slabs])
+    counted = Counted(add_units(units), sums, thresholds)
     places = [(part.declared, part.labels) for part in parts]
     first = next((part for part, n in zip(parts, units, strict=True) if n.datums), parts[0])
     return msgspec.structs.replace(
