@@ -37,7 +37,7 @@ HEADINGS = {
     "classification": (
         "## Beyond memory: classification",
         "Ten scored labels and one true label of each generated image, one Parquet file a side; the"
-        " default metrics. Rows are of both sides. The merged tally is held in memory.",
+        " default metrics, which are made of counts. Rows are of both sides.",
     ),
 }
 

@@ -24,9 +24,15 @@ import reporting
 import scale
 
 NAME = "workers"
+TASK = "detection"
 GOAL = 0.6
 STEPS = ("read and dealt out", "tallied by workers", "merged and summarised")
 _BEGINNINGS = {"matching": STEPS[0], "merging": STEPS[1]}
+
+
+def tables(options: argparse.Namespace) -> list[Path]:
+    """Predictions and ground truths, as scale.py makes them."""
+    return [scale.table_file(options.folder, TASK, side, options.images) for side in scale.SIDES]
 
 
 def cpu_seconds(who: int) -> float:
@@ -50,8 +56,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             at[0] = now
 
     card = ee.score(
-        *(str(options.folder / f"{side}-{options.images}.parquet") for side in scale.SIDES),
-        task="detection",
+        *(str(file) for file in tables(options)),
+        task=TASK,
         executor=options.executor,
         threads=options.child,
         memory_limit=options.limit,
@@ -143,8 +149,8 @@ def main() -> int:
         return 0
     machine = measuring.machine()
     options.folder.mkdir(parents=True, exist_ok=True)
-    if not all((options.folder / f"{s}-{options.images}.parquet").exists() for s in scale.SIDES):
-        scale.make(options.folder, options.images)
+    if not all(file.exists() for file in tables(options)):
+        scale.make(options.folder, TASK, options.images)
     found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for _ in range(options.runs):
         for workers, runs in found.items():

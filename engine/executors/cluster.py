@@ -101,6 +101,9 @@ class OnDask:
             self._client.cancel([one for one in futures if not one.done()], force=True)
         return found
 
+    def prepare(self, function: Callable[..., None]) -> None:
+        """Nothing: a cluster made here is started by its first stage."""
+
     def _check_packages(self) -> None:
         """Refuse workers that have no evalengine: what they are sent would end them, one by one."""
         # By a function of Python alone, for they know none of ours.

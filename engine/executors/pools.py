@@ -56,6 +56,14 @@ class Pool(Protocol):
         """
         ...
 
+    def prepare(self, function: Callable[..., None]) -> None:
+        """Start workers in the background, where that takes time, and goes unseen.
+
+        Args:
+            function: the first one that they will be called with.
+        """
+        ...
+
     def close(self) -> None:
         """Stop what was started for it."""
         ...
@@ -83,6 +91,9 @@ class InTurn:
     ) -> list[BaseException | None]:
         """See :class:`Pool`."""
         return [caught(function, call) for call in calls]
+
+    def prepare(self, function: Callable[..., None]) -> None:
+        """Nothing is started."""
 
     def close(self) -> None:
         """Nothing was started."""

@@ -1,4 +1,8 @@
-"""Processes of this machine, a pipe to each: one that dies costs the call it had, and no other."""
+"""Processes of this machine, a pipe to each: one that dies costs the call it had, and no other.
+
+They start while the first process still deals rows out, and stay from stage to stage: starting one
+takes a second or two, in which two workers gain nothing over one.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +51,11 @@ class _Worker:
         with suppress(OSError):  # it died meanwhile: its pipe tells
             self.pipe.send((function, call))
 
+    def prepare(self, function: Callable[..., None]) -> None:
+        """Have it import what a function needs, before any call of it is there."""
+        with suppress(OSError):
+            self.pipe.send((function, None))
+
     def dismiss(self) -> None:
         self.pipe.close()
         self.process.kill()
@@ -54,7 +63,7 @@ class _Worker:
 
 
 class Processes:
-    """Processes of this machine, started afresh for each stage.
+    """Processes of this machine, which end when it is closed, or when a stage fails.
 
     Args:
         workers: how many; all cores unless given.
@@ -67,6 +76,7 @@ class Processes:
         if imports_main():
             raise ExecutorError(f"executor 'processes': {GUARD}")
         self.workers = workers or available_cores()
+        self._idle: list[_Worker] = []
 
     @property
     def least(self) -> int:
@@ -82,7 +92,6 @@ class Processes:
         self, function: Callable[..., None], calls: Sequence[Call]
     ) -> list[BaseException | None]:
         """See :class:`~evalengine.executors.pools.Pool`."""
-        context = multiprocessing.get_context("spawn")
         found: dict[int, BaseException | None] = {}
         waiting = deque(range(len(calls)))
         deaths = [0] * len(calls)
@@ -91,8 +100,11 @@ class Processes:
             while len(found) < len(calls):
                 busy = len(calls) - len(found)
                 while len(workers) < min(self.workers, busy):
-                    worker = _Worker(context)
+                    worker = self._idle.pop() if self._idle else _started()
                     workers[worker.pipe] = worker
+                    if worker.ready and waiting:
+                        number = waiting.popleft()
+                        worker.give(number, function, calls[number])
                 for pipe in wait(list(workers)):
                     worker = workers[pipe]  # type: ignore[index]
                     try:
@@ -113,14 +125,30 @@ class Processes:
                         worker.give(number, function, calls[number])
                     else:
                         del workers[worker.pipe]
-                        worker.dismiss()
-        finally:
+                        self._idle.append(worker)
+        except BaseException:
+            self.close()
             for worker in workers.values():
                 worker.dismiss()
+            raise
+        self._idle += workers.values()  # those that were not ready before all was done
         return [found[i] for i in range(len(calls))]
 
+    def prepare(self, function: Callable[..., None]) -> None:
+        """See :class:`~evalengine.executors.pools.Pool`."""
+        while len(self._idle) < self.workers:
+            worker = _started()
+            self._idle.append(worker)
+            worker.prepare(function)
+
     def close(self) -> None:
-        """Processes end with each stage."""
+        """End all processes."""
+        while self._idle:
+            self._idle.pop().dismiss()
+
+
+def _started() -> _Worker:
+    return _Worker(multiprocessing.get_context("spawn"))
 
 
 def imports_main() -> bool:
@@ -167,7 +195,8 @@ def _serve(pipe: Connection) -> None:
             function, call = pipe.recv()
         except EOFError:
             return
-        pipe.send(_answer(function, call))
+        if call is not None:  # else the function's module was to be imported, and is
+            pipe.send(_answer(function, call))
 
 
 def _answer(function: Callable[..., None], call: Call) -> tuple[bool, bytes]:

@@ -210,6 +210,7 @@ def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str)
         partial(averaged_ratio, of=of, reason=reason),
         params=_FILLED,
         averages=_MEANS,
+        by_counts=True,
     )
 
 
@@ -240,6 +241,7 @@ METRICS = (
         f"{_VALOR}; {_SKLEARN}.accuracy_score",
         _accuracy,
         params=("multilabel", "decision_threshold"),
+        by_counts=True,
     ),
     _ratio_metric(
         "Precision",
@@ -268,6 +270,7 @@ METRICS = (
         "Mean of recall over the labels that have ground truth.",
         f"{_SKLEARN}.balanced_accuracy_score",
         _balanced,
+        by_counts=True,
     ),
     metric(
         "BalancedAccuracyAdjusted",
@@ -275,6 +278,7 @@ METRICS = (
         f"{_SKLEARN}.balanced_accuracy_score(adjusted=True)",
         partial(_balanced, adjusted=True),
         range=(-np.inf, 1.0),
+        by_counts=True,
     ),
     metric(
         "MCC",
@@ -283,6 +287,7 @@ METRICS = (
         f"Gorodkin 2004; {_SKLEARN}.matthews_corrcoef",
         _matthews,
         range=(-1.0, 1.0),
+        by_counts=True,
     ),
     metric(
         "CohenKappa",
@@ -290,6 +295,7 @@ METRICS = (
         f"Cohen 1960; {_SKLEARN}.cohen_kappa_score",
         _kappa,
         range=(-1.0, 1.0),
+        by_counts=True,
     ),
     metric(
         "CohenKappaLinear",
@@ -312,6 +318,7 @@ METRICS = (
         f"{_SKLEARN}.hamming_loss",
         _hamming,
         better="lower",
+        by_counts=True,
     ),
     metric(
         "Counts",
@@ -320,6 +327,7 @@ METRICS = (
         _counts,
         range=(0.0, np.inf),
         better="neither",
+        by_counts=True,
     ),
     metric(
         "TopKAccuracy",

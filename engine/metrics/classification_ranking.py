@@ -173,6 +173,7 @@ METRICS = (
         " that do not list the label rank last.",
         f"Valor metrics document, ROCAUC; {_SKLEARN}.roc_auc_score; Hanley and McNeil 1982",
         _label_auc,
+        by_counts=True,
     ),
     _metric(
         "mROCAUC",
@@ -183,6 +184,7 @@ METRICS = (
         _mean_auc,
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
+        by_counts=True,
     ),
     _metric(
         "mROCAUCOneVsOne",

@@ -72,6 +72,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         averages: values of the ``average`` column beside per-label rows.
         range: smallest and largest value.
         better: ``higher``, ``lower`` or ``neither``.
+        by_counts: whether whole numbers by label and score suffice, so that runs in bounded memory
+            need no rows of single datums; of classification.
         definition: one sentence with the formula.
         source: whose definition it is.
         compute: from a view and the task's settings to cells; None where the tally stage makes
@@ -89,6 +91,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     averages: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
+    by_counts: bool = False
     definition: str
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None

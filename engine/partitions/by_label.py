@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +11,6 @@ import polars as pl
 
 from .. import planner
 from ..executors.pools import Pool
-from ..inputs.problems import ChecksFailed, problems_of_parts
 from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
@@ -22,21 +20,9 @@ from . import slabs
 from .merging import merge_labels, merge_slab, pieces_of
 from .numbering import code_datums, codes_file
 from .sizing import Sizes
-from .stages import chunks, group_file, is_named, part_file
+from .stages import chunks, collected, group_file, is_named, part_file
 
 Array = np.ndarray[Any, Any]
-
-
-def collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets: problems of their rows together."""
-    found = [failure for failure in failures if failure is not None]
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
-    for failure in found:
-        if not isinstance(failure, ChecksFailed):
-            raise failure
-    if problems:
-        together = problems_of_parts(failure.problems for failure in problems)
-        raise ChecksFailed(together, problems[0].sources)
 
 
 def merged_by_labels(
@@ -91,7 +77,9 @@ def merged_by_labels(
         codes = [np.fromfile(codes_file(folder, bucket), np.int32) for bucket in parts]
         same = np.arange(len(whole.labels), dtype=np.int32)
         met = merge_counts(crossed, codes, [same] * len(parts))
-    ranked = RankedGroups(tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()))
+    ranked = RankedGroups(
+        tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()), sizes.at_once
+    )
     return (
         msgspec.structs.replace(
             whole,

@@ -22,16 +22,19 @@ from ..inputs.frames import Frames, prepare, told_before
 from ..inputs.opening import Inputs
 from ..inputs.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..inputs.relabel import hold_labels
+from ..readers.explain import explain
 from ..readers.source import Source
+from ..readers.tables import READ_FAILURES
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..tally import stored
-from .by_label import collected, merged_by_labels
+from .by_label import merged_by_labels
+from .by_score import merged_by_scores
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
 from .sizing import Sizes, buckets, free_memory, refused, sufficient_limit, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
-from .stages import ROWS, Job, part_file, tally_bucket, write_job
+from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -121,9 +124,15 @@ def wanted(
 
 
 def _large(inputs: Inputs) -> bool:
-    """Whether files are so large that they may not fit into memory once they are read."""
+    """Whether tables are so large that they may not fit into memory once they are read.
+
+    Told by the sizes of files; of Parquet in an object store by the rows that footers tell. Other
+    formats there tell nothing before they are read.
+    """
     size = 0
     for source in inputs.sources.values():
+        if not source.files and source.format == "parquet":
+            size += _bytes_told(source) // _PACKED
         for file in source.files:
             try:
                 size += os.path.getsize(file)
@@ -132,7 +141,18 @@ def _large(inputs: Inputs) -> bool:
     return size * _GROWTH > free_memory() // 2
 
 
+def _bytes_told(source: Source) -> int:
+    """Bytes of a table's columns, about, from its footers alone."""
+    try:
+        rows = int(source.frame.select(pl.len()).collect().item())
+        return rows * _CELL * len(source.frame.collect_schema())
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+
+
 _GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
+_PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
+_CELL = 8
 
 
 def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: Tell) -> Done:
@@ -154,9 +174,11 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     plan, fit_notes = _fitted(plan, ready)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"dealing rows out to {n} buckets")
+        pool.prepare(tally_bucket)
         whole = split(ready, found.heights, folder, n)
         notes += whole.notes
         grouped = plan.task == "detection"
+        counted = _by_counts(plan, ready, options)
         job = Job(
             _told(options, plan),
             plan.task,
@@ -168,6 +190,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             giant=max(1, found.sizes.group_rows // (2 * n)),
             piece=max(1, found.sizes.group_rows // (4 * n)),
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
+            counted=counted,
         )
         write_job(folder, job)
         here = str(folder)
@@ -181,6 +204,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         parts = list(range(n))
         if grouped:
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
+        elif counted:
+            tallies, n_datums = merged_by_scores(here, parts, heads, plan, found.sizes, pool)
         else:
             wholes = [stored.load(part_file(folder, b)) for b in parts]
             load = partial(_rows_of, folder) if hasattr(plan.module, "lean") else None
@@ -207,6 +232,14 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     )
 
 
+def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
+    """Whether counts by label and score are all that the merged tally needs."""
+    asked = getattr(plan.module, "counts_suffice", None)
+    if asked is None:
+        return False
+    return bool(asked(plan.metrics, plan.settings, heads_of(ready), options.by))
+
+
 def _rows_of(folder: Path, part: int) -> Any:
     """The rows of one bucket's tally."""
     return stored.load(part_file(folder, part), ROWS)
@@ -226,6 +259,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
         (str(folder), role, name, file)
         for role in whole.heights
         for name in once_only(ready.sides[role])
+        if name in whole.blanks[role].columns
         for file in range(-(-whole.n // PER_FILE))
     ]
     if not calls:
@@ -280,6 +314,8 @@ def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> No
     met = [head["met"] for head in heads if head["met"] is not None]
     if not met or any(common for _, common, _ in met):
         return
+    if not all(sum(sizes[i] for sizes, _, _ in met) for i in (0, 1)):
+        return  # a condition may leave nothing of a side, which is no strange one
     unlisted = any(note[0] == "datums_not_listed" for head in heads for note in head["notes"])
     if DATUMS in ready.sides and not unlisted:
         return

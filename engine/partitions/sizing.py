@@ -42,6 +42,7 @@ class Sizes(msgspec.Struct):
         datums_at_once: datums numbered at once.
         chunks: groups of labels by which a bucket's rows are kept apart: a few for each group that
             is merged, since labels differ in size.
+        at_once: label groups that may be in memory together when no worker is busy.
     """
 
     n: int
@@ -49,6 +50,7 @@ class Sizes(msgspec.Struct):
     group_rows: int
     datums_at_once: int
     chunks: int
+    at_once: int = 1
 
 
 def limit_of(given: str | int | None) -> int:
@@ -176,7 +178,7 @@ def buckets(
         heights: role to rows.
         limit: bytes of one worker.
         least: buckets at least.
-        workers: processes that share the limit given.
+        workers: processes that share the limit given, the first one among them.
         given: that limit; None where the limit is a share of what is free, which is then made do
             with.
 
@@ -206,4 +208,5 @@ def buckets(
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
         chunks=min(256, 4 * -(-ranked // group_rows)),
+        at_once=max(1, workers - 1),
     )

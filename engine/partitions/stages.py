@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import socket
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from .._version import __version__
 from ..executors import Threads
 from ..inputs.collecting import Prepared
 from ..inputs.frames import Part, assemble
+from ..inputs.problems import ChecksFailed, problems_of_parts
 from ..schemas.contract import LABELS
 from ..schemas.errors import ExecutorError, ScratchError
 from ..schemas.options import Options
@@ -29,7 +31,7 @@ from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
-from . import slabs
+from . import score_pieces, slabs
 from .splitting import Whole, bucket_file
 
 Array = np.ndarray[Any, Any]
@@ -49,6 +51,7 @@ class Job(msgspec.Struct):
         giant: rows of one bucket above which a group of labels is written in pieces.
         piece: rows of such a piece, at most.
         ids: datum ids that are written together.
+        counted: whether counts by label and score are all that is kept.
     """
 
     options: Options
@@ -61,6 +64,7 @@ class Job(msgspec.Struct):
     giant: int
     piece: int
     ids: int
+    counted: bool = False
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -93,6 +97,18 @@ def _job(folder: str) -> tuple[Job, planner.Plan]:
     # A file that this run wrote into a folder of its own.
     job: Job = pickle.loads((Path(folder) / "job.pickle").read_bytes())
     return job, planner.make_plan(job.options, job.task)
+
+
+def collected(failures: Sequence[BaseException | None]) -> None:
+    """Raise what went wrong in some buckets: problems of their rows together."""
+    found = [failure for failure in failures if failure is not None]
+    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
+    for failure in found:
+        if not isinstance(failure, ChecksFailed):
+            raise failure
+    if problems:
+        together = problems_of_parts(failure.problems for failure in problems)
+        raise ChecksFailed(together, problems[0].sources)
 
 
 def part_file(folder: str | Path, bucket: int) -> Path:
@@ -143,7 +159,10 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         heights["datums"] = checked.datums.height
     met = checked.met
     tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
-    things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
+    if job.counted:
+        things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
+    else:
+        things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
     about = {
         "notes": notes,

@@ -8,6 +8,7 @@ stand in several parts, see :mod:`evalengine.tally.parts_by_score`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -33,12 +34,14 @@ class RankedGroups(msgspec.Struct, frozen=True):
         first: label at which each group begins, and the number of labels at the end.
         head: the tally without its rows: variants, cap and precision.
         n_rows: predictions in all files.
+        at_once: groups that may be in memory together.
     """
 
     files: tuple[tuple[str, ...], ...]
     first: tuple[int, ...]
     head: Ranked
     n_rows: int
+    at_once: int = 1
 
     @property
     def variants(self) -> Variants:
@@ -62,18 +65,25 @@ class GroupedView(RankedView):
 
     def _each(self, compute: Callable[[RankedView], tuple[Array, ...]]) -> tuple[Array, ...]:
         """What a function makes of every group, joined along the axis of labels."""
-        made = []
-        labels, groups = self.labels, self._groups
-        for files, (first, last) in zip(groups.files, pairwise(groups.first), strict=True):
+        groups = self._groups
+
+        def of_group(files: tuple[str, ...], first: int, last: int) -> tuple[Array, ...]:
             few = Labels(
-                labels.frame.slice(first, last - first), labels.key[first:last], labels.key_names
+                self.labels.frame.slice(first, last - first),
+                self.labels.key[first:last],
+                self.labels.key_names,
             )
             if len(files) == 1:
-                view = RankedView(stored.load(files[0]), few, **self._rest)
-            else:
-                view = ViewOfParts(files, groups.head, few, **self._rest)
-            made.append(compute(view))
-            del view  # before the next one is read
+                return compute(RankedView(stored.load(files[0]), few, **self._rest))
+            return compute(ViewOfParts(files, groups.head, few, **self._rest))
+
+        calls = [(files, *bounds) for files, bounds in
+                 zip(groups.files, pairwise(groups.first), strict=True)]  # fmt: skip
+        if groups.at_once == 1 or len(calls) == 1:
+            made = [of_group(*call) for call in calls]
+        else:
+            with ThreadPoolExecutor(groups.at_once) as threads:
+                made = list(threads.map(lambda call: of_group(*call), calls))
         return tuple(np.concatenate(parts, axis=1) for parts in zip(*made, strict=True))
 
     @cached_property

@@ -410,23 +410,29 @@ class ScoredView(View):
         first, last = self.sorted.bounds(outcome)
         return self.spread(last - first, 0)
 
+    @property
+    def _won(self) -> Array:
+        """(Weight of) pairs that the positive wins, ties counting half, [group, label]; a copy."""
+        if self._grid is not None:
+            return self._grid.won()
+        if self._by_pairs:
+            halves: Array = self.spread(wins_of_groups(self._laid, self.over), 0) / 2
+            return halves
+        found = self.sorted
+        won = self.spread(
+            wins(found.bounds(HIT), found.bounds(OTHER), found.score, found.weight), 0
+        ).astype(np.float64)
+        if found.weight is None:
+            won /= 2
+        return won
+
     @cached_property
     def roc_auc(self) -> Array:
         """Area under each label's ROC curve, [group, label]; NaN where a class is missing.
 
         Units that do not list the label rank last, tied with one another.
         """
-        if self._grid is not None:
-            won = self._grid.won()
-        elif self._by_pairs:
-            won = self.spread(wins_of_groups(self._laid, self.over), 0) / 2
-        else:
-            found = self.sorted
-            won = self.spread(
-                wins(found.bounds(HIT), found.bounds(OTHER), found.score, found.weight), 0
-            ).astype(np.float64)
-            if found.weight is None:
-                won /= 2
+        won = self._won
         hits, others, _ = self.listed
         missing, absent = self.positives - hits, self.negatives - others
         won += hits * absent + missing * absent / 2

@@ -91,6 +91,11 @@ def die(_: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def tell_process(place: str) -> None:
+    """A stage that leaves the number of its process in a file."""
+    Path(place).write_text(str(os.getpid()))
+
+
 def raise_os_error(number: int) -> None:
     """A stage that fails as a full disk has it fail."""
     raise OSError(number, "of a stage")

@@ -13,6 +13,7 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.clusters import cluster
+from partitions.test_counts import listed
 
 import evalengine as ee
 from evalengine.executors.pools import pool_of
@@ -82,7 +83,7 @@ def test_a_killed_dask_worker_costs_time_alone(
 @pytest.mark.slow
 def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage that is called once more finds its file, and leaves it as it is."""
-    from evalengine.partitions import merging, stages
+    from evalengine.partitions import by_score, merging, stages
 
     in_buckets(monkeypatch)
     seen: dict[str, Any] = {}
@@ -104,6 +105,9 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
             seen[function.__name__] = before == {p: p.stat().st_mtime_ns for p in files}
             return [None] * len(calls)
 
+        def prepare(self, function: Any) -> None:
+            pass
+
         def close(self) -> None:
             pass
 
@@ -114,3 +118,5 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
     assert {stages.tally_bucket.__name__, merging.merge_slab.__name__} <= seen.keys()
     assert all(seen.values())
+    same_as_in_memory(listed(1, "listed"), "classification", tmp_path, executor="processes")
+    assert seen.get(by_score.count_slab.__name__)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from partitions.cases import await_that, die, die_once, raise_os_error
+from partitions.cases import await_that, die, die_once, raise_os_error, tell_process
 
 import evalengine as ee
 from evalengine.executors.processes import LEAST_SHARE, Processes
@@ -28,7 +30,8 @@ if __name__ == "__main__":
 def test_a_killed_process_costs_the_call_it_had(tmp_path: Path) -> None:
     """Its call begins twice, every other one once: the other process went on with its own."""
     places = [tmp_path / f"{i}" for i in range(6)]
-    found = Processes(2).run(die_once, [(str(tmp_path / "mark"), str(one)) for one in places])
+    with closing(Processes(2)) as pool:
+        found = pool.run(die_once, [(str(tmp_path / "mark"), str(one)) for one in places])
     assert found == [None] * 6
     assert sorted(one.read_text().count("began") for one in places) == [1, 1, 1, 1, 1, 2]
 
@@ -43,6 +46,24 @@ def test_what_a_process_raises_is_raised_here() -> None:
     with pytest.raises(OSError, match="of a stage") as found:
         Processes(1).run(raise_os_error, [(errno.ENOSPC,), (errno.EIO,)])
     assert found.value.errno == errno.ENOSPC
+
+
+def test_processes_stay_from_stage_to_stage(tmp_path: Path) -> None:
+    """Started early, used by every stage, ended with the pool; one that died is replaced."""
+    mark = tmp_path / "mark"
+    mark.touch()
+    with closing(Processes(1)) as pool:
+        pool.prepare(tell_process)
+        (own,) = multiprocessing.active_children()
+        for stage in range(2):
+            assert pool.run(tell_process, [(str(tmp_path / f"{stage}"),)]) == [None]
+        os.kill(own.pid or 0, signal.SIGKILL)
+        own.join()
+        assert pool.run(tell_process, [(str(tmp_path / "2"),)]) == [None]
+        first, second, third = (int((tmp_path / f"{i}").read_text()) for i in range(3))
+        assert first == second == own.pid
+        assert third not in (own.pid, os.getpid())
+    assert multiprocessing.active_children() == []
 
 
 def test_processes_end_with_a_run_that_is_killed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 The names below are what the planner calls of every task.
 """
 
+from .counting import count, counts_suffice, merge_counted, thresholds_of
 from .explaining import explain
 from .fitting import fit
 from .merging import lean, merge
@@ -16,15 +17,19 @@ __all__ = [
     "Settings",
     "Tallies",
     "cells_per_group",
+    "count",
+    "counts_suffice",
     "default_metrics",
     "explain",
     "fit",
     "lean",
     "merge",
+    "merge_counted",
     "own_frames",
     "resolve",
     "samples",
     "stream",
     "tally",
+    "thresholds_of",
     "view",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
 from ...schemas.results import empty_frame
+from ...tally.counted_view import CountedView
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
 from .settings import Settings
@@ -38,7 +40,8 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: where segments are sorted; one after the other where None.
     """
-    return ScoredView(
+    make = ScoredView if tallies.counted is None else partial(CountedView, tallies.counted)
+    return make(
         tallies.units,
         tallies.scored,
         tallies.labels,

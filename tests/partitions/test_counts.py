@@ -1,0 +1,150 @@
+"""Classification by counts in bounded memory: the numbers of a run in memory, to the bit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from merging.parts import Case
+from partitions import cases
+
+from evalengine.partitions import by_score, sizing
+from evalengine.tally.score_counts import (
+    count_scores,
+    merge_counts,
+    rows_between,
+    sum_slab,
+    sum_slabs,
+)
+from evalengine.tally.sorted_scores import HIT, OTHER, STRAY, Sorted
+
+METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
+           "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
+           "PrecisionRecallCurve"]  # fmt: skip
+TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8)
+"""Slabs of eight rows, in pieces of one."""
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every run goes through buckets; says how many slabs were counted."""
+    cases.in_buckets(monkeypatch, TINY)
+    seen: list[int] = []
+    real = by_score.count_slab
+
+    def counting(folder: str, number: int, *rest: Any) -> None:
+        seen.append(number)
+        real(folder, number, *rest)
+
+    monkeypatch.setattr(by_score, "count_slab", counting)
+    return seen
+
+
+def listed(seed: int, kind: str) -> Case:
+    """Two tables of several labels, with ties; or lists alike, which are a grid; or one label."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    ids = rng.permutation(n)
+    if kind == "one":
+        table = pl.DataFrame({"actual": rng.integers(0, 2, n), "score": rng.integers(0, 6, n) / 5})
+        return Case((table,), {"metrics": METRICS})
+    if kind == "hard":
+        words = ["a", "b", "c"]
+        table = pl.DataFrame({"actual": rng.choice(words, n), "predicted": rng.choice(words, n)})
+        return Case((table,), {"metrics": METRICS[:10]})
+    rows = pl.DataFrame({"datum_id": np.repeat(ids, 3), "label_value": np.tile([3, 1, 2], n)})
+    rows = rows.with_columns(score=pl.Series(rng.integers(0, 5, 3 * n) / 4).cast(pl.Float32))
+    truths = pl.DataFrame({"datum_id": ids, "label_value": rng.integers(1, 5, n)})
+    if kind == "listed":
+        rows = rows.filter(pl.Series(rng.random(rows.height) < 0.7))
+        truths = truths.filter(pl.Series(rng.random(n) < 0.8))
+        rows = rows.sample(fraction=1, shuffle=True, seed=seed)
+    return Case((rows, truths), {"metrics": METRICS, "score_thresholds": [0.25, 0.5]})
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "sklearn"])
+@pytest.mark.parametrize("kind", ["listed", "grid", "one", "hard"])
+@settings(
+    max_examples=2,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_counts_make_the_whole(
+    kind: str,
+    dialect: str,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    counted: list[int],
+) -> None:
+    case = listed(seed, kind)
+    case.options["dialect"] = dialect
+    counted.clear()
+    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    assert (len(counted) > 1) == (kind != "hard")
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), most=st.integers(1, 40))
+def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, most: int) -> None:
+    """Against every pair looked at; slabs are cut between distinct scores or labels."""
+    rng = np.random.default_rng(seed)
+    n_labels, drawn, made = 3, [], []
+    for _ in range(parts):
+        n = int(rng.integers(0, 40))
+        label, outcome = rng.integers(0, n_labels, n), rng.integers(0, 3, n)
+        score = rng.integers(-2, 3, n) / 4
+        drawn.append((label, outcome, score))
+        order = np.lexsort((score, outcome, label))
+        start = np.searchsorted((label * 3 + outcome)[order], np.arange(3 * n_labels + 1))
+        found = Sorted(start, score[order], None)
+        made.append(count_scores(found, np.arange(n_labels), n_labels))
+    thresholds = np.array([-0.25, 0.0, 0.3])
+    whole = merge_counts(made, n_labels)
+    of = np.repeat(np.arange(n_labels), np.diff(whole.start))
+    change = np.flatnonzero((np.diff(whole.score) != 0) | (np.diff(of) != 0)) + 1
+    cuts = [0, *change[::most].tolist(), whole.score.size]
+    sums = sum_slabs([sum_slab(rows_between(whole, a, b), thresholds) for a, b in pairwise(cuts)])
+    label, outcome, score = (np.concatenate(column) for column in zip(*drawn, strict=True))
+    for k in range(n_labels):
+        hit, other, _ = (score[(label == k) & (outcome == o)] for o in (HIT, OTHER, STRAY))
+        won = 2 * (hit[:, None] > other).sum() + (hit[:, None] == other).sum()
+        assert sums.twice[k] == won
+        for o in (HIT, OTHER, STRAY):
+            some = score[(label == k) & (outcome == o)]
+            assert sums.rows[o, k] == some.size
+            np.testing.assert_array_equal(
+                sums.reached[o, k], (some[:, None] >= thresholds).sum(axis=0)
+            )
+
+
+def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> None:
+    """Weights, slices and metrics of single datums: merged whole, as they were."""
+    case = listed(5, "listed")
+    weight = pl.Series("weight", np.arange(case.sides[1].height) / 7)
+    for i, (sides, options) in enumerate(
+        [
+            (case.sides, {"metrics": ["ROCAUC", "LogLoss"]}),
+            ((case.sides[0], case.sides[1].with_columns(weight)), {"metrics": ["ROCAUC"]}),
+            (case.sides, {"metrics": ["mROCAUC"], "average": "micro"}),
+            ((case.sides[0], case.sides[1].with_columns(s=1)), {"metrics": ["F1"], "by": ["s"]}),
+        ]
+    ):
+        (tmp_path / str(i)).mkdir()
+        cases.same_as_in_memory(Case(sides, options), "classification", tmp_path / str(i))
+    assert counted == []
+
+
+def test_a_condition_that_leaves_no_score(tmp_path: Path, counted: list[int]) -> None:
+    case = listed(3, "listed")
+    case.options["where"] = "score > 7"
+    case.options["metrics"] = ["F1", "ROCAUC", "PrecisionRecallCurve"]
+    cases.same_as_in_memory(case, "classification", tmp_path)
+    assert counted == []

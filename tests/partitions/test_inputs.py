@@ -1,0 +1,109 @@
+"""Inputs of every layout through buckets: object stores, thousands of files, odd row groups."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from object_store import object_store
+from partitions.cases import FEW, WIDE, boxes, in_buckets
+
+import evalengine as ee
+from evalengine.partitions import running
+from evalengine.partitions.scratch import scratch_folder
+from evalengine.schemas.errors import ScratchError
+
+
+def alike(sides: list[Any], whole: ee.Scorecard, scratch: Path, **how: Any) -> ee.Scorecard:
+    """A run through buckets of tables that lie elsewhere has the numbers of the run in memory."""
+    card = ee.score(*sides, task="detection", scratch=str(scratch), **how)
+    assert card.run["buckets"] == FEW.n
+    assert card.metrics.equals(whole.metrics)
+    assert card.notes == whole.notes
+    assert os.listdir(scratch) == []
+    return card
+
+
+def laid_out(folder: Path, files: int, **how: Any) -> list[pl.DataFrame]:
+    """Both sides as Parquet files of about as many rows each."""
+    sides = list(boxes(200))
+    for name, side in zip(("predictions", "truths"), sides, strict=True):
+        (folder / name).mkdir(parents=True)
+        step = -(-side.height // files)
+        for i, first in enumerate(range(0, side.height, step)):
+            path = folder / name / f"{i:05}.parquet"
+            side.slice(first, step).write_parquet(path, **how)
+    return sides
+
+
+def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Globs of Parquet files in memory, within a limit, and without one where they do not fit."""
+    whole = ee.score(*laid_out(tmp_path / "o", 5), task="detection")
+    with object_store(tmp_path / "o") as store:
+        remote = [store.path(f"{name}/*.parquet") for name in ("predictions", "truths")]
+        own = {"storage_options": store.options}
+        card = ee.score(*remote, task="detection", **own)
+        assert "buckets" not in card.run
+        assert card.metrics.equals(whole.metrics)
+        in_buckets(monkeypatch, WIDE)
+        alike(remote, whole, tmp_path / "s", memory_limit="1GB", **own)
+        monkeypatch.setattr(running, "free_memory", lambda: 200_000)
+        alike(remote, whole, tmp_path / "s", **own)
+        monkeypatch.setattr(running, "free_memory", lambda: 10**9)
+        card = ee.score(*remote, task="detection", **own)
+        assert "buckets" not in card.run
+        assert {"LIST", "GET"} <= {how for how, _ in store.asked}
+
+
+def test_an_object_that_is_cut_off_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch, WIDE)
+    laid_out(tmp_path / "o", 3)
+    broken = tmp_path / "o" / "truths" / "00001.parquet"
+    broken.write_bytes(broken.read_bytes()[:-30])
+    with object_store(tmp_path / "o") as store:
+        remote = [store.path(f"{name}/*.parquet") for name in ("predictions", "truths")]
+        for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}):
+            with pytest.raises(ee.ReadError, match="truths"):
+                ee.score(*remote, task="detection", storage_options=store.options, **how)
+    assert not (tmp_path / "s").exists() or os.listdir(tmp_path / "s") == []
+
+
+@pytest.mark.parametrize("layout", ["rows", "one group", "files"])
+def test_row_groups_and_files_of_any_size(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups of one row, one row group of everything, a file for every few rows."""
+    in_buckets(monkeypatch, WIDE)
+    files, size = {"rows": (1, 1), "one group": (1, 10**9), "files": (150, 10**9)}[layout]
+    whole = ee.score(*laid_out(tmp_path / "o", files, row_group_size=size), task="detection")
+    sides = [str(tmp_path / "o" / name / "*.parquet") for name in ("predictions", "truths")]
+    alike(sides, whole, tmp_path / "s", memory_limit="1GB")
+
+
+def test_scratch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Root may write everywhere: for a moment it is nobody."""
+    home = tmp_path / "s"
+    home.mkdir(mode=0o500)
+    user = os.geteuid()
+    os.seteuid(user or 65534)
+    try:
+        with (
+            pytest.raises(ScratchError, match=r"no scratch folder can be made there"),
+            scratch_folder(str(home), 0),
+        ):
+            raise AssertionError("there is one")
+    finally:
+        os.seteuid(user)
+    assert os.listdir(home) == []
+
+
+def test_scratch_that_is_no_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    for name in ("file", "file/below"):
+        (tmp_path / "file").touch()
+        with pytest.raises(ScratchError, match=r"no scratch folder can be made there"):
+            ee.score(*boxes(), task="detection", memory_limit="1GB", scratch=str(tmp_path / name))
+    assert os.listdir(tmp_path) == ["file"]
