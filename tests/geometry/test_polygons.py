@@ -153,6 +153,17 @@ def test_strings_of_two_kinds_in_one_column() -> None:
     assert found.area.tolist() == [22, 28, 22]
 
 
+def test_binary_in_hexadecimal_digits() -> None:
+    shape = shapely.box(0, 0, 4, 3)
+    text = shapely.to_wkb(shape, hex=True)
+    found = read(
+        [text, f" {text.lower()}\n", shape.wkt, shapely.to_wkb(shape, hex=True, byte_order=0)]
+    )
+    assert found.area.tolist() == [12.0] * 4
+    with pytest.raises(InputError, match=r"1 row that cannot be read as WKB in hex.*row 1 "):
+        read([text, text[:-6]])
+
+
 def test_parts_that_overlap_are_united() -> None:
     other = [[3, 0], [9, 0], [9, 4], [3, 4]]
     found = read([[[SQUARE], [other]], [[SQUARE], [APART]]])
