@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import polars as pl
 
 DATA = Path(__file__).resolve().parent / ".data"
 
-Frames = dict[str, pl.DataFrame | str]
+Frames = dict[str, pl.DataFrame | Iterator[pl.DataFrame] | str]
 Maker = Callable[[np.random.Generator, float], Frames]
 
 
@@ -23,7 +24,8 @@ def folder_of(benchmark: str, section: str, scale: float) -> str:
 
 def make(maker: Maker, folder: Path, scale: float, seed: int) -> None:
     """Write one section's set, unless it is there: Parquet, for names with `.txt` lines of text
-    whose fields stand between blanks, or text that is whole already.
+    whose fields stand between blanks, or text that is whole already. Of frames that come one after
+    the other each is written before the next is made, as a row group.
     """
     done = folder / f".seed-{seed}"
     if done.exists():
@@ -34,11 +36,23 @@ def make(maker: Maker, folder: Path, scale: float, seed: int) -> None:
     for name, frame in maker(np.random.default_rng(seed), scale).items():
         if isinstance(frame, str):
             (folder / name).write_text(frame, encoding="utf-8")
+        elif isinstance(frame, Iterator):
+            write_parts(frame, folder / f"{name}.parquet")
         elif name.endswith(".txt"):
             frame.write_csv(folder / name, include_header=False, separator=" ")
         else:
             frame.write_parquet(folder / f"{name}.parquet")
     done.touch()
+
+
+def write_parts(frames: Iterator[pl.DataFrame], path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    tables = (frame.to_arrow() for frame in frames)
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema, compression="zstd") as file:
+        for table in chain([first], tables):
+            file.write_table(table)
 
 
 def main(benchmark: str, sections: dict[str, Maker]) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import section_reporting
-from polygon_pairs import EVERY, FOUND, TRUTHS
+from polygon_pairs import FOUND, TRUTHS, images_at
 from section_reporting import OURS, Line, Words, ratio
 
 NOTES = {
@@ -19,9 +19,10 @@ NOTES = {
     "pairs": (
         "IoU of every pair of polygons of one image and label, of 8 to 40 corners; what is compared"
         " are the sums of each image. evalengine's part is that of its geometry: polygons read,"
-        " checked and measured, pairs found and intersected. The peers do one image after the"
-        " other, every 100th of them; their figures are 100 times what that took, and reading"
-        " once. Rasterising counts whole pixels, so its numbers are others."
+        " checked and measured, pairs found and intersected, 5,000 images at a time. The peers do"
+        " one image after the other, every 100th of them; their figures are an estimate, 100 times"
+        " what that took, and reading once. Rasterising counts whole pixels, so its numbers are"
+        " others."
     ),
 }
 
@@ -29,7 +30,7 @@ NOTES = {
 def title(result: dict[str, Any]) -> str:
     scale = result["scale"]
     if result["section"] == "pairs":
-        images = EVERY * max(1, round(100_000 * scale / EVERY))
+        images = images_at(scale)
         return (
             f"Pairs of polygons, {images:,} images: {images * TRUTHS:,} ground truths,"
             f" {images * FOUND:,} detections"

@@ -1,7 +1,8 @@
 """Polygons that meet in images: the set of masks.py's section `pairs`, and who measures them.
 
 1 M ground truths and 5 M detections of 8 to 40 corners in 100 k images at scale 1. A contender
-finds the IoU of every pair of one image and label; its numbers are the sums of each image.
+finds the IoU of every pair of one image and label; its numbers are the sums of each image. Sets are
+written, and read by evalengine, so many images at a time, so that memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+IMAGES = 100_000  # at scale 1
 TRUTHS, FOUND = 10, 50  # an image
+AT_ONCE = 5_000  # images in memory
 LABELS = 20
 EVERY = 100  # images, of which those in a loop do one
 HEIGHT, WIDTH = 480, 640
@@ -42,13 +45,30 @@ def rows(shapes: list[Any], which: Any, box: Any) -> Any:
     return pl.Series("polygon", pl.from_arrow(one))
 
 
+def images_at(scale: float) -> int:
+    """How many images there are at a share of the size."""
+    return EVERY * max(1, round(IMAGES * scale / EVERY))
+
+
 def made(shapes: list[Any], rng: np.random.Generator, scale: float) -> dict[str, Any]:
-    """The set: both tables, rows by image."""
-    import polars as pl
+    """The set: both tables, rows by image, in frames of some images each."""
     import shapely
 
     shapes = [shape for shape in shapes if shapely.Polygon(shape).is_valid]
-    images = EVERY * max(1, round(100_000 * scale / EVERY))
+    seed, images = int(rng.integers(1 << 60)), images_at(scale)
+
+    def table(name: str) -> Iterator[Any]:
+        for first in range(0, images, AT_ONCE):
+            part = np.random.default_rng([seed, first])
+            yield drawn(shapes, part, first, min(AT_ONCE, images - first))[name]
+
+    return {name: table(name) for name in ("groundtruths", "predictions")}
+
+
+def drawn(shapes: list[Any], rng: np.random.Generator, first: int, images: int) -> dict[str, Any]:
+    """Both tables of some images."""
+    import polars as pl
+
     extent = rng.uniform(20, 120, (images * TRUTHS, 2))
     near = rng.uniform(0, 1, extent.shape) * ([WIDTH, HEIGHT] - extent)
     truths = np.concatenate([near, near + extent], axis=1)
@@ -60,7 +80,7 @@ def made(shapes: list[Any], rng: np.random.Generator, scale: float) -> dict[str,
     return {
         name: pl.DataFrame(
             {
-                "datum_id": np.repeat(np.arange(images), each),
+                "datum_id": first + np.repeat(np.arange(images), each),
                 "label_value": labels,
                 "polygon": rows(shapes, shape, box),
             }
@@ -73,7 +93,9 @@ def made(shapes: list[Any], rng: np.random.Generator, scale: float) -> dict[str,
 
 
 def evalengine(contender: str) -> Any:
-    """`evalengine-N`: N threads."""
+    """`evalengine-N`: N threads, some images after the other, so that no more are in memory."""
+    from concurrent.futures import ThreadPoolExecutor
+
     import polars as pl
 
     from evalengine.executors.threads import Threads
@@ -82,28 +104,37 @@ def evalengine(contender: str) -> Any:
 
     threads = int(contender.split("-")[1])
 
-    def run(folder: Path, lap: Any) -> list[float]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        tables = [pl.read_parquet(folder / f"{n}.parquet") for n in ("predictions", "groundtruths")]
-        lap("load")
-        # Each table's column goes once it is read: 6 M polygons are some gigabytes.
-        sides = [
-            read_polygons(table.drop_in_place("polygon"), side="benchmark") for table in tables
-        ]
+    def of_images(predictions: Any, truths: Any, images: int, over: Any) -> Any:
+        sides = [read_polygons(t["polygon"], side="benchmark") for t in (predictions, truths)]
         (datum, label), (truth, truth_label) = (
-            (table["datum_id"].to_numpy(), table["label_value"].to_numpy()) for table in tables
+            (table["datum_id"].to_numpy(), table["label_value"].to_numpy())
+            for table in (predictions, truths)
         )
-        images = int(max(datum.max(), truth.max())) + 1
+        first = int(truth[0])
+        datum, truth = datum - first, truth - first
         ours = *pairs.rows_by_datum(datum, images), sides[0].boxes, sides[0].area, label
         theirs = pairs.truths_by_datum(truth, images, sides[1].boxes, sides[1].area, truth_label)
+        met = over(ours[0], lambda a, b: pairs.candidates(a, b, ours, theirs, 0.0))
+        p, g = (np.concatenate(part) for part in zip(*met, strict=True))
+        shared = intersection_areas(sides[0], sides[1], p, g, over)
+        iou = shared / (sides[0].area[p] + sides[1].area[g] - shared)
+        return np.bincount(datum[p], iou, images)
+
+    def run(folder: Path, lap: Any) -> list[float]:
+        predictions, truths = (
+            pl.scan_parquet(folder / f"{name}.parquet") for name in ("predictions", "groundtruths")
+        )
+        images = int(truths.select(pl.len()).collect().item()) // TRUTHS
+        sums: list[float] = []
         with ThreadPoolExecutor(threads) as pool:
             over = Threads(threads, pool).over
-            met = over(ours[0], lambda a, b: pairs.candidates(a, b, ours, theirs, 0.0))
-            p, g = (np.concatenate(part) for part in zip(*met, strict=True))
-            shared = intersection_areas(sides[0], sides[1], p, g, over)
-        iou = shared / (sides[0].area[p] + sides[1].area[g] - shared)
-        sums: list[float] = np.bincount(datum[p], iou, images).tolist()
+            for first in range(0, images, AT_ONCE):
+                many = min(AT_ONCE, images - first)
+                tables = (
+                    table.slice(first * each, many * each).collect()
+                    for table, each in ((predictions, FOUND), (truths, TRUTHS))
+                )
+                sums += of_images(*tables, many, over).tolist()
         lap("evaluate")
         return sums
 
@@ -119,8 +150,8 @@ def images_of(folder: Path) -> Iterator[tuple[Side, Side]]:
 
     sides = []
     for name, each in (("predictions", FOUND), ("groundtruths", TRUTHS)):
-        table = pl.read_parquet(folder / f"{name}.parquet")
-        kept = table.filter(pl.col("datum_id") % EVERY == 0)
+        table = pl.scan_parquet(folder / f"{name}.parquet")
+        kept = table.filter(pl.col("datum_id") % EVERY == 0).collect(engine="streaming")
         rings = [np.array(one).reshape(-1, 2) for one in kept["polygon"].list.first()]
         labels = kept["label_value"].to_list()
         sides.append(

@@ -37,6 +37,7 @@ class Section:
         sampled: contenders that are timed on a part, so have no figures as a whole process.
         width: numbers of one item; a sample is of items.
         data: the section whose set it is, if not its own.
+        images: at scale 1, where `--images` may say how many instead.
     """
 
     contenders: tuple[str, ...]
@@ -44,6 +45,7 @@ class Section:
     sampled: tuple[str, ...] = ()
     width: int = 1
     data: str = ""
+    images: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def measure(benchmark: Benchmark, name: str, options: argparse.Namespace) -> dic
     """Measure one section's contenders, in process and as whole processes."""
     section = benchmark.sections[name]
     data = section.data or name
-    scales = [f"{scale:g}" for scale in (section.warm_up, options.scale)]
+    size = options.images / section.images if options.images else options.scale
+    scales = [f"{scale:g}" for scale in (section.warm_up, size)]
     script = HERE / f"{benchmark.name}_data.py"
     command = [options.python, script, data, "--out", options.data, "--scale", *scales]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -130,7 +133,7 @@ def measure(benchmark: Benchmark, name: str, options: argparse.Namespace) -> dic
     reference = next((n for n in candidates if n in measured.numbers), None)
     return {
         "section": name,
-        "scale": options.scale,
+        "scale": size,
         "contenders": {
             contender: {
                 "version": measured.versions[contender],
@@ -190,13 +193,20 @@ def arguments(benchmark: Benchmark) -> argparse.Namespace:
         parser.add_argument(option, help=f"the program {name}, left out without one")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sets' size")
+    counted = [name for name, section in benchmark.sections.items() if section.images]
+    if counted:
+        parser.add_argument("--images", type=int, help=f"instead, of {', '.join(counted)}")
     every = sorted({name for s in benchmark.sections.values() for name in s.contenders})
     parser.add_argument("--contenders", nargs="+", choices=every)
     parser.add_argument("--data", type=Path, default=HERE / ".data")
     parser.add_argument("--out", type=Path, help="folder of the JSON (default: DATA/results)")
     parser.add_argument("--write-docs", action="store_true", help="update the page")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "benchmarks.md")
-    return parser.parse_args()
+    parser.set_defaults(images=None)
+    options = parser.parse_args()
+    if options.images and set(options.sections) - set(counted):
+        parser.error(f"--images is for {', '.join(counted)} alone; --scale for other sections")
+    return options
 
 
 def main(benchmark: Benchmark) -> None:

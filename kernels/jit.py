@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache, partial, update_wrapper
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -93,7 +93,14 @@ def _numba() -> Any:
     def type_of_kernel(value: Kernel, context: Any) -> Any:
         return numba.types.Dispatcher(value.compiled)
 
+    def type_of_instruction(value: Instruction, context: Any) -> Any:
+        typing = numba.core.registry.cpu_target.typing_context
+        made = value.made
+        typing.refresh()
+        return typing.resolve_value_type(made)
+
     typeof_impl.register(Kernel)(type_of_kernel)
+    typeof_impl.register(Instruction)(type_of_instruction)
     return numba
 
 
@@ -146,6 +153,67 @@ class Kernel:
             if self._made is None:
                 self._made = _compiled(self._function, self._flags)
             return self._made
+
+
+class Instruction:
+    """An operation that only kernels use, written in the compiler's own language.
+
+    Called from Python it is the Python function that says what it does.
+
+    Args:
+        function: of arrays of bytes and uint64, to a uint64.
+        emit: given the compiler's builder, arrays as pointers and words as values; returns a word.
+    """
+
+    def __init__(self, function: Callable[..., Any], emit: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._emit = emit
+        self._made: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __reduce__(self) -> str:
+        name: str = self._function.__qualname__
+        return name
+
+    @property
+    def made(self) -> Any:
+        """What Numba knows it by, made once, whichever thread comes first."""
+        with _LOCK:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    def _make(self) -> Any:
+        import inspect
+
+        from numba import types
+        from numba.extending import intrinsic
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            values = [
+                context.make_array(kind)(context, builder, value).data
+                if isinstance(kind, types.Array)
+                else value
+                for kind, value in zip(signature.args, args, strict=True)
+            ]
+            return self._emit(builder, *values)
+
+        def typed(context: Any, *kinds: Any) -> Any:
+            return types.uint64(*kinds), generate
+
+        # Numba asks the function that types them for the names of the arguments.
+        named = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        named += inspect.signature(self._function).parameters.values()
+        typed.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+        return intrinsic(typed)
+
+
+def instruction(emit: Callable[..., Any]) -> Callable[[Callable[..., Any]], Instruction]:
+    """Make a function an operation of kernels; see :class:`Instruction`."""
+    return partial(Instruction, emit=emit)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

@@ -1,10 +1,9 @@
 """Joint histogram of two label maps: how many pixels have each pair of indices.
 
-Maps are made of regions, so that most runs of eight pixels hold one index. Both maps are read as
-64-bit words, a block of them at a time. Where a pixel differs from the one before is found for a
-whole block first, which the compiler does in vectors; a list of the words in which one does comes
-next, without a branch; and only those are counted pixel by pixel, their last pixel for all words
-that go on with it.
+Maps are made of regions, so that most pixels have the pair of indices of the pixel before. Of 64
+pixels at a time a vector of comparisons tells which do not, a bit each of a word; what lies between
+two of those is one run and is counted at once. Where there are many, as in noise, all 64 are
+counted pixel by pixel instead.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, inner, kernel
+from .vectors import LANES, borders, lowest, set_bits, word
 
 BYTES = 256
 """Indices that a byte can hold; the table of pairs has that many rows and columns."""
 
 _TABLES = 4  # neighbouring pixels often add to one pair; each has a table of its own to add to
 _PLACE = BYTES * BYTES + 24  # from one table to the next: not the same lines of the cache again
-_BLOCK = 64  # words whose changes are found at a time; they stay in the nearest cache
+_MANY = 24  # changes among 64 pixels from which each pixel is counted, rather than each run
 _EVEN = 0x00FF00FF00FF00FF
 
 
@@ -55,57 +55,56 @@ def _add_seven(word_a: Any, word_b: Any, table: Any) -> Any:
 
 @inner
 def _place(byte_a: Any, byte_b: Any) -> Any:
-    """The place in a table of one pair of indices, as :func:`_packed` has it."""
-    return (byte_a << 8) | ((byte_b ^ (byte_a << 3)) & 0xFF)
+    """The place in a table of one pair of indices, uint64, as :func:`_packed` has it."""
+    moved = (byte_b ^ (byte_a << np.uint64(3))) & np.uint64(0xFF)
+    return (byte_a << np.uint64(8)) | moved
+
+
+@inner
+def _add_all(a: Any, b: Any, first: Any, table: Any, seen_a: Any, seen_b: Any) -> Any:
+    """Count 64 pixels from one on, each by itself; bits that occur on either side are given."""
+    for at in range(first, first + np.uint64(LANES), np.uint64(8)):
+        word_a, word_b = word(a, at), word(b, at)
+        table[_add_seven(word_a, word_b, table)] += 1
+        seen_a, seen_b = seen_a | word_a, seen_b | word_b
+    return seen_a, seen_b
 
 
 @kernel
-def _count_bytes(
-    a: Any, b: Any, words_a: Any, words_b: Any, table: Any, seen: Any, change: Any, border: Any
-) -> None:
+def _count_bytes(a: Any, b: Any, table: Any, seen: Any) -> None:
     """Add the pixels of two maps to tables of pairs.
 
     Args:
         a: uint8 [n], indices.
         b: uint8 [n], indices of the same pixels in the other map.
-        words_a: uint64 [n // 8], the same bytes as ``a``, eight to a word.
-        words_b: the same of ``b``.
         table: int64 [4 * 65560], counts of pairs, in four parts; added to.
-        seen: uint64 [2], bits that occur in the words of either side; added to.
-        change: uint64 [64], used here.
-        border: uint16 [65], used here.
+        seen: uint64 [2], bits that occur on either side, in any of eight bytes; added to.
     """
-    zero = np.uint64(0)
-    seen_a, seen_b = seen[0], seen[1]
-    if words_a.size > 0:
-        seen_a, seen_b = seen_a | words_a[0], seen_b | words_b[0]
-        held, last = _add_seven(words_a[0], words_b[0], table), np.int64(0)  # it goes on from there
-        bytes_of = change.view(np.uint8)
-        for start in range(1, words_a.size, change.size):
-            n = min(change.size, words_a.size - start)
-            first, after = 8 * start, 8 * (start + n)
-            side_a, before_a = a[first:after], a[first - 1 : after - 1]
-            side_b, before_b = b[first:after], b[first - 1 : after - 1]
-            # Bits in which a pixel differs from the one before, in vectors of bytes.
-            for k in range(8 * n):
-                bytes_of[k] = (side_a[k] ^ before_a[k]) | (side_b[k] ^ before_b[k])
-            found = 0
-            for k in range(n):
-                border[found] = k
-                found += change[k] != zero
-            here_a, here_b = words_a[start : start + n], words_b[start : start + n]
-            for k in range(found):
-                at = np.int64(border[k])
-                word_a, word_b = here_a[at], here_b[at]
-                seen_a |= word_a
-                seen_b |= word_b
-                table[held] += 8 * (start + at - last) - 7
-                held, last = _add_seven(word_a, word_b, table), start + at
-        table[held] += 8 * (words_a.size - last) - 7
-    for i in range(8 * words_a.size, a.size):
-        seen_a |= np.uint64(a[i])
-        seen_b |= np.uint64(b[i])
-        table[_place(np.int64(a[i]), np.int64(b[i]))] += 1
+    zero, one, lanes, size = np.uint64(0), np.uint64(1), np.uint64(LANES), np.uint64(a.size)
+    seen_a, seen_b, end = seen[0], seen[1], zero
+    if size > lanes:
+        # Pixels from ``since`` on go on with the pair at ``held`` and are counted when it ends.
+        seen_a, seen_b = seen_a | np.uint64(a[0]), seen_b | np.uint64(b[0])
+        held, since = _place(np.uint64(a[0]), np.uint64(b[0])), zero
+        end = one + (size - one) // lanes * lanes
+        for first in range(one, end, lanes):
+            changed = borders(a, b, first)
+            if set_bits(changed) > np.uint64(_MANY):
+                # From the one before, that the last of them begins a run as a border does.
+                table[held] += np.int64(first - one - since)
+                seen_a, seen_b = _add_all(a, b, first - one, table, seen_a, seen_b)
+                since, changed = first - one + lanes, one << (lanes - one)
+            while changed != zero:
+                at = first + lowest(changed)
+                changed &= changed - one
+                index_a, index_b = np.uint64(a[at]), np.uint64(b[at])
+                seen_a, seen_b = seen_a | index_a, seen_b | index_b
+                table[held] += np.int64(at - since)
+                held, since = _place(index_a, index_b), at
+        table[held] += np.int64(end - since)
+    for i in range(end, size):
+        seen_a, seen_b = seen_a | np.uint64(a[i]), seen_b | np.uint64(b[i])
+        table[_place(np.uint64(a[i]), np.uint64(b[i]))] += 1
     seen[0], seen[1] = seen_a, seen_b
 
 
@@ -131,7 +130,7 @@ def _take_pairs(table: Any, seen: Any, out: Any) -> int:
     found = 0
     for a in range(rows + 1):
         for b in range(columns + 1):
-            at = _place(a, b)
+            at = np.int64(_place(np.uint64(a), np.uint64(b)))
             total = 0
             for part in range(_TABLES):
                 total += table[_PLACE * part + at]
@@ -158,27 +157,12 @@ def _count_coded(a: Any, b: Any, low: Any, codes_a: Any, codes_b: Any, out: Any)
         out[codes_a[a[i] - low[0]], codes_b[b[i] - low[1]]] += 1
 
 
-def _words(side: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Bytes as read-only words, without those at the end that fill none.
-
-    Words must begin where words can; a view that does not is copied, which costs no more than
-    reading it.
-    """
-    words = side[: side.size // 8 * 8].view(np.uint64)
-    if not words.flags.aligned:
-        words = words.copy()
-    words.flags.writeable = False
-    return words
-
-
 class ByteCounter:
     """Joint histograms of pairs of byte maps, one after the other, in the same tables."""
 
     def __init__(self) -> None:
         self._table = np.zeros(_TABLES * _PLACE, np.int64)
         self._seen = np.zeros(2, np.uint64)
-        self._change = np.empty(_BLOCK, np.uint64)
-        self._border = np.empty(_BLOCK + 1, np.uint16)
         self._out = np.empty((3, BYTES * BYTES), np.int64)
 
     def add(self, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> None:
@@ -189,9 +173,7 @@ class ByteCounter:
             b: uint8, of the same shape.
         """
         a, b = frozen(a.reshape(-1), np.uint8), frozen(b.reshape(-1), np.uint8)
-        _count_bytes(
-            a, b, _words(a), _words(b), self._table, self._seen, self._change, self._border
-        )
+        _count_bytes(a, b, self._table, self._seen)
 
     def take(self) -> np.ndarray[Any, Any]:
         """What was counted since the last time.

@@ -94,7 +94,8 @@ def test_contenders_on_texts_agree(module, tmp_path):
     ],
 )
 def test_contenders_on_label_maps_agree(module, tmp_path, section, peers):
-    module("segmentation_data").make(section, tmp_path, 0.002, seed=1)
+    data = module("segmentation_data")
+    data.make(section, data.Order(tmp_path, 0.002, seed=1, workers=1))
     found = {}
     for name in ("evalengine-1", *peers):
         run, version = module("segmentation_contenders").prepare(f"{section}/{name}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.errors import InputError, OptionError, unknown
 from evalengine.schemas.wording import option
 
 from ..kernels.polygon_overlaps import Edges, areas, edges, shared_areas
@@ -22,6 +23,9 @@ from .ranges import Array, Over, in_ranges, offsets_of
 from .rings import Rings, read_rings
 
 REFUSE, REPAIR = "refuse", "repair"
+
+
+_AT_ONCE = 1 << 16  # polygons whose geometries are made and checked at a time
 
 
 class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
@@ -63,13 +67,45 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         Raises:
             InputError: as :attr:`geometries`.
         """
-        geometries, as_given = self._built
-        rings = self.rings
-        if not as_given:
-            from .well_known import rings_of
+        parts = self._checked()
+        if all(part is None for part in parts):
+            return _edges_of(self.rings)
+        ends = [*range(0, len(self), _AT_ONCE), len(self)]
+        made = [
+            _edges_of(part or self.rings.between(first, last))
+            for part, (first, last) in zip(parts, pairwise(ends), strict=True)
+        ]
+        counts = np.concatenate([np.diff(start) for start, _ in made])
+        return offsets_of(counts), np.concatenate([edge for _, edge in made])
 
-            rings = rings_of(geometries)
-        return edges(rings.xy, rings.ring_start, rings.part_start, rings.start)
+    def _checked(self) -> list[Rings | None]:
+        """Rings as they count, of one range of polygons after the other; None for those given.
+
+        Geometries take several times the memory of their points, so those of many polygons go as
+        soon as they have shown that their rings are valid.
+
+        Raises:
+            InputError: as :attr:`geometries`.
+        """
+        from .shapes import built
+        from .well_known import rings_of
+
+        checked: list[Rings | None] = []
+        for first in range(0, len(self), _AT_ONCE):
+            if len(self) <= _AT_ONCE or "_built" in self.__dict__:
+                whole, as_given = self._built
+                geometries = whole[first : first + _AT_ONCE]
+            else:
+                last = min(first + _AT_ONCE, len(self))
+                place = self.place.take(np.arange(first, last))
+                try:
+                    geometries, as_given = built(
+                        self.rings.between(first, last), place, repair=self.invalid == REPAIR
+                    )
+                except InputError:
+                    geometries, as_given = self._built  # says how many there are in all
+            checked.append(None if as_given else rings_of(geometries))
+        return checked
 
     @cached_property
     def area(self) -> Array:
@@ -100,6 +136,10 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         if known is not None:
             taken.__dict__["_built"] = known[0][rows], known[1]
         return taken
+
+
+def _edges_of(rings: Rings) -> Edges:
+    return edges(rings.xy, rings.ring_start, rings.part_start, rings.start)
 
 
 def read_polygons(

@@ -42,6 +42,18 @@ class Rings(msgspec.Struct, frozen=True, eq=False):
         points, ring_start = _members(self.ring_start, rings)
         return Rings(self.xy[points], ring_start, part_start, start)
 
+    def between(self, first: int, last: int) -> Rings:
+        """The rings of the polygons from one up to another, whose points are not copied."""
+        start = self.start[first : last + 1]
+        part_start = self.part_start[start[0] : start[-1] + 1]
+        ring_start = self.ring_start[part_start[0] : part_start[-1] + 1]
+        return Rings(
+            self.xy[ring_start[0] : ring_start[-1]],
+            ring_start - ring_start[0],
+            part_start - part_start[0],
+            start - start[0],
+        )
+
     @property
     def of_ring(self) -> Array:
         """The polygon of each ring, int64 [r]."""

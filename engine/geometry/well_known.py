@@ -14,12 +14,13 @@ from .places import Array, Place
 from .ranges import offsets_of
 from .rings import FORMS, Rings
 
+_HEX = "^0[01][0-9A-Fa-f]{8,}$"  # byte order, kind of geometry, and what follows
 _POLYGON, _MULTIPOLYGON = 3, 6  # shapely's type numbers
 
 
 @np.errstate(all="ignore")  # what is NaN or infinite is refused by row
 def parsed(column: pl.Series, place: Place) -> Rings:
-    """Rings of a column of WKB (binary), WKT or GeoJSON (strings).
+    """Rings of a column of WKB (binary), or of it in hexadecimal digits, WKT or GeoJSON (strings).
 
     Raises:
         InputError: values that cannot be read, with GEOS's reason, or that are no polygons.
@@ -28,11 +29,15 @@ def parsed(column: pl.Series, place: Place) -> Rings:
     if column.dtype == pl.Binary:
         geometries = _read(shapely.from_wkb, values, "WKB", place)
     else:
-        json = column.str.strip_chars_start().str.starts_with("{").to_numpy()
+        text = column.str.strip_chars()
+        values = text.to_numpy()
+        json = text.str.starts_with("{").to_numpy()
+        digits = text.str.contains(_HEX).to_numpy()
         geometries = np.empty(len(values), object)
         for chosen, reader, name in (
             (json, shapely.from_geojson, "GeoJSON"),
-            (~json, shapely.from_wkt, "WKT"),
+            (digits, shapely.from_wkb, "WKB in hexadecimal digits"),
+            (~json & ~digits, shapely.from_wkt, "WKT"),
         ):
             at = np.flatnonzero(chosen)
             if at.size:

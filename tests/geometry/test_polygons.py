@@ -153,6 +153,17 @@ def test_strings_of_two_kinds_in_one_column() -> None:
     assert found.area.tolist() == [22, 28, 22]
 
 
+def test_binary_in_hexadecimal_digits() -> None:
+    shape = shapely.box(0, 0, 4, 3)
+    text = shapely.to_wkb(shape, hex=True)
+    found = read(
+        [text, f" {text.lower()}\n", shape.wkt, shapely.to_wkb(shape, hex=True, byte_order=0)]
+    )
+    assert found.area.tolist() == [12.0] * 4
+    with pytest.raises(InputError, match=r"1 row that cannot be read as WKB in hex.*row 1 "):
+        read([text, text[:-6]])
+
+
 def test_parts_that_overlap_are_united() -> None:
     other = [[3, 0], [9, 0], [9, 4], [3, 4]]
     found = read([[[SQUARE], [other]], [[SQUARE], [APART]]])
@@ -313,3 +324,34 @@ def test_room_for_edges_is_that_of_the_largest_polygon(monkeypatch: pytest.Monke
     monkeypatch.setattr(polygon_overlaps, "_edges", seen)
     assert found.area.tolist() == [24.0, 22.0, 24.0]
     assert rooms == [(8, 5)]
+
+
+@pytest.mark.parametrize("invalid", ["refuse", "repair"])
+def test_geometries_of_few_polygons_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, invalid: str
+) -> None:
+    """Edges of many polygons are those of all at once; geometries are not kept for them."""
+    rng = np.random.default_rng(8)
+    square = np.array([[0, 0], [4, 0], [4, 4], [0, 4]])
+    values: list[Any] = [[(square + rng.integers(0, 9, 2)).tolist()] for _ in range(7)]
+    if invalid == "repair":
+        values[5] = [[[0, 0], [4, 4], [4, 0], [0, 4]]]
+    whole = polygons.read_polygons(column(values), side="s", invalid=invalid)
+    edges, area = whole.edges, whole.area
+    monkeypatch.setattr(polygons, "_AT_ONCE", 3)
+    parts = polygons.read_polygons(column(values), side="s", invalid=invalid)
+    assert (parts.area == area).all()
+    assert all((a == b).all() for a, b in zip(parts.edges, edges, strict=True))
+    assert "_built" not in parts.__dict__
+    assert (shapely.area(parts.geometries) == shapely.area(whole.geometries)).all()
+
+
+def test_refused_polygons_of_several_ranges_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(polygons, "_AT_ONCE", 2)
+    crossed = [[[0, 0], [4, 4], [4, 0], [0, 4]]]
+    square = [[[0, 0], [4, 0], [4, 4], [0, 4]]]
+    given = polygons.read_polygons(column([square, square, crossed, square, crossed]), side="s")
+    with pytest.raises(InputError, match=r"2 rows with polygons.*row 2 .*row 4 "):
+        _ = given.edges

@@ -91,7 +91,7 @@ def test_files_that_are_no_label_maps(tmp_path: Path) -> None:
     with pytest.raises(ee.InputError, match="holds float32"):
         ee.score(table(floats), table(good))
     with pytest.raises(
-        ee.InputError, match=r"predictions, row 0 \(datum_id='x'\): .*cannot be read"
+        ee.InputError, match=r"predictions, row 0 \(datum_id='x'\): .*cannot be read: .*[^.]\.$"
     ):
         ee.score(table(text), table(good))
 

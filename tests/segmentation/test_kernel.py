@@ -75,10 +75,10 @@ def test_many_wide_indices() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(0, 3000), max_size=6), st.integers(1000, 3100), st.integers(0, 99))
-def test_long_runs_over_blocks_of_words(cuts: list[int], n: int, seed: int) -> None:
+def test_long_runs_over_stretches_of_pixels(cuts: list[int], n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    # Indices change where blocks of 64 words begin and end, in either map, and where drawn.
-    at = np.array(sorted({*cuts, *rng.choice([511, 512, 519, 520, 1031, 1032, 2056], 2)}))
+    # Indices change where stretches of 64 begin and end, in either map, and where drawn.
+    at = np.array(sorted({*cuts, *rng.choice([1, 63, 64, 65, 128, 129, 640, 641, 2049], 2)}))
     a, b = (
         rng.integers(0, 256, at.size + 1, np.uint8)[np.searchsorted(at, np.arange(n), "right")]
         for _ in range(2)

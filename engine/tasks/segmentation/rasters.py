@@ -105,7 +105,8 @@ class Map:
         try:
             self.file = stack.enter_context(rasterio.open(place.path))
         except rasterio.errors.RasterioError as error:
-            raise InputError(f"{place.named}: {place.path!r} cannot be read: {error}.") from None
+            why = str(error).rstrip(".")
+            raise InputError(f"{place.named}: {place.path!r} cannot be read: {why}.") from None
         if breaks_off(self.file, place.path):
             raise InputError(
                 f"{place.named}: {place.path!r} breaks off before the end of its image. Write the"
