@@ -95,7 +95,7 @@ class ColumnCounts:
                 ordered = np.sort(self._score[place])
                 positive = np.sort(self._positives(place))
                 for side in ("left", "right"):
-                    twice[place] += np.searchsorted(ordered, positive, side).sum()  # type: ignore[call-overload]
+                    twice[place] += np.searchsorted(ordered, positive, side).sum()
                 self._at_cuts[place] = ordered.size - np.searchsorted(ordered, self._cuts)
 
             self._each(one)

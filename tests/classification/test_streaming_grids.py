@@ -121,6 +121,15 @@ def test_same_numbers(
         same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
 
 
+@pytest.mark.parametrize("dtypes", [(pl.Int8, pl.Int8), (pl.UInt8, pl.Int32), (pl.Int16, pl.UInt8)])
+def test_short_integers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtypes: Any) -> None:
+    """Labels in few bytes on either side become what they are in whole tables."""
+    sides = zip(tables(20), dtypes, strict=True)
+    paths = saved(tmp_path, *(side.cast({"label_value": dtype}) for side, dtype in sides))
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
 @pytest.mark.parametrize(
     ("case", "n", "width"),
     [

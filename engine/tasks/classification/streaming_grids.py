@@ -206,7 +206,7 @@ def _tallied(
             ),
             "score": pl.repeat(0.5, width - 1 + blocks, dtype=table.schema["score"], eager=True),
         }
-    )
+    ).cast(table.schema)  # type: ignore[arg-type]
     rows = {PREDICTIONS: table.rows, GROUND_TRUTHS: truths.height}
     frames = assemble(ready, {PREDICTIONS: few, GROUND_TRUTHS: truths}, {}, options)
     fit = encode_batch(_copy(frames))
