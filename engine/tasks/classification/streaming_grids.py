@@ -75,8 +75,10 @@ def stream_grid(
             return None
         truths = pl.concat(held).cast(theirs.schema)  # type: ignore[arg-type]
         return _tallied(ready, options, settings, read, truths, ours, "hard" in needs)
-    except (*READ_FAILURES, InputError):
+    except READ_FAILURES:
         return None  # reading whole tables says what is wrong
+    except InputError:
+        return None  # and names the rows as they stand there
 
 
 class _Read(msgspec.Struct):
