@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .columns import lay_columns
 from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
 from .hash_codes import hash_codes
@@ -56,6 +57,7 @@ def _scores() -> None:
     partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
+    lay_columns(score, 0, np.empty((2, 2)))
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))

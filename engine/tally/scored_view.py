@@ -15,6 +15,7 @@ from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
 from .ascending import Ascending
+from .columns import ColumnCounts
 from .datums import Labels
 from .grid import GridCounts
 from .pairwise import areas_between
@@ -367,12 +368,17 @@ class ScoredView(View):
         return Sorted(start, score, weight[rows.unit[row]])
 
     @cached_property
-    def _grid(self) -> GridCounts | None:
+    def _grid(self) -> GridCounts | ColumnCounts | None:
         """Counts of a grid of scores, where they take less than an order of all scores; or None."""
         scored = self.scored
         assert scored is not None
         if self.group is not None or self.unit_weight is not None or scored.grid is None:
             return None
+        if scored.columns is not None:
+            true = self.units.truth[scored.grid.unit]
+            if (true < 0).any():
+                return None
+            return ColumnCounts(scored.grid, scored.columns, true, len(self.labels), self.over)
         hits = np.flatnonzero(scored.outcome == HIT)
         if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
             return None

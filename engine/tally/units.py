@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from .ascending import Ascending, ascending
+from .columns import Columns
 from .grid import Grid
 from .precision import comparable
 from .view import Over
@@ -162,7 +163,7 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
 
     Attributes:
         given: float64 arrays of n scores together: columns of large files come in pieces; none
-            where ``few`` holds the scores.
+            where ``few`` or ``columns`` hold the scores.
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
             true labels (or may have several and has none), 2 where it has none.
         label: int32 [n], label codes; None where all rows are of label ``only``, or there
@@ -177,6 +178,7 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
             None where rows stand in that order by themselves.
         grid: labels and units of the rows, where every unit lists the same labels in one order.
         few: the scores, where they were counted as they were read.
+        columns: the scores of a ``grid``, where they were laid out as they were read.
     """
 
     given: tuple[Array, ...]
@@ -190,10 +192,13 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     row: Array | None = None
     grid: Grid | None = None
     few: Few | None = None
+    columns: Columns | None = None
 
     @cached_property
     def parts(self) -> tuple[Array, ...]:
         """Float64 arrays of n scores together."""
+        if self.columns is not None:
+            return (self.columns.rows(),)
         if self.few is None:
             return self.given
         return tuple(self.few.values[codes] for codes in self.few.codes)

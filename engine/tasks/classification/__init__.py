@@ -3,13 +3,13 @@
 The names below are what the planner calls of every task.
 """
 
+from .batched import stream
 from .counting import count, counts_suffice, merge_counted, thresholds_of
 from .explaining import explain
 from .fitting import fit
 from .merging import lean, merge
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
-from .streaming import stream
 from .tallies import Tallies, tally
 from .views import cells_per_group, own_frames, view
 

@@ -1,0 +1,275 @@
+"""Long tables read in batches must tell the same as the same tables read whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from classification.strategies import modest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evalengine as ee
+from evalengine import api
+from evalengine.kernels.columns import lay_columns
+from evalengine.metrics.registry import all_metrics
+from evalengine.tally.columns import ColumnCounts, Columns
+from evalengine.tally.grid import Grid
+from evalengine.tally.view import _in_turn
+from evalengine.tasks.classification import streaming_grids
+
+Array = np.ndarray[Any, Any]
+
+METRICS = [
+    metric.name
+    for metric in all_metrics("classification").values()
+    if set(metric.needs) <= {"scores", "hard"}
+]
+SCORES = st.sampled_from([-1e300, -2.5, -1e-310, -0.0, 0.0, 1e-310, 0.25, 0.5, 1.0, 1e300])
+
+
+@pytest.fixture(autouse=True)
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_grids, "_LARGE", 1)
+
+
+def saved(folder: Path, *tables: pl.DataFrame, rows: int = 100) -> list[Path]:
+    paths = []
+    for name, table in zip(("predictions", "groundtruths"), tables, strict=True):
+        paths.append(folder / f"{name}.parquet")
+        table.write_parquet(paths[-1], row_group_size=rows)
+    return paths
+
+
+def told(paths: list[Path], **options: Any) -> dict[str, Any]:
+    """All that a scorecard says but how long it took, or the error."""
+    try:
+        card = ee.score(*paths, **options)
+    except ee.InputError as error:
+        return {"error": str(error), "kind": type(error)}
+    run = {name: value for name, value in card.run.items() if name != "seconds"}
+    frames = {name: card.frame(name) for name in card.frames}
+    return {"run": run, "notes": card.notes, "labels": card.labels, **frames}
+
+
+def whole(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> dict[str, Any]:
+    """The same from tables that are read whole."""
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming_grids, "_LARGE", 1 << 60)
+        return told(paths, **options)
+
+
+def in_batches(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> Any:
+    """The same in batches, and a failure where these were not used."""
+
+    def never(*given: Any) -> Any:
+        raise AssertionError("the tables were read whole")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "checked_frames", never)
+        return told(paths, **options)
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if isinstance(value, pl.DataFrame):
+            assert value.equals(other[name]), name
+            assert value.schema == other[name].schema, name
+        else:
+            assert value == other[name], name
+
+
+def tables(
+    n: int = 60, width: int = 7, *, text: str = "", dtype: Any = pl.Float64, seed: int = 1
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Scores of every label for every datum, ids and labels in no order; a label never true."""
+    rng = np.random.default_rng(seed)
+    datum, label = rng.permutation(n) * 3 - 20, rng.permutation(width) + 2
+    score = rng.integers(0, 30, n * width) / 30
+    predictions = pl.DataFrame(
+        {
+            "datum_id": np.repeat(datum, width),
+            "label_value": np.tile(label, n),
+            "score": pl.Series(score).cast(dtype),
+        }
+    )
+    truths = pl.DataFrame(
+        {"datum_id": rng.permutation(datum), "label_value": label[rng.integers(0, width - 1, n)]}
+    )
+    named = {"ids": "datum_id", "labels": "label_value"}
+    for kind in text.split():
+        column = named[kind]
+        predictions, truths = (
+            side.with_columns(pl.format("a name {}", column).alias(column))
+            for side in (predictions, truths)
+        )
+    return predictions, truths
+
+
+@pytest.mark.parametrize("text", ["", "ids", "labels", "ids labels"])
+@pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32])
+def test_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, dtype: Any
+) -> None:
+    paths = saved(tmp_path, *tables(text=text, dtype=dtype))
+    for metrics in (METRICS, ["PrecisionRecallCurve"], ["ROCAUC"], None):
+        options = {"metrics": metrics, "threads": 2}
+        same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+@pytest.mark.parametrize("dtypes", [(pl.Int8, pl.Int8), (pl.UInt8, pl.Int32), (pl.Int16, pl.UInt8)])
+def test_short_integers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtypes: Any) -> None:
+    """Labels in few bytes on either side become what they are in whole tables."""
+    sides = zip(tables(20), dtypes, strict=True)
+    paths = saved(tmp_path, *(side.cast({"label_value": dtype}) for side, dtype in sides))
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+@pytest.mark.parametrize(
+    ("case", "n", "width"),
+    [
+        ("truths lack", 60, 7),
+        ("truths more", 60, 7),
+        ("unknown label", 60, 7),
+        ("many labels", 9, 90),
+        ("two", 2, 2),
+    ],
+)
+def test_sides_that_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, n: int, width: int
+) -> None:
+    """Ids and labels on one side only are told and counted alike."""
+    predictions, truths = tables(n, width)
+    if case == "truths lack":
+        truths = truths.head(50)
+    if case == "truths more":
+        truths = pl.concat([truths, pl.DataFrame({"datum_id": [900, 901], "label_value": [2, 3]})])
+    if case == "unknown label":
+        label = pl.when(pl.col("datum_id") < 5).then(77).otherwise("label_value")
+        truths = truths.with_columns(label.alias("label_value"))
+    paths = saved(tmp_path, predictions, truths)
+    options = {"metrics": METRICS}
+    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+
+
+def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Tables of which row 333 or what it belongs to is wrong, or that are no grid."""
+    predictions, truths = tables()
+    here = pl.int_range(pl.len()) == 333
+
+    def put(column: str, value: Any) -> pl.DataFrame:
+        return predictions.with_columns(pl.when(here).then(value).otherwise(column).alias(column))
+
+    changed = {
+        "nan": lambda: put("score", float("nan")),
+        "infinite": lambda: put("score", float("inf")),
+        "no score": lambda: put("score", None),
+        "no id": lambda: put("datum_id", None),
+        "no label": lambda: put("label_value", None),
+        "other id": lambda: put("datum_id", 12345),
+        "other label": lambda: put("label_value", 99),
+        "datum twice": lambda: pl.concat([predictions, predictions.tail(7)]),
+        "row lacks": lambda: predictions.filter(~here),
+        "last lacks": lambda: predictions.head(predictions.height - 1),
+        "by label": lambda: predictions.sort("label_value", maintain_order=True),
+        "shuffled": lambda: predictions.sample(fraction=1.0, shuffle=True, seed=3),
+        "empty": lambda: predictions.head(0),
+        "one datum": lambda: predictions.head(7),
+        "text ids": lambda: predictions.cast({"datum_id": pl.String}),
+        "no column": lambda: predictions.drop("score"),
+        "text scores": lambda: predictions.cast({"score": pl.String}),
+        "strangers": lambda: predictions.with_columns(pl.col("datum_id") + 100_000),
+        "wider than a batch": lambda: tables(9, 150)[0],
+    }
+    if case in changed:
+        return changed[case](), truths
+    if case == "truth twice":
+        return predictions, pl.concat([truths, truths.head(2)])
+    if case == "truth null":
+        return predictions, truths.with_columns(pl.lit(None, pl.Int64).alias("label_value"))
+    assert case == "no truths"
+    return predictions, truths.head(0)
+
+
+CASES = [
+    "nan", "infinite", "no score", "no id", "no label", "other id", "other label", "datum twice",
+    "row lacks", "last lacks", "by label", "shuffled", "empty", "one datum", "text ids",
+    "no column", "text scores", "strangers", "truth twice", "truth null", "no truths",
+    "wider than a batch",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_other_tables_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """What is no grid, and every error, comes out as without batches."""
+    paths = saved(tmp_path, *broken(case))
+    options = {"metrics": ["F1", "ROCAUC", "PrecisionRecallCurve"]}
+    found, expected = told(paths, **options), whole(monkeypatch, paths, **options)
+    same(found, expected)
+    refused = {"nan", "infinite", "no score", "no id", "no label", "datum twice", "text ids",
+               "no column", "text scores", "strangers", "truth twice", "truth null"}  # fmt: skip
+    assert ("error" in found) == (case in refused)
+    if case == "nan":
+        assert "row 333" in found["error"]
+
+
+def test_truncated_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are missing in the middle are told as when the file is read whole."""
+    paths = saved(tmp_path, *tables(600))
+    content = paths[0].read_bytes()
+    for damaged in (content[:-200], content[:2000] + b"\0" * 1500 + content[3500:]):
+        paths[0].write_bytes(damaged)
+        found = told(paths, metrics=["ROCAUC"])
+        assert found["kind"] is ee.ReadError
+        same(found, whole(monkeypatch, paths, metrics=["ROCAUC"]))
+
+
+@modest
+@given(st.integers(1, 5), st.integers(1, 9), st.integers(1, 30), st.data())
+def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataObject) -> None:
+    """Columns piece by piece; areas and rows at thresholds against plain comparisons."""
+    n = width * blocks
+    score = np.array(data.draw(st.lists(SCORES, min_size=n, max_size=n)))
+    truth = np.array(data.draw(st.lists(st.integers(0, 6), min_size=blocks, max_size=blocks)))
+    label = np.array(data.draw(st.permutations(range(6)))[:width], np.int32)
+    column = np.full((width, blocks), np.nan)
+    for first in range(0, n, longest):
+        lay_columns(score[first : first + longest], first, column)
+    table = score.reshape(blocks, width)
+    assert column.tolist() == table.T.tolist()
+    cuts, others = np.array([-1.0, 0.0, 0.25, 0.75]), np.array([0.0, 1.0])
+    columns = Columns(column, cuts)
+    assert columns.rows().tolist() == score.tolist()
+    grid = Grid(label, np.arange(blocks, dtype=np.int32))
+    counts = ColumnCounts(grid, columns, truth.astype(np.int32), 7, _in_turn)
+    before = counts.reached(cuts)
+    won = counts.won()
+    for found, again in zip(before, counts.reached(cuts), strict=True):
+        assert found.tolist() == again.tolist()
+    for thresholds in (cuts, others):
+        hits, rest, strays = counts.reached(thresholds)
+        assert not strays.any()
+        for place, code in enumerate(label.tolist()):
+            own, right = table[:, place], truth == code
+            positive, negative = own[right][:, None], own[~right]
+            assert won[0, code] == (positive > negative).sum() + (positive == negative).sum() / 2
+            reach = own[:, None] >= thresholds
+            assert hits[0, code].tolist() == reach[right].sum(axis=0).tolist()
+            assert rest[0, code].tolist() == reach[~right].sum(axis=0).tolist()
+            assert [part[0, code] for part in counts.listed] == [right.sum(), (~right).sum(), 0]
+
+
+def test_long_runs_of_blocks() -> None:
+    """More blocks than are taken together, from the middle of one on."""
+    score = np.random.default_rng(2).random(3 * 1111)
+    column = np.empty((3, 1111))
+    for first, last in ((0, 5), (5, 2000), (2000, score.size)):
+        lay_columns(score[first:last], first, column)
+    assert np.array_equal(column.T.ravel(), score)
