@@ -154,7 +154,7 @@ def dismiss() -> None:
 
 
 def _forget() -> None:
-    """A forked process has none of its parent's threads, and perhaps a lock that one of them had."""
+    """A forked process has none of its parent's threads, and perhaps a lock that one had."""
     global _lock, _pool
     _lock, _pool = Lock(), None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +16,7 @@ from ...inputs.geometry_columns import GEOMETRY_NAMES
 from ...inputs.kept import Kept
 from ...inputs.problems import Note
 from ...kernels.boxes import Piece
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
@@ -115,7 +118,9 @@ def _side(
     if "box_width" in frame.columns and "box_height" in frame.columns:
         names += ["box_width", "box_height"]
     pieces = []
-    for xmin, ymin, xmax, ymax, *rest in _pieces([*(taken(frame, name) for name in names), *scores]):
+    for xmin, ymin, xmax, ymax, *rest in _pieces(
+        [*(taken(frame, name) for name in names), *scores]
+    ):
         one = rest.pop() if scores else _NONE
         extent = (rest[0], rest[1]) if rest else None
         pieces.append(Piece((xmin, ymin, xmax, ymax), extent, one))
@@ -134,6 +139,7 @@ def _declared_rows(frames: Frames) -> None:
             left_out = frame.height - int(there.sum())
             if left_out:
                 setattr(frames, side, frame.filter(there))
+                frames.marks.pop(side, None)
                 frames.kept.setdefault(side, Kept()).only(there)
                 what = "datums" if column == "datum_id" else "labels"
                 frames.notes.append(
@@ -176,15 +182,16 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     if settings.rules.declared_only:
         _declared_rows(frames)
     sides = [frames.predictions, frames.ground_truths]
-    labels, (p_label, g_label) = encode_labels(
-        [taken(side, "label_value") for side in sides],
-        [taken(side, "label_key") if "label_key" in side.columns else None for side in sides],
-        frames,
-    )
+    values = [taken(side, "label_value") for side in sides]
+    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]
     dataset = dataset_of(frames)
-    datums, (p_datum, g_datum) = encode_datums(
-        [taken(side, "datum_id") for side in sides], frames, dataset
-    )
+    ids = [taken(side, "datum_id") for side in sides]
+    calls: list[Callable[[], Any]] = [
+        partial(encode_datums, ids, frames, dataset, (PREDICTIONS, GROUND_TRUTHS)),
+        partial(encode_labels, values, keys, frames),
+    ]
+    (datums, (p_datum, g_datum)), (labels, (p_label, g_label)) = threads.each(calls)
+    del calls, values, keys  # columns that nothing needs any more
     shapes = compared(frames, datums, (p_datum, g_datum), settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = taken(frames.predictions, "score")
