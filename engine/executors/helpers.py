@@ -19,6 +19,7 @@ _MOST = 1 << 12  # threads of a process; each is started when no other waits
 
 _lock = Lock()
 _pool: ThreadPoolExecutor | None = None
+_at_work = 0  # helpers that were asked for and are not done
 
 
 class _Calls(Generic[R]):
@@ -72,6 +73,9 @@ class _Helper:
 
     def begin(self) -> bool:
         """Ask for a thread; whether there will be one."""
+        global _at_work
+        with _lock:
+            _at_work += 1
         self.future = _submitted(self._help)
         return self.future is not None
 
@@ -87,9 +91,12 @@ class _Helper:
             self._give_back()
 
     def _give_back(self) -> None:
+        global _at_work
         with suppress(IndexError):  # a thread that was refused may come after all
             self._held.pop()
             self._free.release()
+            with _lock:
+                _at_work -= 1
 
 
 def shared(calls: Sequence[Callable[[], R]], free: Semaphore) -> list[R]:
@@ -145,18 +152,19 @@ def _submitted(work: Callable[[], None]) -> Future[None] | None:
 
 
 def dismiss() -> None:
-    """End the helpers that wait; later calls start others."""
+    """End the helpers, which is waited for if none is at work; later calls start others."""
     global _pool
     with _lock:
         pool, _pool = _pool, None
+        idle = _at_work == 0
     if pool is not None:
-        pool.shutdown()
+        pool.shutdown(wait=idle)
 
 
 def _forget() -> None:
     """A forked process has none of its parent's threads, and perhaps a lock that one had."""
-    global _lock, _pool
-    _lock, _pool = Lock(), None
+    global _at_work, _lock, _pool
+    _at_work, _lock, _pool = 0, Lock(), None
 
 
 with suppress(AttributeError):  # where processes cannot fork

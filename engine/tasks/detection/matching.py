@@ -173,7 +173,11 @@ def match(
     annotated = ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
     score = predictions.score
     order = np.empty(n, np.int32)
-    in_order = np.empty(n), np.empty(n, np.int32), np.empty(n, np.int64)  # score, datum, row
+    of_ranked: tuple[Array, Array, Array] = (
+        np.empty(n, np.float64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int64),
+    )
     rank = np.empty(n, np.int32)
     hit = np.empty((len(words), n), np.uint64)
     ignored = np.empty((len(words), n), np.uint64)
@@ -232,16 +236,16 @@ def match(
         for inputs, outputs in of_words:
             MATCHERS[rules.matching](first, last, *inputs, *scratch, *outputs)
         here = slice(predictions.start[first], predictions.start[last])
-        for target, laid in zip(in_order, (score, predictions.datum, predictions.row), strict=True):
-            target[here] = laid[order[here]]
+        for out, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
+            out[here] = laid[order[here]]
 
     threads.over(predictions.start, run)
     ranked = Ranked(
         variants=variants,
         start=predictions.start,
-        score=in_order[0],
-        datum=in_order[1],
-        row=in_order[2],
+        score=of_ranked[0],
+        datum=of_ranked[1],
+        row=of_ranked[2],
         rank=rank,
         hit=hit,
         ignored=ignored,
