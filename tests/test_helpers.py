@@ -62,6 +62,35 @@ def test_nested_lists_deeper_than_there_are_threads_end() -> None:
     assert nested(5) == 3**5
 
 
+def test_a_helper_that_is_done_joins_a_list_inside_another_call() -> None:
+    threads = Threads(2)
+    joined = threading.Event()
+    main = threading.get_ident()
+    others: set[int] = set()
+
+    def inner() -> None:
+        if threading.get_ident() != main:
+            others.add(threading.get_ident())
+            joined.set()
+        joined.wait(0.01 if others else 0.05)
+
+    def outer(long: bool) -> None:
+        if long:
+            threads.each([inner] * 400)
+
+    def unequal(number: int) -> None:
+        outer(threading.get_ident() == main)
+
+    meet = threading.Barrier(2)
+
+    def both(number: int) -> None:
+        meet.wait(PATIENCE)  # one in each thread
+        unequal(number)
+
+    threads.each([partial(both, 0), partial(both, 1)])
+    assert others
+
+
 def test_threads_are_kept_from_one_list_to_the_next() -> None:
     threads = Threads(2)
     seen: set[int] = set()
@@ -142,7 +171,7 @@ def test_an_interrupt_stops_the_others(error: type[BaseException]) -> None:
 def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = Threads(3)
     with monkeypatch.context() as patch:
-        patch.setattr(helpers, "_submitted", lambda work: None)
+        patch.setattr(helpers, "_submitted", lambda work: False)
         seen = threads.each([threading.get_ident] * 10)
     assert set(seen) == {threading.get_ident()}
     assert sorted(threads.each(together(3))) == [0, 1, 2]
@@ -151,6 +180,8 @@ def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.Mo
 def test_dismissed_helpers_are_gone_and_come_again() -> None:
     threads = Threads(3)
     threads.each(together(3))
+    while helpers._at_work:  # their last call is done, but they may not have looked round yet
+        threading.Event().wait(0.001)
     helpers.dismiss()
     assert not [one for one in threading.enumerate() if one.name.startswith("evalengine")]
     assert sorted(threads.each(together(3))) == [0, 1, 2]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from threading import Lock, Semaphore
+from threading import Condition, Lock
 from typing import Generic, TypeVar, cast
 
 R = TypeVar("R")
@@ -33,122 +33,156 @@ class _Calls(Generic[R]):
     def __init__(self, calls: Sequence[Callable[[], R]]) -> None:
         self._calls = calls
         self._taken = 0
-        self._lock = Lock()
+        self._helped = 0  # calls that helpers have under way
+        self._changed = Condition()
         self.results: list[R | None] = [None] * len(calls)
         self.failures: list[tuple[int, BaseException]] = []
 
-    def work(self) -> None:
-        """Take and make calls until none is left or one has failed."""
+    @property
+    def left(self) -> bool:
+        """Whether nobody has begun some call yet."""
+        return self._taken < len(self._calls)
+
+    def work(self, *, helping: bool) -> None:
+        """Take and make calls until none is left or one has failed.
+
+        Args:
+            helping: whether this is not the thread that has the list. Only calls of helpers are
+                counted as under way: no signal comes between them and the end of the count.
+        """
         while True:
-            with self._lock:
+            with self._changed:
                 at = self._taken
                 if at >= len(self._calls):
                     return
                 self._taken += 1
+                self._helped += helping
             try:
                 self.results[at] = self._calls[at]()
             except BaseException as error:
                 self.failures.append((at, error))
                 self.stop()
+            finally:
+                if helping:
+                    with self._changed:
+                        self._helped -= 1
+                        self._changed.notify_all()
 
     def stop(self) -> None:
         """Let nobody begin another call."""
-        with self._lock:
+        with self._changed:
             self._taken = len(self._calls)
 
+    def wait(self) -> None:
+        """Wait for the calls that helpers have under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._helped)
 
-class _Helper:
-    """One place among those that a caller may have, and who has it.
+
+class Crew:
+    """The helpers of one run, who go from list to list while there is one with calls left.
 
     Args:
-        work: what to do.
-        free: the places that are left, of which one was taken; given back once.
+        most: how many there may be at a time.
     """
 
-    def __init__(self, work: Callable[[], None], free: Semaphore) -> None:
-        self._work = work
-        self._free = free
-        self._held = [True]
-        self.future: Future[None] | None = None
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._lists: list[_Calls[object]] = []
+        self._lock = Lock()
 
-    def begin(self) -> bool:
-        """Ask for a thread; whether there will be one."""
+    def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        """Make calls in this thread and in as many helpers as are free and of use.
+
+        Args:
+            calls: what to call; begun in order.
+
+        Returns:
+            the results, in order.
+
+        Raises:
+            BaseException: the first error in the order of the calls, once all that had begun are
+                done.
+        """
+        todo = _Calls(calls)
+        lists = cast("list[_Calls[R]]", self._lists)
+        try:
+            with self._lock:
+                lists.append(todo)
+            for _ in calls[1:]:
+                if not self._called():
+                    break
+            todo.work(helping=False)
+        finally:
+            todo.stop()  # also after an interrupt between two calls
+            with self._lock:
+                lists[:] = [one for one in lists if one is not todo]
+            todo.wait()
+        if todo.failures:
+            error = min(todo.failures, key=_place)[1]
+            try:
+                raise error
+            finally:
+                del error, todo  # frames of the error would hold it, and all results
+        return cast("list[R]", todo.results)
+
+    def _called(self) -> bool:
+        """Have one more helper, if there may be one."""
         global _at_work
+        with self._lock:
+            if not self._free:
+                return False
+            self._free -= 1
         with _lock:
             _at_work += 1
-        self.future = _submitted(self._help)
-        return self.future is not None
+        place = [True]
+        if _submitted(lambda: self._help(place)):
+            return True
+        self._give_back(place)
+        return False
 
-    def _help(self) -> None:
+    def _help(self, place: list[bool]) -> None:
+        """Work on the lists that are open until they have no calls left.
+
+        Args:
+            place: what a helper holds; empty for a thread that was refused and comes after all.
+        """
         try:
-            self._work()
+            while place and (todo := self._open()) is not None:
+                todo.work(helping=True)
         finally:
-            self._give_back()
+            self._give_back(place)
 
-    def end(self) -> None:
-        """Call it off, unless it is at work."""
-        if self.future is None or self.future.cancel():
-            self._give_back()
+    def _open(self) -> _Calls[object] | None:
+        """The oldest list with calls left."""
+        with self._lock:
+            return next((one for one in self._lists if one.left), None)
 
-    def _give_back(self) -> None:
+    def _give_back(self, place: list[bool]) -> None:
         global _at_work
-        with suppress(IndexError):  # a thread that was refused may come after all
-            self._held.pop()
-            self._free.release()
+        with suppress(IndexError):
+            place.pop()
+            with self._lock:
+                self._free += 1
             with _lock:
                 _at_work -= 1
-
-
-def shared(calls: Sequence[Callable[[], R]], free: Semaphore) -> list[R]:
-    """Make calls in this thread and in as many helpers as are free and of use.
-
-    Args:
-        calls: what to call; begun in order.
-        free: how many helpers the caller may still have.
-
-    Returns:
-        the results, in order.
-
-    Raises:
-        BaseException: the first error in the order of the calls, once all that had begun are done.
-    """
-    todo = _Calls(calls)
-    helpers: list[_Helper] = []
-    try:
-        while len(helpers) < len(calls) - 1 and free.acquire(blocking=False):
-            helper = _Helper(todo.work, free)
-            helpers.append(helper)
-            if not helper.begin():
-                break
-        todo.work()
-    finally:
-        todo.stop()  # also after an interrupt between two calls
-        for helper in helpers:
-            helper.end()
-        wait([helper.future for helper in helpers if helper.future is not None])
-    if todo.failures:
-        error = min(todo.failures, key=_place)[1]
-        try:
-            raise error
-        finally:
-            del error, todo, helpers  # frames of the error would hold it, and all results
-    return cast("list[R]", todo.results)
 
 
 def _place(failure: tuple[int, BaseException]) -> int:
     return failure[0]
 
 
-def _submitted(work: Callable[[], None]) -> Future[None] | None:
-    """A helper at work; None where there can be none."""
+def _submitted(work: Callable[[], None]) -> bool:
+    """Have a thread do something; whether there is one."""
     global _pool
     with _lock:
         if _pool is None:
             _pool = ThreadPoolExecutor(_MOST, "evalengine")
         try:
-            return _pool.submit(work)
+            _pool.submit(work)
         except RuntimeError:  # the process is ending, or has as many threads as it may
-            return None
+            return False
+    return True
 
 
 def dismiss() -> None:

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from itertools import pairwise
-from threading import Semaphore
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..schemas.errors import OptionError
-from .helpers import shared
+from .helpers import Crew
 
 R = TypeVar("R")
 
@@ -67,7 +66,7 @@ class Threads:
                 )
         self.workers = workers or available_cores()
         self._given = executor
-        self._free = Semaphore(self.workers - 1)  # beside the thread that calls
+        self._crew = Crew(self.workers - 1)  # beside the thread that calls
 
     def own(self) -> Threads:
         """As many threads of its own, for work after the call that an executor was given to.
@@ -99,4 +98,4 @@ class Threads:
             return [call() for call in calls]
         if self._given is not None:
             return [future.result() for future in [self._given.submit(call) for call in calls]]
-        return shared(calls, self._free)
+        return self._crew.each(calls)

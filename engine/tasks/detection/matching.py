@@ -122,7 +122,7 @@ def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> A
     for a in range(word.n_areas):
         _, low, high = variants.areas[word.first_area + a]
         inside = ~set_aside & (area >= low) & (area <= high)
-        bits[inside] |= _area_bits(word, a)
+        bits |= np.where(inside, _area_bits(word, a), np.uint64(0))
     return bits
 
 
