@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -39,12 +39,9 @@ from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
 from .slices import build_slices, plan_slices, slices_by_row
-from .turns import Each, in_turn
+from .turns import Each, both, in_turn
 from .where import Condition, filtered, keep_datums, plan_where
 from .where import Table as Named
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 _NUMBER = "number of the row"
@@ -258,15 +255,8 @@ def assemble(
     made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
     looked_at = each(
         [
-            partial(
-                checked,
-                side,
-                frames[role],
-                made[role],
-                filtered=role in where,
-                part=part is not None,
-            )
-            for role, side in sides.items()
+            partial(checked, s, frames[r], made[r], filtered=r in where, part=part is not None)
+            for r, s in sides.items()
         ]
     )
     for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
@@ -307,7 +297,7 @@ def assemble(
         return meeting.datum_notes(ids, speech) if ids else []
 
     pairs = None if part is None else part.pairs
-    told, (mapping, more) = _both(
+    told, (mapping, more) = both(
         each, of_datums, partial(hold_labels, frames, options.label_map, pairs)
     )
     notes += told
@@ -349,15 +339,6 @@ def assemble(
         },
         kept=kept,
     )
-
-
-def _both(each: Each, first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
-    """What two steps return that do not need each other."""
-    one: Any
-    other: Any
-    calls: list[Callable[[], Any]] = [first, second]
-    one, other = each(calls)
-    return one, other
 
 
 def told_before(ready: Prepared, options: Options) -> list[Note]:

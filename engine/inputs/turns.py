@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 class Each(Protocol):
@@ -19,3 +20,12 @@ class Each(Protocol):
 def in_turn(calls: Sequence[Callable[[], R]]) -> list[R]:
     """Make calls one after the other; the results in order."""
     return [call() for call in calls]
+
+
+def both(each: Each, first: Callable[[], R], second: Callable[[], S]) -> tuple[R, S]:
+    """What two steps return that do not need each other."""
+    one: Any
+    other: Any
+    calls: list[Callable[[], Any]] = [first, second]
+    one, other = each(calls)
+    return one, other
