@@ -192,8 +192,12 @@ def score(
             )
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
+    threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     streamed = planner.streamed(plan, inputs)
-    frames = checked_frames(inputs, plan.task, chosen) if streamed is None else streamed.frames
+    if streamed is None:
+        frames = checked_frames(inputs, plan.task, chosen, threads.each)
+    else:
+        frames = streamed.frames
     plan = planner.fitted(plan, frames)
     if unlimited:
         said = f"all rows are held in the memory of one process: {unlimited}."
@@ -201,7 +205,6 @@ def score(
     rows = _rows(frames) if streamed is None else streamed.rows
     loaded = time.perf_counter()
     tell("matching")
-    threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     tallies = planner.run(plan, frames, threads) if streamed is None else streamed.tallies
     frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}

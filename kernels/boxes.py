@@ -7,8 +7,8 @@ Source: pycocotools ``bbIou``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,15 +30,18 @@ def _lay_out(
     ymax: Array,
     width: Array,
     height: Array,
+    score: Array,
     from_extent: bool,
     first: int,
     boxes: Array,
     area: Array,
     datum_out: Array,
     row_out: Array,
+    score_out: Array,
 ) -> None:
     """Scatter columns into rows of one layout, reading them in order."""
     annotated = width.size > 0
+    scored = score.size > 0
     for i in range(position.size):
         at = position[i]
         w = width[i] if annotated else xmax[i] - xmin[i]
@@ -54,55 +57,81 @@ def _lay_out(
         area[at] = w * h
         datum_out[at] = datum[i]
         row_out[at] = first + i
+        if scored:
+            score_out[at] = score[i]
+
+
+class Piece(NamedTuple):
+    """Some consecutive rows of a table, as its columns hold them.
+
+    Attributes:
+        corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
+        extent: width and height as annotated, float64 [n] each; or None to take differences.
+        score: float64 [n], or [0] where there is none.
+    """
+
+    corners: tuple[Array, Array, Array, Array]
+    extent: tuple[Array, Array] | None
+    score: Array
 
 
 def lay_out(
     position: Array,
     datum: Array,
-    corners: tuple[Array, Array, Array, Array],
-    extent: tuple[Array, Array] | None,
+    pieces: Sequence[Piece],
     over: Over,
     *,
     from_extent: bool,
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array, Array]:
     """Boxes side by side in the order that matching walks them.
 
     Args:
         position: int32 [n], target place of each row.
         datum: int32 [n], dense datum codes.
-        corners: xmin, ymin, xmax, ymax, each float64 [n], pixels.
-        extent: width and height as annotated, float64 [n] each, or None to take differences.
+        pieces: the rows, in order; n together. Columns in several pieces need not be joined first.
         over: calls a function on ranges of groups with CSR offsets, perhaps side by side.
         from_extent: recompute the far corner as near corner + extent, as pycocotools does;
             otherwise the far corner is used as it stands.
 
     Returns:
         boxes float64 [n, 4] (xmin, ymin, xmax, ymax); area float64 [n], width * height;
-        datum int32 [n]; row int32 [n], the original row.
+        datum int32 [n]; row int32 [n], the original row; score float64 [n], or [0] without scores.
     """
     n = position.size
-    boxes = np.empty((n, 4), np.float64)
-    area = np.empty(n, np.float64)
-    datum_out = np.empty(n, np.int32)
-    row = np.empty(n, np.int32)
     none = np.empty(0, np.float64)
-    width, height = extent if extent is not None else (none, none)
-    columns = (
-        frozen(position, np.int32),
-        frozen(datum, np.int32),
-        *(frozen(column, np.float64) for column in corners),
-        frozen(width, np.float64),
-        frozen(height, np.float64),
+    scored = any(piece.score.size for piece in pieces)
+    out = (
+        np.empty((n, 4), np.float64),
+        np.empty(n, np.float64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, np.float64) if scored else none,
     )
-    out = (boxes, area, datum_out, row)
+    codes = frozen(position, np.int32), frozen(datum, np.int32)
+    columns = [
+        tuple(
+            frozen(column, np.float64)
+            for column in (*piece.corners, *(piece.extent or (none, none)), piece.score)
+        )
+        for piece in pieces
+    ]
+    blocks: list[tuple[int, int, int]] = []  # piece, its first row in the table, a row of it
+    before = 0
+    for number, piece in enumerate(pieces):
+        size = piece.corners[0].size
+        blocks += [(number, before, at) for at in range(0, size, _BLOCK)]
+        before += size
 
     def run(first: int, last: int) -> None:
-        rows = slice(first * _BLOCK, last * _BLOCK)
-        _lay_out(*(column[rows] for column in columns), from_extent, rows.start, *out)
+        for number, before, at in blocks[first:last]:
+            here = [column[at : at + _BLOCK] for column in columns[number]]
+            rows = slice(before + at, before + at + here[0].size)
+            _lay_out(*(code[rows] for code in codes), *here, from_extent, rows.start, *out)
 
     # Each row has a place of its own, so that ranges of rows do not meet.
-    over(np.minimum(np.arange(-(-n // _BLOCK) + 1) * _BLOCK, n), run)
-    return boxes, area, datum_out, row
+    starts = [before + at for _, before, at in blocks]
+    over(np.array([*starts, n], np.int64), run)
+    return out
 
 
 @inner

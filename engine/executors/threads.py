@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..schemas.errors import OptionError
+from .helpers import Crew
 
 R = TypeVar("R")
 
@@ -46,6 +47,10 @@ def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
 class Threads:
     """An executor of threads, or any ``concurrent.futures.Executor`` that shares memory.
 
+    Threads beside the calling one are the process's own, which wait for the next run
+    (:mod:`~evalengine.executors.helpers`); of all calls on one object, nested ones too, no more
+    than ``workers - 1`` of them work at a time.
+
     Args:
         workers: number of threads; all cores unless given.
         executor: a ready executor to use instead; it is not shut down here.
@@ -61,6 +66,7 @@ class Threads:
                 )
         self.workers = workers or available_cores()
         self._given = executor
+        self._crew = Crew(self.workers - 1)  # beside the thread that calls
 
     def own(self) -> Threads:
         """As many threads of its own, for work after the call that an executor was given to.
@@ -83,10 +89,13 @@ class Threads:
         return self.each([partial(function, a, b) for a, b in ranges])
 
     def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
-        """Run the calls side by side and return their results in order."""
+        """Run the calls side by side and return their results in order.
+
+        Calls begin in order. After one has failed none begins; those under way are waited for, and
+        the error of the first one in order is raised. Calls may themselves use this executor.
+        """
         if len(calls) < 2 or (self.workers == 1 and self._given is None):
             return [call() for call in calls]
         if self._given is not None:
             return [future.result() for future in [self._given.submit(call) for call in calls]]
-        with ThreadPoolExecutor(min(self.workers, len(calls))) as pool:
-            return [future.result() for future in [pool.submit(call) for call in calls]]
+        return self._crew.each(calls)

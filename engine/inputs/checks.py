@@ -327,4 +327,5 @@ def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
             last.append(pl.col(column.name).cast(pl.List(pl.Int64)))
     if last:
         frame = frame.with_columns(last)
-    return frame.drop(name for name in shape.helpers if name in frame.columns)
+    helpers = [name for name in shape.helpers if name in frame.columns]
+    return frame.drop(helpers) if helpers else frame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -38,6 +39,7 @@ from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
 from .slices import build_slices, plan_slices, slices_by_row
+from .turns import Each, both, in_turn
 from .where import Condition, filtered, keep_datums, plan_where
 from .where import Table as Named
 
@@ -200,11 +202,18 @@ def load_frames(
     return checked_frames(inputs, options.task or task or infer_task(inputs, options), options)
 
 
-def checked_frames(inputs: Inputs, task: str, options: Options) -> Frames:
-    """Read, recognise, filter and check tables that are open; see :func:`load_frames`."""
+def checked_frames(inputs: Inputs, task: str, options: Options, each: Each = in_turn) -> Frames:
+    """Read, recognise, filter and check tables that are open; see :func:`load_frames`.
+
+    Args:
+        inputs: the tables.
+        task: whose contract holds.
+        options: of the run.
+        each: how steps are run that do not need each other.
+    """
     ready = prepare(inputs, task, options)
     frames, before = collect(ready.sides, ready.where, ready.plan)
-    return assemble(ready, frames, before, options)
+    return assemble(ready, frames, before, options, each=each)
 
 
 def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
@@ -223,6 +232,7 @@ def assemble(
     before: dict[str, int],
     options: Options,
     part: Part | None = None,
+    each: Each = in_turn,
 ) -> Frames:
     """Rows that were read, checked and brought together.
 
@@ -232,6 +242,7 @@ def assemble(
         before: role to rows before that, of the filtered ones.
         options: of the run.
         part: what is known of the whole input, where the rows are all those of some of its datums.
+        each: how steps are run that do not need each other.
 
     Raises:
         InputError: everything about the tables, all problems of a side at once.
@@ -242,10 +253,13 @@ def assemble(
     notes = [] if part is not None else told_before(ready, options)
     problems: list[Problem] = []
     made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
-    for role, side in sides.items():
-        found, told, frames[role] = checked(
-            side, frames[role], made[role], filtered=role in where, part=part is not None
-        )
+    looked_at = each(
+        [
+            partial(checked, s, frames[r], made[r], filtered=r in where, part=part is not None)
+            for r, s in sides.items()
+        ]
+    )
+    for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
         problems += found
         notes += told if part is None or role != LABELS else []
     if problems:  # what looks like swapped tables explains the rest
@@ -256,7 +270,7 @@ def assemble(
         ]
     refuse(problems, sources)
     for role, side in sides.items():
-        if side.table.datum in frames[role].columns:
+        if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     text = {role: side.source.text for role, side in sides.items()}
     same = meeting.same_kind(frames, ("datum_id",), text)
@@ -276,12 +290,19 @@ def assemble(
     ids: dict[str, Known] = {}
     if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
         ids = _ids(frames, flags, same_order=same_order)
-        if part is None:
+
+    def of_datums() -> list[Note]:
+        if ids and part is None:
             meeting.check_meet(ids, speech)
-        notes += meeting.datum_notes(ids, speech)
-        marks |= {role: known.made for role, known in ids.items() if known.made is not None}
-    mapping, told = hold_labels(frames, options.label_map, None if part is None else part.pairs)
-    notes += told if part is None else []
+        return meeting.datum_notes(ids, speech) if ids else []
+
+    pairs = None if part is None else part.pairs
+    told, (mapping, more) = both(
+        each, of_datums, partial(hold_labels, frames, options.label_map, pairs)
+    )
+    notes += told
+    marks |= {role: known.made for role, known in ids.items() if known.made is not None}
+    notes += more if part is None else []
     if by_row:
         slices, told = slices_by_row(plan, frames)
     else:

@@ -339,7 +339,8 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
             Note("no_common_label_key", "predictions and ground truths have no label_key in common"
                  f" ({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): nothing can match.", 0)
         )  # fmt: skip
-    for side, mine, other in ((PREDICTIONS, ours, theirs), (GROUND_TRUTHS, theirs, ours)):
+    sides = ((PREDICTIONS, ours, theirs), (GROUND_TRUTHS, theirs, ours))
+    for side, mine, other in () if ours.equals(theirs) else sides:
         lone = mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
         if lone.height:
             what = f"{count_of(lone.height, 'label')} in the {side.replace('_', ' ')} only"

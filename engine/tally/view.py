@@ -143,20 +143,16 @@ class RankedView(View):
         """Ground truths that are not ignored, (weighted) int64 [group, label, area]."""
         tally = self.tally
         start, order = self._gt_rows
-        n_segments = start.size - 1
-        segment = np.repeat(np.arange(n_segments), np.diff(start))
         rows = order[: start[-1]]
-        weights = None if self.weights is None else self.weights[tally.gt_datum[rows]]
-        out = np.zeros((n_segments, self._shape[2]), np.int64)
+        weights = 1 if self.weights is None else self.weights[tally.gt_datum[rows]]
+        out = np.zeros((start.size - 1, self._shape[2]), np.int64)
+        upto = np.zeros(rows.size + 1, np.int64)
         for w, word in enumerate(tally.variants.words):
             counted = tally.gt_counted[w][rows]
             for a in range(word.n_areas):
                 here = (counted >> np.uint64(a * word.n_thresholds)) & np.uint64(1) != 0
-                out[:, word.first_area + a] = np.bincount(
-                    segment[here],
-                    None if weights is None else weights[here],
-                    minlength=n_segments,
-                )
+                np.cumsum(here * weights, out=upto[1:])
+                out[:, word.first_area + a] = np.diff(upto[start])
         return out.reshape(self._shape[:3])
 
     def _weight(self) -> Array:

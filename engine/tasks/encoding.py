@@ -114,6 +114,10 @@ def _tabled(
 ) -> tuple[Labels, list[Array]]:
     """The table of all labels, mapped and declared ones too, and codes into it."""
     key = ["label_key", "label_value"]
+    if not frames.label_map and frames.known is None and frames.labels is None:
+        # These pairs are all there are; each is there once, in order, as its code says.
+        no_name = pl.lit(None, pl.String).alias("label_name")
+        return Labels.of(pairs.select(*key, no_name), bare=False), pair_codes
     mapped = _mapped(pairs, frames.label_map)
     every = mapped
     if frames.known is not None:

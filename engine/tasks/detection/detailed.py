@@ -98,7 +98,7 @@ def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Se
         drawn = own.shapes.geojson(rows)
         if drawn is not None:
             return drawn
-    return geojson(np.stack([column[rows] for column in own.corners], axis=1))
+    return geojson(own.boxes(rows))
 
 
 def detailed_examples(

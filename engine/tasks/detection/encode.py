@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ...inputs.boxes import CORNER_NAMES
 from ...inputs.frames import Frames
 from ...inputs.geometry_columns import GEOMETRY_NAMES
 from ...inputs.kept import Kept
 from ...inputs.problems import Note
+from ...kernels.boxes import Piece
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
@@ -21,6 +26,9 @@ from .shapes import Shapes
 
 Array = np.ndarray[Any, Any]
 
+_NONE = np.empty(0, np.float64)
+_LEAST = 1 << 12  # rows of a piece on average, below which pieces are joined first
+
 
 class Side(msgspec.Struct, frozen=True):
     """One side's rows as arrays, in the order of its table.
@@ -28,21 +36,31 @@ class Side(msgspec.Struct, frozen=True):
     Attributes:
         datum: int32 [n], datum codes.
         label: int32 [n], label codes.
-        corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
-        extent: width and height as annotated, float64 [n] each, or None.
-        shapes: polygons or masks where those are compared; ``corners`` are then their bounding
-            boxes. None where boxes are.
+        pieces: boxes, and the scores of predictions, as the columns hold them, one piece after
+            the other.
+        shapes: polygons or masks where those are compared; the boxes are then those around them.
+            None where boxes are.
         frame: what is left of the checked table: columns only some outputs need.
         rows: int64 [n], where each row stands in the whole input; None where the table is that.
     """
 
     datum: Array
     label: Array
-    corners: tuple[Array, Array, Array, Array]
-    extent: tuple[Array, Array] | None
+    pieces: tuple[Piece, ...]
     shapes: Shapes | None
     frame: pl.DataFrame
     rows: Array | None = None
+
+    def boxes(self, rows: Array) -> Array:
+        """xmin, ymin, xmax, ymax of some rows of the table, float64 [k, 4]."""
+        out = np.empty((rows.size, 4))
+        before = 0
+        for piece in self.pieces:
+            here = np.flatnonzero((rows >= before) & (rows < before + piece.corners[0].size))
+            for corner, column in enumerate(piece.corners):
+                out[here, corner] = column[rows[here] - before]
+            before += piece.corners[0].size
+        return out
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -53,8 +71,7 @@ class Batch(msgspec.Struct, frozen=True):
         labels: the labels, codes ascending by key and value.
         predictions: rows of the predictions.
         ground_truths: rows of the ground truths.
-        score: float64 [n], widened from the score column's own dtype.
-        single: whether that dtype was single precision.
+        single: whether scores were of single precision before they were widened.
         crowd: bool [m].
         ignore: bool [m].
         area: float64 [m], annotated area, or None to use that of what is compared.
@@ -64,7 +81,6 @@ class Batch(msgspec.Struct, frozen=True):
     labels: Labels
     predictions: Side
     ground_truths: Side
-    score: Array
     single: bool
     crowd: Array
     ignore: Array
@@ -75,19 +91,40 @@ def _floats(frame: pl.DataFrame, name: str) -> Array:
     return taken(frame, name).cast(pl.Float64).to_numpy()
 
 
-def _side(frame: pl.DataFrame, datum: Array, label: Array, shapes: Shapes | None) -> Side:
+def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
+    """Columns of numbers as float64 arrays, piece by piece as they are held, few rows in one."""
+    columns = [column.cast(pl.Float64) for column in columns]
+    lengths = columns[0].chunk_lengths()
+    alike = all(column.chunk_lengths() == lengths for column in columns)
+    if not alike or len(lengths) * _LEAST > len(columns[0]):
+        return [tuple(column.to_numpy() for column in columns)]
+    chunks = [[chunk.to_numpy() for chunk in column.get_chunks()] for column in columns]
+    return list(zip(*chunks, strict=True))
+
+
+def _side(
+    frame: pl.DataFrame, datum: Array, label: Array, shapes: Shapes | None, score: pl.Series | None
+) -> Side:
     rows = row_numbers(frame)
+    scores = [] if score is None else [score]
     if shapes is not None:
         corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
         for name in GEOMETRY_NAMES:  # nothing reads them any more
             if name in frame.columns:
                 frame.drop_in_place(name)
-        return Side(datum, label, corners, None, shapes, frame, rows)
-    corners = tuple(_floats(frame, name) for name in ("xmin", "ymin", "xmax", "ymax"))
-    extent = None
+        one = _NONE if score is None else score.cast(pl.Float64).to_numpy()
+        return Side(datum, label, (Piece(corners, None, one),), shapes, frame, rows)
+    names = list(CORNER_NAMES)
     if "box_width" in frame.columns and "box_height" in frame.columns:
-        extent = (_floats(frame, "box_width"), _floats(frame, "box_height"))
-    return Side(datum, label, corners, extent, None, frame, rows)
+        names += ["box_width", "box_height"]
+    pieces = []
+    for xmin, ymin, xmax, ymax, *rest in _pieces(
+        [*(taken(frame, name) for name in names), *scores]
+    ):
+        one = rest.pop() if scores else _NONE
+        extent = (rest[0], rest[1]) if rest else None
+        pieces.append(Piece((xmin, ymin, xmax, ymax), extent, one))
+    return Side(datum, label, tuple(pieces), None, frame, rows)
 
 
 def _declared_rows(frames: Frames) -> None:
@@ -102,6 +139,7 @@ def _declared_rows(frames: Frames) -> None:
             left_out = frame.height - int(there.sum())
             if left_out:
                 setattr(frames, side, frame.filter(there))
+                frames.marks.pop(side, None)
                 frames.kept.setdefault(side, Kept()).only(there)
                 what = "datums" if column == "datum_id" else "labels"
                 frames.notes.append(
@@ -114,10 +152,10 @@ def _declared_rows(frames: Frames) -> None:
                 )
 
 
-def _note_scores(frames: Frames, score: Array) -> None:
+def _note_scores(frames: Frames, score: pl.Series) -> None:
     """Say so where scores are no probabilities, since the default thresholds lie in 0 to 1."""
-    if score.size:
-        low, high = float(score.min()), float(score.max())
+    if len(score):
+        low, high = float(score.min()), float(score.max())  # type: ignore[arg-type]
         if low < 0 or high > 1:
             frames.notes.append(
                 Note(
@@ -144,20 +182,20 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     if settings.rules.declared_only:
         _declared_rows(frames)
     sides = [frames.predictions, frames.ground_truths]
-    labels, (p_label, g_label) = encode_labels(
-        [taken(side, "label_value") for side in sides],
-        [taken(side, "label_key") if "label_key" in side.columns else None for side in sides],
-        frames,
-    )
+    values = [taken(side, "label_value") for side in sides]
+    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]
     dataset = dataset_of(frames)
-    datums, (p_datum, g_datum) = encode_datums(
-        [taken(side, "datum_id") for side in sides], frames, dataset
-    )
+    ids = [taken(side, "datum_id") for side in sides]
+    calls: list[Callable[[], Any]] = [
+        partial(encode_datums, ids, frames, dataset, (PREDICTIONS, GROUND_TRUTHS)),
+        partial(encode_labels, values, keys, frames),
+    ]
+    (datums, (p_datum, g_datum)), (labels, (p_label, g_label)) = threads.each(calls)
+    del calls, values, keys  # columns that nothing needs any more
     shapes = compared(frames, datums, (p_datum, g_datum), settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = taken(frames.predictions, "score")
-    values = score.cast(pl.Float64).to_numpy()
-    _note_scores(frames, values)
+    _note_scores(frames, score)
     crowd, ignore = (
         ground_truths[name].cast(pl.Boolean).to_numpy()
         if name in ground_truths.columns
@@ -167,9 +205,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     return Batch(
         datums=datums,
         labels=labels,
-        predictions=_side(frames.predictions, p_datum, p_label, shapes[0]),
-        ground_truths=_side(ground_truths, g_datum, g_label, shapes[1]),
-        score=values,
+        predictions=_side(frames.predictions, p_datum, p_label, shapes[0], score),
+        ground_truths=_side(ground_truths, g_datum, g_label, shapes[1], None),
         single=score.dtype == pl.Float32,
         crowd=crowd,
         ignore=ignore,

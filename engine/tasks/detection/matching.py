@@ -34,6 +34,7 @@ class LaidOut(msgspec.Struct, frozen=True):
             by where no area was annotated.
         datum: int32 [n].
         row: int32 [n], row of the table.
+        score: float64 [n] of predictions, [0] of ground truths.
     """
 
     start: Array
@@ -42,6 +43,7 @@ class LaidOut(msgspec.Struct, frozen=True):
     area: Array
     datum: Array
     row: Array
+    score: Array
 
     def laid(self, column: Array) -> Array:
         """A column of the table in this layout."""
@@ -91,13 +93,13 @@ class Matched(msgspec.Struct, frozen=True):
 def _lay_out(
     side: Side, start: Array, position: Array, threads: Workers, *, from_extent: bool
 ) -> LaidOut:
-    boxes, area, datum, row = lay_out(
-        position, side.datum, side.corners, side.extent, threads.over, from_extent=from_extent
+    boxes, area, datum, row, score = lay_out(
+        position, side.datum, side.pieces, threads.over, from_extent=from_extent
     )
     if side.shapes is not None:
         told = side.shapes.told_area
         boxes, area = side.shapes.boxes[row], (side.shapes.area if told is None else told)[row]
-    return LaidOut(start, position, boxes, area, datum, row)
+    return LaidOut(start, position, boxes, area, datum, row, score)
 
 
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
@@ -120,7 +122,7 @@ def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> A
     for a in range(word.n_areas):
         _, low, high = variants.areas[word.first_area + a]
         inside = ~set_aside & (area >= low) & (area <= high)
-        bits[inside] |= _area_bits(word, a)
+        bits |= np.where(inside, _area_bits(word, a), np.uint64(0))
     return bits
 
 
@@ -162,27 +164,29 @@ def match(
     """
     predictions, ground_truths = sides
     n_datums = len(batch.datums)
-    n, m = batch.score.size, batch.crowd.size
-    score = predictions.laid(batch.score)
-    order = np.empty(n, np.int32)
-    threads.over(
-        predictions.start,
-        lambda first, last: rank_by_score(score, predictions.start, first, last, order),
-    )
+    n, m = predictions.row.size, batch.crowd.size
+    words = variants.words
+    counted = np.empty((len(words), m), np.uint64)
+
     crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
     set_aside = (crowd | ground_truths.laid(batch.ignore)) if rules.ignore else crowd
     annotated = ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
-    words = variants.words
-    n_words = len(words)
+    score = predictions.score
+    order = np.empty(n, np.int32)
+    of_ranked: tuple[Array, Array, Array] = (
+        np.empty(n, np.float64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int64),
+    )
     rank = np.empty(n, np.int32)
-    hit = np.empty((n_words, n), np.uint64)
-    ignored = np.empty((n_words, n), np.uint64)
+    hit = np.empty((len(words), n), np.uint64)
+    ignored = np.empty((len(words), n), np.uint64)
     skipped = np.zeros(n if rules.matching == "pool" else 0, bool)
     tie = np.zeros(n if rules.matching == "locked" else 0, np.float64)
-    counted = np.empty((n_words, m), np.uint64)
     takers = np.full((len(variants.thresholds), m) if taker else (0, 0), -1, np.int32)
     ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
     most = int(np.diff(ground_truths.start).max(initial=0)) + 1
+    of_words = []
     for w, word in enumerate(words):
         counted[w] = _counted(word, variants, annotated, set_aside)
         block = slice(word.first_threshold, word.first_threshold + word.n_thresholds)
@@ -217,27 +221,31 @@ def match(
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
         )
 
-        def run(first: int, last: int, inputs: Any = inputs, outputs: Any = outputs) -> None:
-            MATCHERS[rules.matching](
-                first,
-                last,
-                *inputs,
-                np.full(n_datums, -1, np.int32),
-                np.zeros(n_datums, np.int32),
-                np.empty(most, np.uint64),
-                np.empty(most, np.float64),
-                np.empty(most, np.uint64),
-                np.empty(most, np.int64),
-                *outputs,
-            )
+        of_words.append((inputs, outputs))
 
-        threads.over(predictions.start, run)
+    def run(first: int, last: int) -> None:
+        rank_by_score(score, predictions.start, first, last, order)
+        scratch = (
+            np.full(n_datums, -1, np.int32),
+            np.zeros(n_datums, np.int32),
+            np.empty(most, np.uint64),
+            np.empty(most, np.float64),
+            np.empty(most, np.uint64),
+            np.empty(most, np.int64),
+        )
+        for inputs, outputs in of_words:
+            MATCHERS[rules.matching](first, last, *inputs, *scratch, *outputs)
+        here = slice(predictions.start[first], predictions.start[last])
+        for out, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
+            out[here] = laid[order[here]]
+
+    threads.over(predictions.start, run)
     ranked = Ranked(
         variants=variants,
         start=predictions.start,
-        score=score[order],
-        datum=predictions.datum[order],
-        row=predictions.row[order].astype(np.int64),
+        score=of_ranked[0],
+        datum=of_ranked[1],
+        row=of_ranked[2],
         rank=rank,
         hit=hit,
         ignored=ignored,

@@ -198,7 +198,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         crossed,
         examples,
         outcomes,
-        (batch.score.size, batch.crowd.size) if whole else None,
+        (batch.predictions.datum.size, batch.crowd.size) if whole else None,
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
     )

@@ -1,0 +1,105 @@
+"""Columns that come in pieces, alike or not, give what whole columns do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.tasks.detection import encode
+
+CUTS = {"one": (), "two": (70,), "uneven": (1, 5, 150)}
+
+
+def tables(n: int = 200) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Boxes of three labels on twenty images, datums in no order; the ground truths moved a bit."""
+    draw = np.random.default_rng(7)
+    near, size = draw.uniform(0, 50, (2, n)), draw.uniform(5, 60, (2, n))
+    common = {
+        "datum_id": draw.integers(0, 20, n),
+        "label_value": draw.integers(0, 3, n),
+    }
+    boxes = [
+        {
+            **common,
+            "xmin": near[0] + shift,
+            "ymin": near[1] + shift,
+            "xmax": near[0] + size[0] + shift,
+            "ymax": near[1] + size[1] + shift,
+        }
+        for shift in (0.0, 2.0)
+    ]
+    return pl.DataFrame({**boxes[0], "score": draw.random(n)}), pl.DataFrame(boxes[1])
+
+
+def in_pieces(frame: pl.DataFrame, cuts: tuple[int, ...]) -> pl.DataFrame:
+    """The same rows, every column cut there."""
+    ends = [0, *cuts, frame.height]
+    pieces = [frame.slice(a, b - a) for a, b in pairwise(ends)]
+    found = pl.concat(pieces, rechunk=False)
+    assert found.n_chunks() == len(pieces)
+    return found
+
+
+def shown(predictions: pl.DataFrame, truths: pl.DataFrame, dialect: str) -> list[pl.DataFrame]:
+    card = ee.score(
+        predictions,
+        truths,
+        dialect=dialect,
+        metrics=["AP", "AR", "DetailedPrecisionRecallCurve"],
+        threads=2,
+    )
+    return [card.metrics, card.examples]
+
+
+@pytest.mark.parametrize("least", [1, 1 << 12])
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("dialect", ["coco", "standard"])
+def test_pieces_make_no_difference(
+    least: int, cuts: tuple[int, ...], dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode, "_LEAST", least)
+    predictions, truths = tables()
+    wanted = shown(predictions, truths, dialect)
+    assert wanted[0]["value"].drop_nulls().n_unique() > 5
+    found = shown(in_pieces(predictions, cuts), in_pieces(truths, cuts[::-1][:1]), dialect)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.equals(other)
+
+
+def test_columns_cut_at_different_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encode, "_LEAST", 1)
+    predictions, truths = tables()
+    mixed = in_pieces(predictions, (70,)).with_columns(in_pieces(predictions, (30, 90))["ymin"])
+    for one, other in zip(
+        shown(mixed, truths, "coco"), shown(predictions, truths, "coco"), strict=True
+    ):
+        assert one.equals(other)
+
+
+def test_boxes_of_rows_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encode, "_LEAST", 1)
+    predictions, _ = tables()
+    names = ["xmin", "ymin", "xmax", "ymax"]
+    code = np.zeros(predictions.height, np.int32)
+    cut = in_pieces(predictions.select(names), (1, 5, 150))
+    side = encode._side(cut, code, code, None, None)
+    assert len(side.pieces) == 4
+    rows = np.array([199, 0, 4, 5, 1, 150, 149, 4])
+    assert (side.boxes(rows) == predictions.select(names)[rows.tolist()].to_numpy()).all()
+
+
+def test_ids_of_undeclared_datums_leave_no_trace() -> None:
+    predictions, truths = tables()
+    card = ee.score(predictions, truths, dialect="coco", datums=[*range(5, 15), 40], threads=2)
+    apart = ee.score(
+        *(table.filter(pl.col("datum_id").is_between(5, 14)) for table in (predictions, truths)),
+        dialect="coco",
+        datums=[*range(5, 15), 40],
+        threads=2,
+    )
+    assert card.run["datums"] == 11
+    assert card.metrics.equals(apart.metrics)
