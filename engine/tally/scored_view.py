@@ -422,15 +422,11 @@ class ScoredView(View):
         if self._grid is not None:
             return self._grid.won()
         if self._by_pairs:
-            halves: Array = self.spread(wins_of_groups(self._laid, self.over), 0) / 2
-            return halves
+            return np.asarray(self.spread(wins_of_groups(self._laid, self.over), 0) / 2)
         found = self.sorted
-        won = self.spread(
-            wins(found.bounds(HIT), found.bounds(OTHER), found.score, found.weight), 0
-        ).astype(np.float64)
-        if found.weight is None:
-            won /= 2
-        return won
+        sides = found.bounds(HIT), found.bounds(OTHER)
+        won = self.spread(wins(*sides, found.score, found.weight), 0)
+        return won / 2 if found.weight is None else won.astype(np.float64)
 
     @cached_property
     def roc_auc(self) -> Array:
