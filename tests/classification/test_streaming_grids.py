@@ -168,6 +168,13 @@ def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     changed = {
         "nan": lambda: put("score", float("nan")),
         "infinite": lambda: put("score", float("inf")),
+        "infinities": lambda: put("score", float("inf")).with_columns(
+            pl.when(pl.int_range(pl.len()) == 334)
+            .then(float("-inf"))
+            .otherwise("score")
+            .alias("score")
+        ),
+        "infinite sum": lambda: predictions.with_columns(pl.lit(1e308).alias("score")),
         "no score": lambda: put("score", None),
         "no id": lambda: put("datum_id", None),
         "no label": lambda: put("label_value", None),
@@ -197,10 +204,10 @@ def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 CASES = [
-    "nan", "infinite", "no score", "no id", "no label", "other id", "other label", "datum twice",
-    "row lacks", "last lacks", "by label", "shuffled", "empty", "one datum", "text ids",
-    "no column", "text scores", "strangers", "truth twice", "truth null", "no truths",
-    "wider than a batch",
+    "nan", "infinite", "infinities", "infinite sum", "no score", "no id", "no label", "other id",
+    "other label", "datum twice", "row lacks", "last lacks", "by label", "shuffled", "empty",
+    "one datum", "text ids", "no column", "text scores", "strangers", "truth twice", "truth null",
+    "no truths", "wider than a batch",
 ]  # fmt: skip
 
 
@@ -213,8 +220,9 @@ def test_other_tables_are_read_whole(
     options = {"metrics": ["F1", "ROCAUC", "PrecisionRecallCurve"]}
     found, expected = told(paths, **options), whole(monkeypatch, paths, **options)
     same(found, expected)
-    refused = {"nan", "infinite", "no score", "no id", "no label", "datum twice", "text ids",
-               "no column", "text scores", "strangers", "truth twice", "truth null"}  # fmt: skip
+    refused = {"nan", "infinite", "infinities", "no score", "no id", "no label", "datum twice",
+               "text ids", "no column", "text scores", "strangers", "truth twice",
+               "truth null"}  # fmt: skip
     assert ("error" in found) == (case in refused)
     if case == "nan":
         assert "row 333" in found["error"]

@@ -269,6 +269,10 @@ def _score(batch: pl.DataFrame) -> Array | None:
     if column.null_count():
         return None
     score = column.cast(pl.Float64).to_numpy()
+    return score if sums_up(score) else None
+
+
+def sums_up(score: Array) -> bool:
+    """Whether the sum is finite: then no value is NaN or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = score.sum()  # NaN or infinite if any value is
-    return score if np.isfinite(total) else None
+        return bool(np.isfinite(score.sum()))

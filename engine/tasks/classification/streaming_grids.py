@@ -30,7 +30,7 @@ from ...tally.precision import comparable
 from ...tally.units import Scored, Units
 from .encode import encode_batch
 from .settings import Settings
-from .streaming import Streamed
+from .streaming import Streamed, sums_up
 from .tallies import Tallies
 from .weightless import weightless_notes
 
@@ -182,7 +182,7 @@ def _finite(score: pl.Series) -> list[tuple[int, Array]] | None:
     found, at = [], 0
     for chunk in score.cast(pl.Float64).get_chunks():
         piece = chunk.to_numpy()
-        if not np.isfinite(piece.sum()):  # a sum is NaN or infinite if any value is
+        if not sums_up(piece):
             return None
         found.append((at, piece))
         at += piece.size
