@@ -1,4 +1,4 @@
-"""The tally of all buckets by counts: scored labels are counted slab by slab, on workers."""
+"""The tally of all buckets by counts: pairs of scores are counted slab by slab, on workers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ import numpy as np
 from .. import planner
 from ..executors.pools import Pool
 from ..tally import stored
-from ..tally.score_counts import (
-    ScoreCounts,
-    SlabSums,
-    merge_counts,
-    rows_between,
-    sum_slab,
-)
+from ..tally.score_counts import KINDS, Kind, Run, SlabSums, rows_between, sum_slab
 from . import slabs
-from .score_pieces import UNITS, place
+from .score_pieces import SCORES, UNITS, place
 from .sizing import Sizes
 from .stages import collected, group_file, part_file
 
@@ -33,13 +27,11 @@ class Slab(msgspec.Struct, frozen=True):
         first: the key at which they begin.
         after: the key at which the next ones do; None for the last.
         n_labels: labels of the run.
-        thresholds: ascending; scores at or above each are counted.
     """
 
     first: slabs.Key
     after: slabs.Key | None
     n_labels: int
-    thresholds: tuple[float, ...]
 
 
 def count_slab(folder: str, number: int, slab: Slab, parts: Sequence[int]) -> None:
@@ -54,20 +46,30 @@ def count_slab(folder: str, number: int, slab: Slab, parts: Sequence[int]) -> No
     target = group_file(folder, 0, number)
     if target.exists():
         return
-    rows: list[ScoreCounts] = []
+    rows: dict[Kind, list[Run]] = {kind: [] for kind in KINDS}
     for bucket in parts:
-        wanted = slabs.needed(_pieces_of(folder, bucket), slab.first, slab.after)
-        found = stored.load_several(part_file(folder, bucket), [one.name for one in wanted])
-        rows += [rows_between(one, place(one, slab.first), place(one, slab.after))
-                 for one in found]  # fmt: skip
-        del found  # views hold what they need of it
-    together = merge_counts(rows, slab.n_labels)
-    stored.save(sum_slab(together, np.array(slab.thresholds)), target)
+        wanted = [
+            slabs.needed(own, slab.first, slab.after) if own else []
+            for own in _pieces_of(folder, bucket)
+        ]
+        names = [piece.name for own in wanted for piece in own]
+        found = iter(stored.load_several(part_file(folder, bucket), names) if names else [])
+        for kind, own in zip(KINDS, wanted, strict=True):
+            for _ in own:
+                run = next(found)
+                few = rows_between(run, place(run, slab.first), place(run, slab.after))
+                if few.score.size:
+                    rows[kind].append(few)
+    stored.save(sum_slab(rows, slab.n_labels), target)
 
 
-def _pieces_of(folder: str, bucket: int) -> list[slabs.Piece]:
-    told = stored.head_of(part_file(folder, bucket))["about"]["pieces"]
-    return msgspec.convert(told, list[slabs.Piece])
+def _pieces_of(folder: str, bucket: int) -> list[list[slabs.Piece]]:
+    return pieces_told(stored.head_of(part_file(folder, bucket))["about"])
+
+
+def pieces_told(about: dict[str, Any]) -> list[list[slabs.Piece]]:
+    """The pieces of each kind of run, by what a bucket's file says of itself."""
+    return msgspec.convert(about["pieces"], list[list[slabs.Piece]])
 
 
 def merged_by_scores(
@@ -79,25 +81,26 @@ def merged_by_scores(
     pool: Pool,
 ) -> tuple[Any, int]:
     """The tally of all buckets, of which counts are left."""
-    wholes, units = [], []
-    for bucket in parts:
-        one, counted = stored.load_several(part_file(folder, bucket), [stored.WHOLE, UNITS])
+    wholes, units, scores = [], [], []
+    for bucket, head in zip(parts, heads, strict=True):
+        names = [stored.WHOLE, UNITS, *([SCORES] if head["scored"] else [])]
+        one, counted, *scored = stored.load_several(part_file(folder, bucket), names)
         wholes.append(one)
         units.append(counted)
-    singles = {one.scored.single for one, head in zip(wholes, heads, strict=True)
-               if one.scored is not None and head["scored"]}  # fmt: skip
-    thresholds = tuple(plan.module.thresholds_of(plan.settings, single=singles == {True}).tolist())
-    pieces = [msgspec.convert(head["pieces"], list[slabs.Piece]) for head in heads]
+        scores.append(scored[0] if scored else None)
+    pieces = [own for head in heads for own in pieces_told(head)]
     sums: list[SlabSums] = []
     if any(pieces):
-        keys = slabs.slab_keys(pieces, sizes.group_rows // 2)
+        keys = slabs.slab_keys(pieces, _IN_A_SLAB * sizes.group_rows)
         n_labels = max(len(one.labels) for one in wholes)
         calls = [
-            (folder, number, Slab(first, after, n_labels, thresholds), parts)
+            (folder, number, Slab(first, after, n_labels), parts)
             for number, (first, after) in enumerate(zip(keys, [*keys[1:], None], strict=True))
         ]
         collected(pool.run(count_slab, calls))
         sums = [stored.load(group_file(folder, 0, number)) for number in range(len(calls))]
-    scored = [head["scored"] for head in heads]
-    whole = plan.module.merge_counted(wholes, units, scored, sums, plan.settings)
+    whole = plan.module.merge_counted(wholes, units, scores, sums, plan.settings)
     return whole, len(whole.datums)
+
+
+_IN_A_SLAB = 2  # rows of a slab for each ranked row of a label group, which takes far more bytes

@@ -25,14 +25,14 @@ class Key(msgspec.Struct, frozen=True, order=True):
 
     Attributes:
         label: code within the group; -1 before every prediction, the largest int32 behind them.
-        falling: the score, negative, since the highest stands first.
-        falling_tie: likewise of what orders equal scores; 0 where nothing does.
+        ordered: the score; negative where the highest stands first.
+        ordered_tie: likewise of what orders equal scores; 0 where nothing does.
         datum: code of the datum.
     """
 
     label: int
-    falling: float
-    falling_tie: float
+    ordered: float
+    ordered_tie: float
     datum: int
 
     @property
@@ -105,8 +105,8 @@ def place(ranked: Ranked, key: Key) -> int:
         return 0 if key.label < 0 else int(ranked.score.size)
     begin, end = int(ranked.start[key.label]), int(ranked.start[key.label + 1])
     for values, sign, value in (
-        (ranked.score, -1, key.falling),
-        (ranked.tie, -1, key.falling_tie),
+        (ranked.score, -1, key.ordered),
+        (ranked.tie, -1, key.ordered_tie),
         (ranked.datum, 1, key.datum),
     ):
         if values.size == 0 and ranked.score.size:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from .datums import Labels
-from .score_counts import SlabSums
+from .score_counts import ScoreSums
 from .scored_view import ScoredView
 from .sorted_scores import HIT, OTHER, STRAY, Sorted
 from .units import Scored, Units
@@ -46,7 +46,7 @@ class Counted(msgspec.Struct, frozen=True):
     """
 
     units: UnitSums
-    scores: SlabSums | None
+    scores: ScoreSums | None
     thresholds: Array
 
 
@@ -86,7 +86,7 @@ class CountedView(ScoredView):
         self.known_datums = counted.units.known
 
     @property
-    def _sums(self) -> SlabSums:
+    def _sums(self) -> ScoreSums:
         assert self._counted.scores is not None
         return self._counted.scores
 

@@ -1,47 +1,65 @@
-"""Scored labels by label and score alone: how many rows of each outcome have each score.
+"""Scored labels by label and score alone: the scores of hits and of others, in runs.
 
-What ROC areas and counts at thresholds need of scored labels are whole numbers, which add up: rows
-of many parts may be counted slab by slab, a slab being what stands between two (label, score) pairs
-in all parts. Which datum a row is of is forgotten.
+What ROC areas and counts at thresholds need of scored labels are whole numbers, which add up. Rows
+of each outcome, all of them and those at thresholds, are counted part by part. Pairs of a hit and
+another row take the rows of all parts, slab by slab, a slab being what stands between two (label,
+score) pairs in all parts. Which datum a row is of is forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from ..kernels.run_merging import merge_runs
+from ..kernels.reached import first_reaching, weights_reaching
+from ..kernels.roc import wins
 from .sorted_scores import HIT, N_OUTCOMES, OTHER, Sorted
 
 Array = np.ndarray[Any, Any]
 
+_OFTEN = 8
+"""Rows of one score in one part from which they are one row with a count: ties of all parts then
+take no more room in a slab than this for each part. Below it, copies are put in order faster."""
 
-class ScoreCounts(msgspec.Struct, frozen=True):
-    """Distinct (label, score, outcome), by label and descending score.
+
+class Kind(NamedTuple):
+    """Which runs go together.
+
+    Attributes:
+        outcome: ``HIT`` or ``OTHER``.
+        often: whether they hold scores of many rows, each once with a count.
+    """
+
+    outcome: int
+    often: bool
+
+
+KINDS = tuple(Kind(outcome, often) for outcome in (HIT, OTHER) for often in (False, True))
+
+
+class Run(msgspec.Struct, frozen=True):
+    """Scores of one outcome in one part, ascending by (label, score).
 
     Attributes:
         start: int64 [l + 1], CSR offsets of the labels.
-        score: float64 [m].
-        outcome: uint8 [m], see :class:`~evalengine.tally.units.Scored`.
-        count: int32 [m], rows of each.
+        score: float32 or float64 [m], whichever holds all of a part's scores.
+        count: int32 [m], rows of each; None for 1 each.
     """
 
     start: Array
     score: Array
-    outcome: Array
-    count: Array
+    count: Array | None
 
 
-class SlabSums(msgspec.Struct, frozen=True):
-    """What is counted of the rows of one slab.
+class ScoreSums(msgspec.Struct, frozen=True):
+    """What is counted of scored labels.
 
     Attributes:
         rows: int64 [3, l], rows of each outcome.
-        twice: int64 [l], twice the (hit, other) pairs within the slab that the hit wins, ties
-            counting one.
+        twice: int64 [l], twice the (hit, other) pairs that the hit wins, ties counting one.
         reached: int64 [3, l, t], rows of each outcome at or above each threshold.
     """
 
@@ -50,119 +68,186 @@ class SlabSums(msgspec.Struct, frozen=True):
     reached: Array
 
 
-def count_scores(found: Sorted, slots: Array, n_labels: int) -> ScoreCounts:
-    """Scores that stand in order, counted.
+class SlabSums(msgspec.Struct, frozen=True):
+    """Pairs of the rows of one slab, and how many rows there are for pairs with other slabs.
+
+    Attributes:
+        hits: int64 [l], rows that hit.
+        others: int64 [l], rows that do not.
+        twice: int64 [l], twice the pairs within the slab that the hit wins, ties counting one.
+    """
+
+    hits: Array
+    others: Array
+    twice: Array
+
+
+def count_scores(
+    found: Sorted, slots: Array, n_labels: int, thresholds: Array
+) -> tuple[ScoreSums, dict[Kind, Run]]:
+    """What is counted of scores that stand in order, but for pairs; and their runs.
 
     Args:
         found: ascending by (slot, outcome), of one group; weights, if any, say how many rows have
             a score.
         slots: int64 [slots], label of each.
         n_labels: number of labels.
+        thresholds: float64 [t], ascending.
     """
-    score, bounds = found.score, found.start
-    new = np.ones(score.size, bool)
-    new[1:] = score[1:] != score[:-1]
-    new[bounds[:-1][np.diff(bounds) > 0]] = True
-    first = np.flatnonzero(new)
-    if found.weight is None:
-        count = np.diff(np.r_[first, score.size]).astype(np.int32)
-    else:
-        count = np.add.reduceat(found.weight, first).astype(np.int32) if first.size else first
-    # Backwards, so that scores fall: the last row of a segment is its first one then.
-    n = first.size
-    ends = (n - np.searchsorted(first, bounds)).reshape(-1)
-    begin, end = np.zeros((2, N_OUTCOMES, n_labels), np.int64)
+    sums = no_scores(n_labels, thresholds)
     for outcome in range(N_OUTCOMES):
-        begin[outcome, slots] = ends[outcome + 1 :: N_OUTCOMES]
-        end[outcome, slots] = ends[outcome:-1:N_OUTCOMES]
-    outcomes = np.tile(np.arange(N_OUTCOMES, dtype=np.uint8), slots.size)
-    of_row = np.repeat(outcomes, -np.diff(ends))[::-1]
-    falling = score[first][::-1]
-    order = merge_runs(begin, end, falling, np.zeros(0), np.zeros(n, np.int32))
-    start = np.zeros(n_labels + 1, np.int64)
-    np.cumsum((end - begin).sum(axis=0), out=start[1:])
-    return ScoreCounts(start, falling[order], of_row[order], count[::-1][order].astype(np.int32))
+        begin, end = found.bounds(outcome)
+        if found.weight is None:
+            first = first_reaching(begin, end, found.score, thresholds)
+            reached, every = end[:, None] - first, end - begin
+        else:  # exact: whole numbers below 2^53
+            reached, every = weights_reaching(begin, end, found.score, found.weight, thresholds)
+        sums.rows[outcome, slots] = every
+        sums.reached[outcome, slots] = reached
+    score = _packed(found.score)
+    runs: dict[Kind, Run] = {}
+    for outcome in (HIT, OTHER):
+        begin, end = found.bounds(outcome)
+        sizes = np.zeros(n_labels, np.int64)
+        sizes[slots] = end - begin
+        pieces = [slice(a, b) for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
+        own = np.concatenate([score[piece] for piece in pieces] or [score[:0]])
+        count = None
+        if found.weight is not None:
+            count = np.concatenate([found.weight[piece] for piece in pieces]).astype(np.int32)
+        start = np.zeros(n_labels + 1, np.int64)
+        np.cumsum(sizes, out=start[1:])
+        runs[Kind(outcome, False)], runs[Kind(outcome, True)] = _apart(Run(start, own, count))
+    return sums, runs
 
 
-def no_scores(n_labels: int) -> ScoreCounts:
-    """Rows of no label at all."""
-    start = np.zeros(n_labels + 1, np.int64)
-    return ScoreCounts(start, np.zeros(0), np.zeros(0, np.uint8), np.zeros(0, np.int32))
-
-
-def rows_between(rows: ScoreCounts, first: int, last: int) -> ScoreCounts:
-    """Some consecutive rows, of whatever labels."""
-    return ScoreCounts(
-        np.clip(rows.start, first, last) - first,
-        rows.score[first:last],
-        rows.outcome[first:last],
-        rows.count[first:last],
+def no_scores(n_labels: int, thresholds: Array) -> ScoreSums:
+    """The sums of no row at all."""
+    return ScoreSums(
+        np.zeros((N_OUTCOMES, n_labels), np.int64),
+        np.zeros(n_labels, np.int64),
+        np.zeros((N_OUTCOMES, n_labels, thresholds.size), np.int64),
     )
 
 
-def merge_counts(parts: Sequence[ScoreCounts], n_labels: int) -> ScoreCounts:
-    """The rows of all parts in one order; equal ones of several parts stay rows of their own."""
-    begin, end = np.zeros((2, len(parts), n_labels), np.int64)
-    before = 0
-    for p, part in enumerate(parts):
-        begin[p], end[p] = part.start[:-1] + before, part.start[1:] + before
-        before += int(part.start[-1])
-    none: list[Any] = [np.zeros(0)]
-    score = np.concatenate([part.score for part in parts] or none)
-    outcome = np.concatenate([part.outcome for part in parts] or none)
-    count = np.concatenate([part.count for part in parts] or none)
-    order = merge_runs(begin, end, score, np.zeros(0), np.zeros(before, np.int32))
-    start = np.r_[0, np.cumsum((end - begin).sum(axis=0))]
-    return ScoreCounts(start, score[order], outcome[order], count[order])
+def _packed(score: Array) -> Array:
+    """Scores in single precision where that is all they have."""
+    with np.errstate(over="ignore"):
+        single = score.astype(np.float32)
+    return single if np.array_equal(single, score) else score
 
 
-def sum_slab(rows: ScoreCounts, thresholds: Array) -> SlabSums:
-    """What is counted of some rows.
+def _apart(run: Run) -> tuple[Run, Run]:
+    """Scores of few rows, as often as they stand, and scores of many rows with their counts.
 
     Args:
-        rows: rows between two (label, score) pairs: all that there are of each such pair.
-        thresholds: float64 [t], ascending.
+        run: slots ascend with labels, so that its rows stand in order already.
     """
-    n_labels = rows.start.size - 1
-    here = np.diff(rows.start)
-    label = np.repeat(np.arange(n_labels), here)
-    counts = [np.where(rows.outcome == o, rows.count, 0).astype(np.int64)
-              for o in range(N_OUTCOMES)]  # fmt: skip
-    width = thresholds.size + 1
-    reached = np.zeros((N_OUTCOMES, n_labels, thresholds.size), np.int64)
-    totals = np.zeros((N_OUTCOMES, n_labels), np.int64)
-    cell = label * width + np.searchsorted(thresholds, rows.score, "right")
-    for outcome, count in enumerate(counts):
-        # Exact: whole numbers below 2^53.
-        by_cell = np.bincount(cell, count, minlength=n_labels * width).astype(np.int64)
-        table = by_cell.reshape(n_labels, width)
-        totals[outcome] = table.sum(axis=1)
-        reached[outcome] = table[:, :0:-1].cumsum(axis=1)[:, ::-1]
-    return SlabSums(totals, _twice(rows, label, counts[HIT], counts[OTHER]), reached)
-
-
-def _twice(rows: ScoreCounts, label: Array, hit: Array, other: Array) -> Array:
-    """Twice the pairs that hits win, int64 [l]."""
-    n_labels = rows.start.size - 1
-    if not rows.score.size:
-        return np.zeros(n_labels, np.int64)
-    new = np.ones(rows.score.size, bool)
-    new[1:] = (rows.score[1:] != rows.score[:-1]) | (label[1:] != label[:-1])
+    score, start = run.score, run.start
+    none = Run(np.zeros_like(start), score[:0], np.zeros(0, np.int32))
+    if run.count is not None:
+        return msgspec.structs.replace(none, count=None), run
+    same = score[_OFTEN - 1 :] == score[: max(0, score.size - _OFTEN + 1)]
+    if not same.any():
+        return run, none
+    new = np.ones(score.size, bool)
+    new[1:] = score[1:] != score[:-1]
+    new[start[:-1][np.diff(start) > 0]] = True
     first = np.flatnonzero(new)
-    hits, others = np.add.reduceat(hit, first), np.add.reduceat(other, first)
-    start = np.searchsorted(first, rows.start)  # of each label among distinct scores
-    total = np.r_[0, np.cumsum(hits)]
-    above = total[:-1] - np.repeat(total[start[:-1]], np.diff(start))
-    won = np.r_[0, np.cumsum(others * (2 * above + hits))]
-    twice: Array = won[start[1:]] - won[start[:-1]]
-    return twice
+    rows = np.diff(np.r_[first, score.size])
+    many = rows >= _OFTEN
+    few = np.repeat(~many, rows)
+    before = np.r_[0, np.cumsum(few)]
+    often = Run(
+        np.searchsorted(first[many], start), score[first[many]], rows[many].astype(np.int32)
+    )
+    return Run(before[start], score[few], None), often
 
 
-def sum_slabs(slabs: Sequence[SlabSums]) -> SlabSums:
-    """What is counted of all slabs, which come in their order: falling scores within a label."""
-    rows, twice, reached = slabs[0].rows.copy(), slabs[0].twice.copy(), slabs[0].reached.copy()
-    for slab in slabs[1:]:
-        twice += slab.twice + 2 * rows[HIT] * slab.rows[OTHER]
-        rows += slab.rows
-        reached += slab.reached
-    return SlabSums(rows, twice, reached)
+def rows_between(run: Run, first: int, last: int) -> Run:
+    """Some consecutive rows, of whatever labels."""
+    return Run(
+        np.clip(run.start, first, last) - first,
+        run.score[first:last],
+        None if run.count is None else run.count[first:last],
+    )
+
+
+def sum_slab(runs: Mapping[Kind, Sequence[Run]], n_labels: int) -> SlabSums:
+    """What is counted of the rows of one slab.
+
+    Args:
+        runs: those of all parts, rows between two (label, score) pairs: all that there are of each
+            such pair.
+        n_labels: number of labels.
+    """
+    each = [runs[Kind(outcome, False)] for outcome in (OTHER, HIT)]
+    sizes = np.array([sum((np.diff(run.start) for run in own), np.zeros(n_labels, np.int64))
+                      for own in each])  # fmt: skip
+    # Of each label its others, then its hits.
+    bounds = np.zeros(2 * n_labels + 1, np.int64)
+    np.cumsum(sizes.T.reshape(-1), out=bounds[1:])
+    score, at = np.empty(int(bounds[-1])), bounds[:-1].copy()
+    for side, own in enumerate(each):
+        for run in own:
+            here = np.diff(run.start)
+            for label in np.flatnonzero(here).tolist():
+                to = int(at[2 * label + side])
+                rows = run.score[run.start[label] : run.start[label + 1]]
+                score[to : to + rows.size] = rows
+                at[2 * label + side] = to + rows.size
+    several = len(each[0]) > 1
+    for first in np.flatnonzero(np.diff(bounds) > several).tolist():
+        score[bounds[first] : bounds[first + 1]].sort()
+    other, hit = (bounds[:-1:2], bounds[1::2]), (bounds[1::2], bounds[2::2])
+    twice = wins(hit, other, score)
+    others, hits = sizes
+    often = {o: _by_label(runs[Kind(o, True)], n_labels) for o in (HIT, OTHER)}
+    for label in sorted({*often[HIT], *often[OTHER]}):
+        h, c = often[HIT].get(label, _NOTHING)
+        o, d = often[OTHER].get(label, _NOTHING)
+        below, above = (score[a[label] : b[label]] for a, b in (other, hit))
+        total = np.r_[0, np.cumsum(d)]
+        for side in ("left", "right"):
+            twice[label] += (c * np.searchsorted(below, h, side)).sum()  # type: ignore[call-overload]
+            twice[label] += (d * (above.size - np.searchsorted(above, o, side))).sum()  # type: ignore[call-overload]
+            twice[label] += (c * total[np.searchsorted(o, h, side)]).sum()  # type: ignore[call-overload]
+        hits[label] += c.sum()
+        others[label] += d.sum()
+    return SlabSums(hits, others, twice)
+
+
+_NOTHING = (np.zeros(0), np.zeros(0, np.int64))
+
+
+def _by_label(runs: Sequence[Run], n_labels: int) -> dict[int, tuple[Array, Array]]:
+    """Scores of many rows, ascending, and their counts, of each label that has any."""
+    rows = [run for run in runs if run.score.size]
+    if not rows:
+        return {}
+    codes = np.arange(n_labels)
+    label = np.concatenate([np.repeat(codes, np.diff(run.start)) for run in rows])
+    score = np.concatenate([run.score for run in rows]).astype(np.float64)
+    count = np.concatenate([run.count for run in rows if run.count is not None]).astype(np.int64)
+    order = np.lexsort((score, label))
+    label, score, count = label[order], score[order], count[order]
+    start = np.searchsorted(label, np.arange(n_labels + 1))
+    filled = np.flatnonzero(np.diff(start)).tolist()
+    return {k: (score[start[k] : start[k + 1]], count[start[k] : start[k + 1]]) for k in filled}
+
+
+def add_scores(parts: Sequence[ScoreSums], slabs: Sequence[SlabSums]) -> ScoreSums:
+    """What is counted of all parts.
+
+    Args:
+        parts: the sums of each, without pairs; at least one.
+        slabs: pairs of the rows of all parts, in the order of slabs: rising scores within a label.
+    """
+    rows = np.sum([part.rows for part in parts], axis=0)
+    reached = np.sum([part.reached for part in parts], axis=0)
+    twice = np.zeros_like(parts[0].twice)
+    others = np.zeros_like(twice)  # of the slabs before
+    for slab in slabs:
+        twice += slab.twice + 2 * slab.hits * others
+        others += slab.others
+    return ScoreSums(rows, twice, reached)

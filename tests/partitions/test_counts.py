@@ -15,12 +15,14 @@ from merging.parts import Case
 from partitions import cases
 
 from evalengine.partitions import by_score, sizing
+from evalengine.partitions.score_pieces import key_at, place
+from evalengine.partitions.slabs import BEFORE_ALL
 from evalengine.tally.score_counts import (
+    KINDS,
+    add_scores,
     count_scores,
-    merge_counts,
     rows_between,
     sum_slab,
-    sum_slabs,
 )
 from evalengine.tally.sorted_scores import HIT, OTHER, STRAY, Sorted
 
@@ -28,7 +30,7 @@ METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
            "PrecisionRecallCurve"]  # fmt: skip
 TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8)
-"""Slabs of eight rows, in pieces of one."""
+"""Slabs of 32 rows, in pieces of one."""
 
 
 @pytest.fixture
@@ -91,27 +93,38 @@ def test_counts_make_the_whole(
     assert (len(counted) > 1) == (kind != "hard")
 
 
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), most=st.integers(1, 40))
-def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, most: int) -> None:
-    """Against every pair looked at; slabs are cut between distinct scores or labels."""
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), spread=st.integers(1, 80))
+def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int) -> None:
+    """Against every pair looked at; slabs are cut at any rows, scores are of either precision."""
     rng = np.random.default_rng(seed)
     n_labels, drawn, made = 3, [], []
+    thresholds = np.array([-0.25, 0.0, 0.3])
     for _ in range(parts):
-        n = int(rng.integers(0, 40))
+        n = int(rng.integers(0, 200))
         label, outcome = rng.integers(0, n_labels, n), rng.integers(0, 3, n)
-        score = rng.integers(-2, 3, n) / 4
+        score = rng.integers(-2, spread, n) / rng.choice([3, 4])  # thirds take double precision
         drawn.append((label, outcome, score))
         order = np.lexsort((score, outcome, label))
         start = np.searchsorted((label * 3 + outcome)[order], np.arange(3 * n_labels + 1))
         found = Sorted(start, score[order], None)
-        made.append(count_scores(found, np.arange(n_labels), n_labels))
-    thresholds = np.array([-0.25, 0.0, 0.3])
-    whole = merge_counts(made, n_labels)
-    of = np.repeat(np.arange(n_labels), np.diff(whole.start))
-    change = np.flatnonzero((np.diff(whole.score) != 0) | (np.diff(of) != 0)) + 1
-    cuts = [0, *change[::most].tolist(), whole.score.size]
-    sums = sum_slabs([sum_slab(rows_between(whole, a, b), thresholds) for a, b in pairwise(cuts)])
+        made.append(count_scores(found, np.arange(n_labels), n_labels, thresholds))
+    runs = [run for _, some in made for run in some.values() if run.score.size]
+    picked = [key_at(run, int(rng.integers(run.score.size))) for run in runs]
+    keys = sorted({(key.label, key.ordered): key for key in picked}.items())
+    ends = [BEFORE_ALL, *(key for _, key in keys), None]
+    slabs = []
+    for first, after in pairwise(ends):
+        assert first is not None
+        within = {
+            kind: [
+                rows_between(some[kind], place(some[kind], first), place(some[kind], after))
+                for _, some in made
+            ]
+            for kind in KINDS
+        }
+        slabs.append(sum_slab(within, n_labels))
+    sums = add_scores([own for own, _ in made], slabs)
     label, outcome, score = (np.concatenate(column) for column in zip(*drawn, strict=True))
     for k in range(n_labels):
         hit, other, _ = (score[(label == k) & (outcome == o)] for o in (HIT, OTHER, STRAY))

@@ -20,12 +20,13 @@ from ...tally.datums import Datums
 from ...tally.merging import merge_labels, merged_seconds, one_precision
 from ...tally.merging_units import merge_places
 from ...tally.score_counts import (
-    ScoreCounts,
+    Kind,
+    Run,
+    ScoreSums,
     SlabSums,
+    add_scores,
     count_scores,
     no_scores,
-    sum_slab,
-    sum_slabs,
 )
 from ...tally.scored_view import ScoredView
 from ...tally.units import Scored, Units
@@ -67,8 +68,8 @@ def counts_suffice(
 
 def count(
     tallies: Tallies, settings: Settings, threads: Workers
-) -> tuple[Tallies, UnitSums, ScoreCounts | None]:
-    """A tally without its rows, and what is counted of them.
+) -> tuple[Tallies, UnitSums, ScoreSums | None, dict[Kind, Run]]:
+    """A tally without its rows, what is counted of them, and scores of which pairs are to be.
 
     Args:
         tallies: of one bucket, used up here.
@@ -84,9 +85,10 @@ def count(
         over=threads.over,
     )
     units = sum_units(view, len(tallies.datums))
-    rows = None
+    scores, runs = None, {}
     if scored is not None and scored.ranked:
-        rows = count_scores(view.sorted, view.slots, len(labels))
+        thresholds = thresholds_of(settings, single=scored.single)
+        scores, runs = count_scores(view.sorted, view.slots, len(labels), thresholds)
     none = np.zeros(0, np.int32)
     hard = tallies.units.hard
     bare = msgspec.structs.replace(
@@ -95,7 +97,7 @@ def count(
         units=Units(None, None, none, None, None if hard is None else none, None, None),
         scored=None if scored is None else _bare(tallies, scored),
     )
-    return bare, units, rows
+    return bare, units, scores, runs
 
 
 def _bare(tallies: Tallies, scored: Scored) -> Scored:
@@ -124,7 +126,7 @@ def thresholds_of(settings: Settings, *, single: bool) -> Array:
 def merge_counted(
     parts: Sequence[Tallies],
     units: Sequence[UnitSums],
-    rows: Sequence[int],
+    scores: Sequence[ScoreSums | None],
     slabs: Sequence[SlabSums],
     settings: Settings,
 ) -> Tallies:
@@ -133,8 +135,8 @@ def merge_counted(
     Args:
         parts: tallies of disjoint sets of datums, without their rows.
         units: what was counted of their units.
-        rows: how many scored labels each part has.
-        slabs: what was counted of the scored labels of all parts, in the order of slabs.
+        scores: what was counted of the scored labels of each part; None where it has none.
+        slabs: pairs of the scored labels of all parts, in the order of slabs.
         settings: the run's settings.
 
     Raises:
@@ -143,11 +145,14 @@ def merge_counted(
     labels, codes = merge_labels([part.labels for part in parts])
     if any(code.size != len(labels) for code in codes):
         raise InputError("partitions know different labels: declare all of them with labels=.")
+    rows = [0 if one is None else int(one.rows.sum()) for one in scores]
     scored = merge_heads([part.scored for part in parts], rows)
     single = scored is not None and scored.single
     thresholds = thresholds_of(settings, single=single)
-    none = sum_slab(no_scores(len(labels)), thresholds)
-    sums = None if scored is None else sum_slabs([none, *slabs])
+    # Parts without rows may be of another precision: their thresholds are others, their sums 0.
+    filled = [one for one, n in zip(scores, rows, strict=True) if one is not None and n]
+    none = no_scores(len(labels), thresholds)
+    sums = None if scored is None else add_scores([none, *filled], slabs)
     counted = Counted(add_units(units), sums, thresholds)
     places = [(part.declared, part.labels) for part in parts]
     first = next((part for part, n in zip(parts, units, strict=True) if n.datums), parts[0])
