@@ -26,11 +26,13 @@ class Slab(msgspec.Struct, frozen=True):
     Attributes:
         first: the key at which they begin.
         after: the key at which the next ones do; None for the last.
+        names: of each bucket and each kind of run the pieces that hold any of them.
         n_labels: labels of the run.
     """
 
     first: slabs.Key
     after: slabs.Key | None
+    names: tuple[tuple[tuple[str, ...], ...], ...]
     n_labels: int
 
 
@@ -47,24 +49,18 @@ def count_slab(folder: str, number: int, slab: Slab, parts: Sequence[int]) -> No
     if target.exists():
         return
     rows: dict[Kind, list[Run]] = {kind: [] for kind in KINDS}
-    for bucket in parts:
-        wanted = [
-            slabs.needed(own, slab.first, slab.after) if own else []
-            for own in _pieces_of(folder, bucket)
-        ]
-        names = [piece.name for own in wanted for piece in own]
-        found = iter(stored.load_several(part_file(folder, bucket), names) if names else [])
-        for kind, own in zip(KINDS, wanted, strict=True):
+    for bucket, names in zip(parts, slab.names, strict=True):
+        flat = [name for own in names for name in own]
+        if not flat:
+            continue
+        found = iter(stored.load_several(part_file(folder, bucket), flat))
+        for kind, own in zip(KINDS, names, strict=True):
             for _ in own:
                 run = next(found)
                 few = rows_between(run, place(run, slab.first), place(run, slab.after))
                 if few.score.size:
                     rows[kind].append(few)
     stored.save(sum_slab(rows, slab.n_labels), target)
-
-
-def _pieces_of(folder: str, bucket: int) -> list[list[slabs.Piece]]:
-    return pieces_told(stored.head_of(part_file(folder, bucket))["about"])
 
 
 def pieces_told(about: dict[str, Any]) -> list[list[slabs.Piece]]:
@@ -88,19 +84,33 @@ def merged_by_scores(
         wholes.append(one)
         units.append(counted)
         scores.append(scored[0] if scored else None)
-    pieces = [own for head in heads for own in pieces_told(head)]
+    pieces = [pieces_told(head) for head in heads]
+    each = [own for kinds in pieces for own in kinds]
     sums: list[SlabSums] = []
-    if any(pieces):
-        keys = slabs.slab_keys(pieces, _IN_A_SLAB * sizes.group_rows)
+    if any(each):
+        keys = slabs.slab_keys(each, _IN_A_SLAB * sizes.group_rows)
         n_labels = max(len(one.labels) for one in wholes)
         calls = [
-            (folder, number, Slab(first, after, n_labels), parts)
+            (folder, number, Slab(first, after, _names(pieces, first, after), n_labels), parts)
             for number, (first, after) in enumerate(zip(keys, [*keys[1:], None], strict=True))
         ]
         collected(pool.run(count_slab, calls))
         sums = [stored.load(group_file(folder, 0, number)) for number in range(len(calls))]
     whole = plan.module.merge_counted(wholes, units, scores, sums, plan.settings)
     return whole, len(whole.datums)
+
+
+def _names(
+    pieces: Sequence[Sequence[Sequence[slabs.Piece]]], first: slabs.Key, after: slabs.Key | None
+) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """The pieces of each bucket and kind of which rows stand between two keys."""
+    return tuple(
+        tuple(
+            tuple(piece.name for piece in slabs.needed(own, first, after)) if own else ()
+            for own in kinds
+        )
+        for kinds in pieces
+    )
 
 
 _IN_A_SLAB = 2  # rows of a slab for each ranked row of a label group, which takes far more bytes

@@ -27,12 +27,13 @@ from ..readers.source import Source
 from ..readers.tables import READ_FAILURES
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
+from ..schemas.wording import option
 from ..tally import stored
 from .by_label import merged_by_labels
 from .by_score import merged_by_scores
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
-from .scratch import scratch_folder
-from .sizing import Sizes, buckets, free_memory, refused, sufficient_limit, unclear
+from .scratch import gigabytes, scratch_folder
+from .sizing import BASE, Sizes, buckets, free_memory, refused, sufficient_limit, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
 from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
 
@@ -75,11 +76,13 @@ class Wanted(msgspec.Struct):
         ready: the tables before any row is read.
         heights: role to rows.
         sizes: memory and scratch that the run will need.
+        limit: bytes of memory that it may take.
     """
 
     ready: Prepared
     heights: dict[str, int]
     sizes: Sizes
+    limit: int
 
 
 def wanted(
@@ -120,7 +123,7 @@ def wanted(
         workers=limit // share,
         given=given,
     )
-    return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes), "")
+    return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
 
 def _large(inputs: Inputs) -> bool:
@@ -188,7 +191,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             whole,
             found.sizes.chunks if grouped else 0,
             giant=max(1, found.sizes.group_rows // (2 * n)),
-            piece=max(1, found.sizes.group_rows // (4 * n)),
+            piece=max(1, found.sizes.group_rows // (n if counted else 4 * n)),
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
             counted=counted,
         )
@@ -207,6 +210,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         elif counted:
             tallies, n_datums = merged_by_scores(here, parts, heads, plan, found.sizes, pool)
         else:
+            notes += _beyond(here, parts, found.limit)
             wholes = [stored.load(part_file(folder, b)) for b in parts]
             load = partial(_rows_of, folder) if hasattr(plan.module, "lean") else None
             tallies = planner.merge(plan, wholes, load)
@@ -230,6 +234,29 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         seconds=tallies.seconds,
         buckets=n,
     )
+
+
+def _beyond(folder: str, parts: list[int], limit: int) -> list[Note]:
+    """Whether a tally that is merged in memory takes more than there may be.
+
+    Files of tallies are not compressed: they are as large as what is held of them.
+    """
+    size = sum(part_file(folder, bucket).stat().st_size for bucket in parts)
+    if BASE + size <= limit:
+        return []
+    return [
+        Note(
+            "tally_beyond_limit",
+            f"the merged tally of all buckets takes {gigabytes(size)} of memory beside the"
+            f" {gigabytes(BASE)} of the process, more than the limit of {gigabytes(limit)}: give"
+            f" at least {option('memory_limit', f'{_mebibytes(BASE + size)}MiB')}, or leave out the"
+            " metrics, weights or slices that need rows of single datums.",
+        )
+    ]
+
+
+def _mebibytes(size: int) -> int:
+    return -(-size // (1 << 20))
 
 
 def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:

@@ -130,10 +130,9 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
                     start, order = deal(_hashes(rows[datum]), n)
                 else:
                     start, order = deal((here // per).astype(np.uint64), n)
-                rows = rows.with_columns(pl.Series(ROW, here))
                 if values is not None:
-                    values.write(rows)
-                dealt = rows[order].to_arrow()
+                    values.write(rows.with_columns(pl.Series(ROW, here)))
+                dealt = rows[order].with_columns(pl.Series(ROW, here[order])).to_arrow()
                 for bucket in np.flatnonzero(np.diff(start)).tolist():
                     if bucket not in writers:
                         path = str(bucket_file(folder, role, bucket))

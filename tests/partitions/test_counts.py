@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from merging.parts import Case
 from partitions import cases
 
-from evalengine.partitions import by_score, sizing
+import evalengine as ee
+from evalengine.partitions import by_score, running, sizing
 from evalengine.partitions.score_pieces import key_at, place
 from evalengine.partitions.slabs import BEFORE_ALL
 from evalengine.tally.score_counts import (
@@ -161,3 +162,29 @@ def test_a_condition_that_leaves_no_score(tmp_path: Path, counted: list[int]) ->
     case.options["metrics"] = ["F1", "ROCAUC", "PrecisionRecallCurve"]
     cases.same_as_in_memory(case, "classification", tmp_path)
     assert counted == []
+
+
+@pytest.mark.parametrize("metrics", [["LogLoss"], ["ROCAUC"]])
+@pytest.mark.parametrize("base", [1000, 10**9])
+def test_a_tally_beyond_the_limit_is_told(
+    metrics: list[str],
+    base: int,
+    tmp_path: Path,
+    counted: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where rows are merged in memory and take more than the limit; not where they are counted."""
+    monkeypatch.setattr(running, "BASE", base)
+    paths = cases.written(Case(listed(5, "listed").sides, {}), tmp_path, 1)
+    card = ee.score(
+        *paths,
+        task="classification",
+        metrics=metrics,
+        memory_limit="1GB",
+        scratch=str(tmp_path / "scratch"),
+    )
+    told = [note for note in card.notes if "the merged tally of all buckets takes" in note]
+    assert len(told) == (base == 10**9 and metrics == ["LogLoss"])
+    assert bool(counted) == (metrics == ["ROCAUC"])
+    for note in told:
+        assert "limit of 1.0 GB: give at least memory_limit='954MiB'" in note
