@@ -196,8 +196,7 @@ def sum_slab(runs: Mapping[Kind, Sequence[Run]], n_labels: int) -> SlabSums:
                 rows = run.score[run.start[label] : run.start[label + 1]]
                 score[to : to + rows.size] = rows
                 at[2 * label + side] = to + rows.size
-    several = len(each[0]) > 1
-    for first in np.flatnonzero(np.diff(bounds) > several).tolist():
+    for first in np.flatnonzero(np.diff(bounds) > 1).tolist():
         score[bounds[first] : bounds[first + 1]].sort()
     other, hit = (bounds[:-1:2], bounds[1::2]), (bounds[1::2], bounds[2::2])
     twice = wins(hit, other, score)
@@ -208,10 +207,10 @@ def sum_slab(runs: Mapping[Kind, Sequence[Run]], n_labels: int) -> SlabSums:
         o, d = often[OTHER].get(label, _NOTHING)
         below, above = (score[a[label] : b[label]] for a, b in (other, hit))
         total = np.r_[0, np.cumsum(d)]
-        for side in ("left", "right"):
-            twice[label] += (c * np.searchsorted(below, h, side)).sum()  # type: ignore[call-overload]
-            twice[label] += (d * (above.size - np.searchsorted(above, o, side))).sum()  # type: ignore[call-overload]
-            twice[label] += (c * total[np.searchsorted(o, h, side)]).sum()  # type: ignore[call-overload]
+        for edge in ("left", "right"):
+            twice[label] += (c * np.searchsorted(below, h, edge)).sum()  # type: ignore[call-overload]
+            twice[label] += (d * (above.size - np.searchsorted(above, o, edge))).sum()  # type: ignore[call-overload]
+            twice[label] += (c * total[np.searchsorted(o, h, edge)]).sum()  # type: ignore[call-overload]
         hits[label] += c.sum()
         others[label] += d.sum()
     return SlabSums(hits, others, twice)

@@ -85,7 +85,8 @@ def count(
         over=threads.over,
     )
     units = sum_units(view, len(tallies.datums))
-    scores, runs = None, {}
+    scores: ScoreSums | None = None
+    runs: dict[Kind, Run] = {}
     if scored is not None and scored.ranked:
         thresholds = thresholds_of(settings, single=scored.single)
         scores, runs = count_scores(view.sorted, view.slots, len(labels), thresholds)
