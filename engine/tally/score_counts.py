@@ -208,9 +208,9 @@ def sum_slab(runs: Mapping[Kind, Sequence[Run]], n_labels: int) -> SlabSums:
         below, above = (score[a[label] : b[label]] for a, b in (other, hit))
         total = np.r_[0, np.cumsum(d)]
         for edge in ("left", "right"):
-            twice[label] += (c * np.searchsorted(below, h, edge)).sum()  # type: ignore[call-overload]
-            twice[label] += (d * (above.size - np.searchsorted(above, o, edge))).sum()  # type: ignore[call-overload]
-            twice[label] += (c * total[np.searchsorted(o, h, edge)]).sum()  # type: ignore[call-overload]
+            twice[label] += (c * np.searchsorted(below, h, edge)).sum()
+            twice[label] += (d * (above.size - np.searchsorted(above, o, edge))).sum()
+            twice[label] += (c * total[np.searchsorted(o, h, edge)]).sum()
         hits[label] += c.sum()
         others[label] += d.sum()
     return SlabSums(hits, others, twice)
