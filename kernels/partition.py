@@ -177,11 +177,11 @@ def partition(
         fastest; the values float64 [m] by segment, in row order within each; their rows int64
         [m], or empty.
     """
-    n_groups, n_labels, n_outcomes = shape
+    _, n_labels, n_outcomes = shape
     only = only_label(label)
     if group is None and only is not None and n_outcomes == 3 and not want_rows:
         return _of_one_label(parts, outcome, only, n_labels)
-    start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
+    start = segment_starts(outcome, label, datum, group, shape)
     none = np.zeros(0, np.int32)
     rows = (
         frozen(outcome, np.uint8),
@@ -189,8 +189,6 @@ def partition(
         frozen(none if datum is None else datum, np.int32),
         frozen(none if group is None else group, np.int32),
     )
-    _count(*rows, n_labels, n_outcomes, start)
-    np.cumsum(start, out=start)
     out = np.empty(int(start[-1]), np.float64)
     row = np.empty(out.size if want_rows else 0, np.int64)
     free = start[:-1].copy()
@@ -211,6 +209,33 @@ def partition(
         _lay_out(*rows, n_labels, n_outcomes, offset, value, free, out, row)
         offset += value.size
     return start, out, row
+
+
+def segment_starts(
+    outcome: Array,
+    label: Array | None,
+    datum: Array | None,
+    group: Array | None,
+    shape: tuple[int, int, int],
+) -> Array:
+    """CSR offsets of the segments, as :func:`partition` gives and its arguments are.
+
+    Returns:
+        int64 [groups * labels * outcomes + 1], outcome fastest.
+    """
+    n_groups, n_labels, n_outcomes = shape
+    start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
+    none = np.zeros(0, np.int32)
+    _count(
+        frozen(outcome, np.uint8),
+        frozen(none if label is None else label, np.int32),
+        frozen(none if datum is None else datum, np.int32),
+        frozen(none if group is None else group, np.int32),
+        n_labels,
+        n_outcomes,
+        start,
+    )
+    return np.cumsum(start, out=start)
 
 
 def only_label(label: Array | None) -> int | None:

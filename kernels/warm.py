@@ -14,13 +14,14 @@ import numpy as np
 from .columns import lay_columns
 from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
+from .group_ranges import GroupRange
 from .hash_codes import hash_codes
 from .label_matching import match_labels
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
 from .pairing import meet, write_truths
 from .pairs import candidates, rows_by_datum, truths_by_datum
-from .partition import partition
+from .partition import partition, segment_starts
 from .roc import pair_wins
 from .run_merging import merge_runs
 from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
@@ -56,6 +57,8 @@ def _scores() -> None:
     partition([score], outcome, None, None, None, (1, 1, 3))
     partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
+    start = segment_starts(outcome, None, None, code, (4, 1, 3))
+    GroupRange([score], outcome, None, None, code, 0, 4, start, (4, 1, 3)).laid(0, 1)
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
     lay_columns(score, 0, np.empty((2, 2)))
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))

@@ -9,11 +9,10 @@ import msgspec
 import numpy as np
 
 from ..kernels.hard_counts import count_hard
-from ..kernels.partition import partition
+from ..kernels.partition import partition, segment_starts
 from ..kernels.reached import first_reaching, weights_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
-from ..kernels.sorting import sort_short
 from .ascending import Ascending
 from .columns import ColumnCounts
 from .datums import Labels
@@ -27,15 +26,14 @@ from .sorted_scores import (
     HardCounts,
     Points,
     Sorted,
+    sort_segments,
     sorted_by_counts,
-    wins_of_groups,
+    wins_by_ranges,
 )
 from .units import Scored, Units
 from .view import View
 
 Array = np.ndarray[Any, Any]
-
-_SHORT = 48  # scores up to which a range is sorted by our own kernel
 
 
 class ScoredView(View):
@@ -317,39 +315,39 @@ class ScoredView(View):
         """Scores by (group, slot, outcome), ascending."""
         scored = self.scored
         assert scored is not None
-        shape = (self.n_groups, self.slots.size, N_OUTCOMES)
         if self.unit_weight is not None:
+            shape = (self.n_groups, self.slots.size, N_OUTCOMES)
             return self._weighted(scored.ascending(self.over), self.unit_weight, shape)
         if self.group is None and not scored.several:
             counted = sorted_by_counts(scored)
             if counted is not None:
                 return counted
-        start, score = self._laid.start, self._laid.score  # sorted in place
-
-        def sort(first: int, last: int) -> None:
-            bounds = start[first : last + 1]
-            sort_short(start, first, last, _SHORT, score)
-            long = np.flatnonzero(np.diff(bounds) > _SHORT)
-            for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
-                score[a:b].sort()
-
-        self.over(start, sort)
+        sort_segments(self._laid, self.over)
         return self._laid
 
     @cached_property
     def _laid(self) -> Sorted:
         """Scores without weights by (group, slot, outcome), in any order within each."""
+        assert self.scored is not None
+        return Sorted(*partition(self.scored.parts, *self._segments)[:2], None)
+
+    @property
+    def _segments(
+        self,
+    ) -> tuple[Array, Array | None, Array | None, Array | None, tuple[int, int, int]]:
+        """What says where rows belong: outcome, label, datum, its group, and how many there are."""
         scored = self.scored
         assert scored is not None
-        datum = None
+        unit, datum = scored.unit_codes, None
         if self.group is not None:
-            unit = scored.unit_codes
             datum = self.units.datum if unit is None else self.units.datum_of(unit)
         shape = (self.n_groups, self.slots.size, N_OUTCOMES)
-        start, score, _ = partition(
-            scored.parts, scored.outcome, scored.label_codes, datum, self.group, shape
-        )
-        return Sorted(start, score, None)
+        return scored.outcome, scored.label_codes, datum, self.group, shape
+
+    @cached_property
+    def _start(self) -> Array:
+        """CSR offsets of ``_laid``, which take no scores."""
+        return segment_starts(*self._segments)
 
     @property
     def _by_pairs(self) -> bool:
@@ -389,7 +387,7 @@ class ScoredView(View):
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
         if self._grid is not None:
             return self._grid.listed
-        found = self._laid if self._by_pairs else self.sorted
+        found = Sorted(self._start, np.zeros(0), None) if self._by_pairs else self.sorted
         sums = [self.spread(found.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
@@ -422,7 +420,9 @@ class ScoredView(View):
         if self._grid is not None:
             return self._grid.won()
         if self._by_pairs:
-            return np.asarray(self.spread(wins_of_groups(self._laid, self.over), 0) / 2)
+            assert self.scored is not None
+            twice = wins_by_ranges(self.scored.parts, *self._segments, self._start, self.over)
+            return np.asarray(self.spread(twice, 0) / 2)
         found = self.sorted
         sides = found.bounds(HIT), found.bounds(OTHER)
         won = self.spread(wins(*sides, found.score, found.weight), 0)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..kernels.few_scores import MOST, count_few
+from ..kernels.group_ranges import GroupRange, cut_groups
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
+from ..kernels.sorting import sort_short
 from .units import Scored
-from .view import Over
+from .view import Over, in_turn
 
 Array = np.ndarray[Any, Any]
 
@@ -24,13 +28,19 @@ __all__ = [
     "HardCounts",
     "Points",
     "Sorted",
+    "sort_segments",
     "sorted_by_counts",
+    "wins_by_ranges",
     "wins_of_groups",
 ]
 
 _PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
 _MANY = 100_000  # rows from which a look at a sample pays
 _EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
+_RANGE = 1 << 18  # rows of a range of groups, where there are few
+_RANGES = 4  # of groups, about: each looks at all rows
+_BATCH = 1 << 16  # rows laid out at a time, which fit the cache
+_SHORT = 48  # scores up to which a range is sorted by our own kernel
 _SAMPLE = 8192  # rows of it: with as few distinct scores as MOST, many of them come up twice
 
 
@@ -91,6 +101,25 @@ class Sorted(msgspec.Struct, frozen=True):
         return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
 
 
+def sort_segments(laid: Sorted, over: Over) -> None:
+    """Put the scores of every segment in ascending order, in place.
+
+    Args:
+        laid: scores without weights, in any order within each segment.
+        over: calls a function on ranges of segments, perhaps side by side.
+    """
+    start, score = laid.start, laid.score
+
+    def sort(first: int, last: int) -> None:
+        bounds = start[first : last + 1]
+        sort_short(start, first, last, _SHORT, score)
+        long = np.flatnonzero(np.diff(bounds) > _SHORT)
+        for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
+            score[a:b].sort()
+
+    over(start, sort)
+
+
 def wins_of_groups(laid: Sorted, over: Over) -> Array:
     """Twice the pairs that positives win, int64 [groups * slots], as ``kernels.roc.wins`` has it.
 
@@ -117,6 +146,60 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
         out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
 
     over(laid.start[::N_OUTCOMES], some)
+    return out
+
+
+def wins_by_ranges(
+    parts: Sequence[Array],
+    outcome: Array,
+    label: Array | None,
+    datum: Array | None,
+    group: Array | None,
+    shape: tuple[int, int, int],
+    start: Array,
+    over: Over,
+) -> Array:
+    """What :func:`wins_of_groups` counts, of scores as they were read.
+
+    One range of groups after the other is laid out, so that beside the rows there is no copy of
+    all of them.
+
+    Args:
+        parts: float64 arrays of n scores together, without weights.
+        outcome: uint8 [n].
+        label: int32 [n], label codes; None where all rows are of one label.
+        datum: int32 [n], datum of each row; None where row i is datum i.
+        group: int32 [n_datums], group of each datum, -1 for none.
+        shape: groups, scored labels, outcomes.
+        start: int64 [groups * labels * outcomes + 1], CSR offsets of the segments.
+        over: calls a function on ranges of groups, perhaps side by side.
+
+    Returns:
+        int64 [groups * labels].
+    """
+    assert group is not None
+    n_groups, n_labels, n_outcomes = shape
+    out = np.zeros(n_groups * n_labels, np.int64)
+    if not n_groups:
+        return out
+    label = None if label is None else np.ascontiguousarray(label)
+    cuts = cut_groups(start[:: n_labels * n_outcomes], max(_RANGE, -(-outcome.size // _RANGES)))
+
+    def range_of(low: int, high: int) -> None:  # a call each, which leaves nothing for the next
+        near = GroupRange(parts, outcome, label, datum, group, low, high, start, shape)
+        buckets = near.buckets
+        batches = cut_groups(buckets, _BATCH)
+
+        def some(first: int, last: int) -> None:
+            for a, b in pairwise(batches[first : last + 1].tolist()):
+                found = wins_of_groups(Sorted(*near.laid(a, b), None), in_turn)
+                place = (low + (a << near.shift)) * n_labels
+                out[place : place + found.size] = found
+
+        over(buckets[batches], some)
+
+    for low, high in pairwise(cuts.tolist()):
+        range_of(low, high)
     return out
 
 

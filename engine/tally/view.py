@@ -30,7 +30,7 @@ def _skipped(tally: Ranked) -> Array:
     return tally.skipped
 
 
-def _in_turn(offsets: Array, function: Callable[[int, int], None]) -> None:
+def in_turn(offsets: Array, function: Callable[[int, int], None]) -> None:
     function(0, offsets.size - 1)
 
 
@@ -51,7 +51,7 @@ class View:
         group: Array | None = None,
         n_groups: int = 1,
         weights: Array | None = None,
-        over: Over = _in_turn,
+        over: Over = in_turn,
     ) -> None:
         self.labels = labels
         self.group = group

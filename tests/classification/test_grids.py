@@ -17,7 +17,7 @@ from evalengine.kernels.score_grid import add_wins, count_reaching, place_table
 from evalengine.tally.datums import Datums
 from evalengine.tally.grid import Grid, GridCounts, best_labels, outcomes_of, pieces
 from evalengine.tally.scored_view import ScoredView
-from evalengine.tally.view import _in_turn
+from evalengine.tally.view import in_turn
 from evalengine.tasks.classification.tiled import labels_per_datum
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +47,7 @@ def test_counts(width: int, blocks: int, longest: int, data: st.DataObject) -> N
     hard, hard_score = best_labels(grid, parts, blocks)
     assert hard[grid.unit].tolist() == label[table.argmax(axis=1)].tolist()
     assert hard_score[grid.unit].tolist() == table.max(axis=1).tolist()
-    counts = GridCounts(grid, parts, np.flatnonzero(outcome), 7, _in_turn)
+    counts = GridCounts(grid, parts, np.flatnonzero(outcome), 7, in_turn)
     won, thresholds = counts.won(), np.array([-1.0, 0.0, 0.25, 0.75])
     hits, others, strays = counts.reached(thresholds)
     assert not strays.any()

@@ -18,7 +18,7 @@ from evalengine.kernels.columns import lay_columns
 from evalengine.metrics.registry import all_metrics
 from evalengine.tally.columns import ColumnCounts, Columns
 from evalengine.tally.grid import Grid
-from evalengine.tally.view import _in_turn
+from evalengine.tally.view import in_turn
 from evalengine.tasks.classification import streaming_grids
 
 Array = np.ndarray[Any, Any]
@@ -256,7 +256,7 @@ def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataO
     columns = Columns(column, cuts)
     assert columns.rows().tolist() == score.tolist()
     grid = Grid(label, np.arange(blocks, dtype=np.int32))
-    counts = ColumnCounts(grid, columns, truth.astype(np.int32), 7, _in_turn)
+    counts = ColumnCounts(grid, columns, truth.astype(np.int32), 7, in_turn)
     before = counts.reached(cuts)
     won = counts.won()
     for found, again in zip(before, counts.reached(cuts), strict=True):
