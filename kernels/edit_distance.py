@@ -12,12 +12,10 @@ import numpy as np
 
 from .coded_texts import coded_texts
 from .jit import frozen, inner, kernel
-from .lcs import place_codes
 
 Array = np.ndarray[Any, Any]
 
 _ONE, _ZERO, _FULL = np.uint64(1), np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)
-_LAST = np.uint64(63)
 
 
 @inner
@@ -54,49 +52,41 @@ def _wide(
     c_code: Array,
     c0: int,
     c1: int,
-    head: Array,
-    link: Array,
     mask: Array,
-    up: Array,
-    down: Array,
+    step: Array,
 ) -> int:
-    """Distance to a longer reference."""
-    width = (r1 - r0 + 63) >> 6
-    place_codes(r_code, r0, r1, head, link)
-    for w in range(width):
-        up[w], down[w] = _FULL, _ZERO
-    top = _ONE << np.uint64((r1 - r0 - 1) & 63)
+    """Distance to a longer reference, 64 of its tokens beside all of the candidate at a time.
+
+    Places of a token are marked for one block alone, so that texts of few different tokens take as
+    long as others. ``step`` tells what each column gains from a block to the next: 1 for one more,
+    2 for one less.
+    """
+    for j in range(c1 - c0):
+        step[j] = 1
     distance = r1 - r0
-    for j in range(c0, c1):
-        i = head[c_code[j]]
-        at = i
-        while at >= 0:
-            mask[at >> 6] |= _ONE << np.uint64(at & 63)
-            at = link[at]
-        more, less = _ONE, _ZERO  # what comes in from the row above
-        for w in range(width):
-            equal, ups, downs = mask[w], up[w], down[w]
-            first = equal | downs
+    for begin in range(r0, r1, 64):
+        end = min(begin + 64, r1)
+        for i in range(begin, end):
+            mask[r_code[i]] |= _ONE << np.uint64(i - begin)
+        top = np.uint64(end - begin - 1)
+        up, down = _FULL, _ZERO
+        for j in range(c1 - c0):
+            more, less = np.uint64(step[j]) & _ONE, np.uint64(step[j]) >> _ONE
+            equal = mask[c_code[c0 + j]]
+            first = equal | down
             equal |= less
-            diagonal = (((equal & ups) + ups) ^ ups) | equal | downs
-            right = downs | ~(diagonal | ups)
-            left = ups & diagonal
-            if w == width - 1:
-                if right & top:
-                    distance += 1
-                elif left & top:
-                    distance -= 1
-            out_more, out_less = right >> _LAST, left >> _LAST
+            diagonal = (((equal & up) + up) ^ up) | equal | down
+            right = down | ~(diagonal | up)
+            left = up & diagonal
+            step[j] = ((right >> top) & _ONE) | (((left >> top) & _ONE) << _ONE)
             right = (right << _ONE) | more
             left = (left << _ONE) | less
-            up[w] = left | ~(first | right)
-            down[w] = right & first
-            more, less = out_more, out_less
-        while i >= 0:
-            mask[i >> 6] = _ZERO
-            i = link[i]
-    for i in range(r0, r1):
-        head[r_code[i]] = -1
+            up = left | ~(first | right)
+            down = right & first
+        for i in range(begin, end):
+            mask[r_code[i]] = _ZERO
+    for j in range(c1 - c0):
+        distance += (step[j] & 1) - (step[j] >> 1)
     return distance
 
 
@@ -115,16 +105,8 @@ def _distances(
     """Distances of the units [begin, stop)."""
     longest = 0
     for u in range(begin, stop):
-        longest = max(longest, r_start[u + 1] - r_start[u])
-    narrow = np.zeros(n_codes, np.uint64)
-    wide = longest if longest > 64 else 0
-    head, link = np.full(n_codes if wide > 0 else 0, -1, np.int32), np.empty(wide, np.int32)
-    words = (wide + 63) >> 6
-    mask, up, down = (
-        np.zeros(words, np.uint64),
-        np.empty(words, np.uint64),
-        np.empty(words, np.uint64),
-    )
+        longest = max(longest, c_start[candidate[u] + 1] - c_start[candidate[u]])
+    mask, step = np.zeros(n_codes, np.uint64), np.empty(longest, np.uint8)
     for u in range(begin, stop):
         r0, r1 = r_start[u], r_start[u + 1]
         c0, c1 = c_start[candidate[u]], c_start[candidate[u] + 1]
@@ -138,9 +120,9 @@ def _distances(
         if r0 == r1 or c0 == c1:
             out[u] = max(r1 - r0, c1 - c0)
         elif r1 - r0 <= 64:
-            out[u] = _narrow(r_code, r0, r1, c_code, c0, c1, narrow)
+            out[u] = _narrow(r_code, r0, r1, c_code, c0, c1, mask)
         else:
-            out[u] = _wide(r_code, r0, r1, c_code, c0, c1, head, link, mask, up, down)
+            out[u] = _wide(r_code, r0, r1, c_code, c0, c1, mask, step)
 
 
 def edit_distances(

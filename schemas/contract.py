@@ -37,7 +37,6 @@ class Column(msgspec.Struct, frozen=True):
         otherwise: what else to do where it is missing.
         weak: aliases that other tables have for slices: no sign of the task in a table whose rows
             are named by another column of ids, unless what ``either`` names first is there.
-        serves: metrics that it is read for; where others were asked for alone it stays unread.
         named: whether it stays unread too where nothing was asked for by name.
         way_out: what to do where its type does not fit, instead of what its kind says.
     """
@@ -53,7 +52,6 @@ class Column(msgspec.Struct, frozen=True):
     kin: tuple[str, ...] = ()
     otherwise: str = ""
     weak: tuple[str, ...] = ()
-    serves: tuple[str, ...] = ()
     named: bool = False
     way_out: str = ""
 

@@ -25,14 +25,12 @@ TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_E
 REFERENCE = Column(
     "reference", "texts", "What should have been written: a text or a list of texts.", _EXPECTED
 )
-_SIMILAR = ("SemanticSimilarity",)
 EMBEDDING = Column(
     "embedding",
     "vector",
     "The vector of what was written: a list or array of numbers.",
     ("embeddings", "vector", "text_embedding", "prediction_embedding", "response_embedding",
      "answer_embedding", "output_embedding", "generated_embedding", "candidate_embedding"),
-    serves=_SIMILAR,
 )  # fmt: skip
 _TRUE_VECTORS = (
     "reference_embeddings", "reference_vector", "ground_truth_embedding", "expected_embedding",
@@ -43,14 +41,12 @@ TRUE_EMBEDDING = Column(
     "vector",
     "The vector of a reference; a row each.",
     ("reference_embedding", *_TRUE_VECTORS, *EMBEDDING.aliases[:3]),
-    serves=_SIMILAR,
 )
 REFERENCE_EMBEDDING = Column(
     "reference_embedding",
     "vectors",
     "The vector of what should have been written, or a list of several.",
     _TRUE_VECTORS,
-    serves=_SIMILAR,
 )
 CONTEXTS = Column(
     "contexts",
@@ -58,8 +54,6 @@ CONTEXTS = Column(
     "What was retrieved for the text: a text or a list of texts, for DeterministicFaithfulness.",
     ("retrieved_contexts", "retrieved_context", "retrieval_context", "context", "context_list",
      "retrieved"),
-    serves=("DeterministicFaithfulness", "RougeFaithfulness", "TokenOverlapFaithfulness",
-            "BLEUFaithfulness"),
     named=True,
 )  # fmt: skip
 _BY_VECTOR = (("text", "embedding"),)

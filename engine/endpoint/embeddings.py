@@ -205,6 +205,12 @@ class _Source:
             return
         except (Unsent, GivenUp) as error:
             raise self._stopped(str(error)) from None
+        asked, made = self._embedding.dimensions, answer.vectors.shape[1]
+        if asked is not None and made != asked:
+            raise self._stopped(
+                f"it gives vectors of {made} numbers, where dimensions={asked} asked for {asked}."
+                " Leave dimensions out, or take a model that can shorten its vectors"
+            )
         self._accepted = True
         self._cache.put([self._keys[i] for i in batch], answer.vectors)
         self._made.update(zip(batch, answer.vectors, strict=True))
@@ -238,7 +244,7 @@ def _read(body: Any, n: int) -> _Answer:
         stacked = np.stack(vectors)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise Transient("bad_answer", f"the answer holds no {n} vectors of one length") from None
-    if stacked.ndim != 2 or stacked.shape[1] == 0 or len(places) != n:
+    if stacked.ndim != 2 or stacked.shape[1] == 0 or sorted(places) != list(range(n)):
         raise Transient("bad_answer", f"the answer holds no {n} vectors of one length")
     if not np.isfinite(stacked).all():
         raise Transient("bad_answer", "the answer holds vectors with NaN or infinity")

@@ -88,16 +88,25 @@ def spared(table: Table, options: Options) -> frozenset[str]:
 
 def _served(table: Table, options: Options) -> Table:
     """The contract without columns that no metric asked for reads."""
-    if not any(column.serves for column in table.optional):
-        return table
     if options.metrics is None:
+        if not any(one.named for one in table.optional):
+            return table
         usual = tuple(one for one in table.optional if not one.named)
         return msgspec.structs.replace(table, optional=usual)
-    asked = {name for given in options.metrics for name in (given, given.partition("@")[0])}
-    asked |= {
-        one.name for one in metrics.all_metrics(table.task).values() if asked & {*one.aliases}
-    }
-    optional = tuple(one for one in table.optional if not one.serves or asked & {*one.serves})
+    readers = metrics.all_metrics(table.task).values()
+    spoken_for = frozenset(name for one in readers for name in one.reads)
+    if spoken_for.isdisjoint(column.name for column in table.optional):
+        return table
+    read = frozenset(
+        name
+        for given in options.metrics
+        if metrics.has(table.task, given)
+        for member in metrics.members(table.task, given, options)
+        if metrics.has(table.task, member)
+        for name in metrics.asked(table.task, member)[0].reads
+    )
+    unread = spoken_for - read
+    optional = tuple(one for one in table.optional if one.name not in unread)
     return msgspec.structs.replace(table, optional=optional)
 
 

@@ -64,6 +64,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         needs: what must be tallied for it, in the task's own terms.
         spares: columns that the contract of one table requires and it does not read; where all
             metrics asked for spare one, the table may lack it.
+        reads: optional columns that are read for it alone, and stay unread where it was not asked
+            for among others.
         params: options that change it; ``k`` among them for those that have a cut-off.
         bare: what the name without ``@`` stands for, of those that have a cut-off: ``cut`` for the
             cut-offs of the option ``k``; ``whole`` for the whole list, and the cut-offs only where
@@ -85,6 +87,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     frame: str
     needs: tuple[str, ...]
     spares: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
     bare: str = "cut"
     aliases: tuple[str, ...] = ()

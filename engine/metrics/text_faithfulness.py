@@ -15,6 +15,7 @@ def _faithfulness(name: str, need: str, definition: str, *params: str) -> Metric
         definition=f"{definition}; mean over datums; references are not read",
         source="continuous-eval 0.3.14 DeterministicFaithfulness",
         spares=("reference",),
+        reads=("contexts",),
         params=params,
         aliases=(f"{need.replace('token', 'token_overlap')}",),
     )

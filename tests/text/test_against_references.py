@@ -274,6 +274,16 @@ def test_distances_of_long_lists(data: Any, codes: int) -> None:
     assert out.tolist() == [translation_edit_rate(p, r)[0] for p, r in words]
 
 
+def test_distances_over_many_blocks_of_few_codes() -> None:
+    """Lengths about multiples of 64, whose codes stand in every block of 64."""
+    rng = np.random.default_rng(11)
+    theirs = [rng.integers(0, 3, n).tolist() for n in (65, 127, 128, 129, 191, 640, 1000)]
+    ours = [[1 - x if rng.random() < 0.3 and x < 2 else x for x in one[5:]] for one in theirs]
+    n, out = len(ours), np.empty(len(ours), np.int64)
+    edit_distances(0, n, np.arange(n), laid_out(ours), laid_out(theirs), 3, out)
+    assert out.tolist() == [Levenshtein.distance(p, r) for p, r in zip(ours, theirs, strict=True)]
+
+
 ENDINGS = re.findall(
     r"\w+",
     "s es ies ied eed ed ing ational tional enci anci izer bli alli entli eli ousli ization ation"

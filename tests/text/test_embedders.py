@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,11 @@ def wanted() -> list[float | None]:
         known = [one for one in (cosine(text, other) for other in references) if one is not None]
         best.append(max(known, default=None))
     return best
+
+
+def numbered(places: Iterable[int], vector: list[float]) -> dict[str, Any]:
+    """An answer whose vectors say for which of the texts they are."""
+    return {"data": [{"index": i, "embedding": vector} for i in places]}
 
 
 @pytest.mark.parametrize("form", ["float", "base64"])
@@ -106,6 +113,54 @@ def test_the_key_goes_into_one_header(
     assert key not in captured.out + captured.err
 
 
+def test_vectors_of_other_models_and_endpoints_are_not_taken() -> None:
+    with serving() as server, serving(lambda texts: [[1.0]] * len(texts)) as other:
+        first = score(server)
+        assert values(score(other), NAME) == [1.0] * 5
+        assert len(other.requests) == 1
+        score(server, model="n")
+        assert [body["model"] for body in server.requests] == ["m", "n"]
+        assert score(server).per_datum.equals(first.per_datum)
+        assert len(server.requests) == 2
+
+
+def test_vectors_without_an_index_are_in_the_order_of_the_texts() -> None:
+    def fault(body: dict[str, Any], before: int) -> Any:
+        return 200, {}, {"data": [{"embedding": one} for one in letters(body["input"])]}
+
+    with serving(fault=fault) as server:
+        assert values(score(server), NAME) == pytest.approx(wanted(), abs=1e-12)
+
+
+@pytest.mark.parametrize("given", [{"max_tokens": 2}, {"max_cost": 2.0, "prices": "prices.toml"}])
+def test_limits_of_tokens_and_cost(given: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("[m]\ninput = 1e6\noutput = 1e6\n")
+    limit = next(iter(given))
+    with serving() as server:
+        with pytest.raises(ee.EndpointError, match=rf"{limit}=2 was reached\. 1 of 9 distinct"):
+            score(server, batch_size=1, concurrency=1, **given)  # "a piano" is two tokens
+        assert len(server.requests) == 1
+        with pytest.raises(ee.EndpointError, match=rf"{limit}=2 was reached\. 2 of 9 distinct"):
+            score(server, batch_size=1, concurrency=1, **given)  # the one in the cache counts
+
+
+def test_requests_a_minute() -> None:
+    with serving() as server:
+        begun = time.monotonic()
+        score(server, batch_size=3, requests_per_minute=300)
+        assert time.monotonic() - begun >= 0.4  # two of 0.2 s lie between three requests
+        assert len(server.requests) == 3
+
+
+def test_vectors_of_another_length_than_asked_for() -> None:
+    def fault(body: dict[str, Any], before: int) -> Any:
+        return 200, {}, numbered(range(len(body["input"])), [1.0, 2.0, 3.0])
+
+    said = r"it gives vectors of 3 numbers, where dimensions=2 asked for 2\. Leave dimensions out"
+    with serving(fault=fault) as server, pytest.raises(ee.EndpointError, match=said):
+        score(server, dimensions=2)
+
+
 def test_a_limit_stops_and_the_next_call_goes_on() -> None:
     with serving() as server:
         with pytest.raises(ee.EndpointError, match=r"max_requests=2 was reached\. 4 of 9 distinct"):
@@ -142,6 +197,13 @@ def test_faults_that_pass() -> None:
         ((500, {"Retry-After": "0"}, b"down"), r"HTTP 500: down \(tried 2 times\)\. 0 of 9"),
         ((400, {}, {"error": {"message": "not a model of embeddings"}}), "takes none of the texts"),
         ((200, {}, {"data": [{"embedding": [1.0]}]}), "holds no 9 vectors of one length"),
+        ((200, {}, numbered(range(10), [1.0])), "holds no 9 vectors of one length"),
+        ((200, {}, numbered([*range(9), 0], [1.0])), "holds no 9 vectors of one length"),
+        ((200, {}, numbered([0, *range(8)], [1.0])), "holds no 9 vectors of one length"),
+        ((200, {}, numbered(range(-9, 0), [1.0])), "holds no 9 vectors of one length"),
+        ((200, {}, numbered(range(9), [])), "holds no 9 vectors of one length"),
+        ((200, {}, numbered(range(9), [float("inf")])), "vectors with NaN or infinity"),
+        ((200, {}, numbered(range(9), [float("nan")])), "vectors with NaN or infinity"),
     ],
 )
 def test_faults_that_do_not(answer: Any, said: str) -> None:
