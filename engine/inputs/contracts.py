@@ -37,7 +37,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
-    table = _with_stand_ins(_served(_spared(table, options), options), options, schema)
+    table = _with_stand_ins(_served(_spared(table, options), task, options), options, schema)
     if options.multilabel and table.multilabel_key:
         table = msgspec.structs.replace(table, key=table.multilabel_key)
     if options.nulls == "skip":
@@ -86,24 +86,24 @@ def spared(table: Table, options: Options) -> frozenset[str]:
     return frozenset.intersection(*map(frozenset, every))
 
 
-def _served(table: Table, options: Options) -> Table:
-    """The contract without columns that no metric asked for reads."""
+def _served(table: Table, task: str, options: Options) -> Table:
+    """The contract without columns that no metric of the task that is asked for reads."""
     if options.metrics is None:
         if not any(one.named for one in table.optional):
             return table
         usual = tuple(one for one in table.optional if not one.named)
         return msgspec.structs.replace(table, optional=usual)
-    readers = metrics.all_metrics(table.task).values()
+    readers = metrics.all_metrics(task).values()
     spoken_for = frozenset(name for one in readers for name in one.reads)
     if spoken_for.isdisjoint(column.name for column in table.optional):
         return table
     read = frozenset(
         name
         for given in options.metrics
-        if metrics.has(table.task, given)
-        for member in metrics.members(table.task, given, options)
-        if metrics.has(table.task, member)
-        for name in metrics.asked(table.task, member)[0].reads
+        if metrics.has(task, given)
+        for member in metrics.members(task, given, options)
+        if metrics.has(task, member)
+        for name in metrics.asked(task, member)[0].reads
     )
     unread = spoken_for - read
     optional = tuple(one for one in table.optional if one.name not in unread)

@@ -284,6 +284,20 @@ def test_distances_over_many_blocks_of_few_codes() -> None:
     assert out.tolist() == [Levenshtein.distance(p, r) for p, r in zip(ours, theirs, strict=True)]
 
 
+def test_translation_edits_of_long_and_of_unequal_lists() -> None:
+    """Bands along the diagonal: of slopes far above and below 1, and moved parts of long lists."""
+    rng = np.random.default_rng(5)
+    ours = [rng.integers(0, 9, n).tolist() for n in (1, 2, 3, 7, 400, 400, 60)]
+    theirs = [rng.integers(0, 9, n).tolist() for n in (400, 401, 151, 400, 3, 1, 90)]
+    long = rng.integers(0, 5000, 3000).tolist()
+    ours.append([*long[1500:1507], *long[:700], *long[703:]])
+    theirs.append(long)
+    n, out = len(ours), np.empty(len(ours), np.int64)
+    translation_edits(0, n, np.arange(n), laid_out(ours), laid_out(theirs), out)
+    words = [([str(x) for x in p], [str(x) for x in r]) for p, r in zip(ours, theirs, strict=True)]
+    assert out.tolist() == [translation_edit_rate(p, r)[0] for p, r in words]
+
+
 ENDINGS = re.findall(
     r"\w+",
     "s es ies ied eed ed ing ational tional enci anci izer bli alli entli eli ousli ization ation"
