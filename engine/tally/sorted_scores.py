@@ -180,7 +180,7 @@ def wins_by_ranges(
     assert group is not None
     n_groups, n_labels, n_outcomes = shape
     out = np.zeros(n_groups * n_labels, np.int64)
-    if not n_groups:
+    if not out.size:
         return out
     label = None if label is None else np.ascontiguousarray(label)
     cuts = cut_groups(start[:: n_labels * n_outcomes], max(_RANGE, -(-outcome.size // _RANGES)))
