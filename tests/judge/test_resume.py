@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,14 @@ import polars as pl
 import pytest
 
 SERVER = Path(__file__).with_name("server.py")
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """A job in the background ignores interrupts, and so would the commands that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow
