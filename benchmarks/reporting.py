@@ -79,6 +79,8 @@ def agreement(contender: dict[str, Any]) -> str:
     gap = contender["difference"]
     if gap is None:
         return "other metrics"
+    if gap == float("inf"):
+        return "other numbers"
     return "identical to the bit" if gap == 0 else f"differ by up to {gap:.1e}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from classification.batches import assert_counts
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,17 +49,7 @@ def test_counts(width: int, blocks: int, longest: int, data: st.DataObject) -> N
     assert hard[grid.unit].tolist() == label[table.argmax(axis=1)].tolist()
     assert hard_score[grid.unit].tolist() == table.max(axis=1).tolist()
     counts = GridCounts(grid, parts, np.flatnonzero(outcome), 7, in_turn)
-    won, thresholds = counts.won(), np.array([-1.0, 0.0, 0.25, 0.75])
-    hits, others, strays = counts.reached(thresholds)
-    assert not strays.any()
-    for column, code in enumerate(label.tolist()):
-        own, right = table[:, column], outcome.reshape(blocks, width)[:, column] == 1
-        positive, negative = own[right][:, None], own[~right]
-        assert won[0, code] == (positive > negative).sum() + (positive == negative).sum() / 2
-        reach = own[:, None] >= thresholds
-        assert hits[0, code].tolist() == reach[right].sum(axis=0).tolist()
-        assert others[0, code].tolist() == reach[~right].sum(axis=0).tolist()
-        assert [part[0, code] for part in counts.listed] == [right.sum(), (~right).sum(), 0]
+    assert_counts(counts, table, label, outcome.reshape(blocks, width))
 
 
 def test_many_at_one_place() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from classification.batches import assert_same_either_way, read_whole, same, saved, told
 
 import evalengine as ee
 from evalengine import api
@@ -24,49 +25,6 @@ METRICS = [m.name for m in all_metrics("classification").values() if set(m.needs
 @pytest.fixture(autouse=True)
 def small_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "_LARGE", 1)
-
-
-def saved(tmp_path: Path, **tables: pl.DataFrame) -> list[Path]:
-    paths = []
-    for name, table in tables.items():
-        paths.append(tmp_path / f"{name}.parquet")
-        table.write_parquet(paths[-1], row_group_size=1000)
-    return paths
-
-
-def told(card: ee.Scorecard) -> dict[str, Any]:
-    """All that a scorecard says but how long it took."""
-    run = {name: value for name, value in card.run.items() if name != "seconds"}
-    frames = {name: card.frame(name) for name in card.frames}
-    return {"run": run, "notes": card.notes, "labels": card.labels, **frames}
-
-
-def whole(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> dict[str, Any]:
-    """The same from tables that are read whole."""
-    with monkeypatch.context() as patch:
-        patch.setattr(streaming, "_LARGE", 1 << 60)
-        return told(ee.score(*paths, **options))
-
-
-def in_batches(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> Any:
-    """The same in batches, and a failure where these were not used."""
-
-    def never(*given: Any) -> Any:
-        raise AssertionError("the tables were read whole")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(api, "checked_frames", never)
-        return told(ee.score(*paths, **options))
-
-
-def same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        if isinstance(value, pl.DataFrame):
-            assert value.equals(other[name]), name
-            assert value.schema == other[name].schema, name
-        else:
-            assert value == other[name], name
 
 
 def table(score: np.ndarray, dtype: Any = pl.Int8, share: float = 0.3) -> pl.DataFrame:
@@ -97,7 +55,7 @@ def test_one_table(
     assert np.unique(MIXED).size > MOST
     paths = saved(tmp_path, table=table(score, dtype))
     options = {"metrics": METRICS, "positive_label": positive}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
@@ -107,7 +65,7 @@ def test_one_class_alone(
 ) -> None:
     paths = saved(tmp_path, table=table(score, share=share))
     options = {"metrics": METRICS}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
 def pair(low: int = 0, n_labels: int = 2, one: int = 1) -> dict[str, pl.DataFrame]:
@@ -134,27 +92,15 @@ def test_two_tables(
     cast = {name: side.cast({"label_value": dtype}) for name, side in sides.items()}
     paths = saved(tmp_path, **cast)
     options = {"metrics": METRICS}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
-def outcome(paths: list[Path], **options: Any) -> Any:
-    try:
-        return told(ee.score(*paths, **options))
-    except ee.InputError as error:
-        return str(error)
-
-
-def alike(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> Any:
+def alike(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> dict[str, Any]:
     """What is told of tables that cannot be read in batches: the same as without them."""
     assert streaming_of(paths, **options) is None
-    tried = outcome(paths, **options)
-    monkeypatch.setattr(streaming, "_LARGE", 1 << 60)
-    expected = outcome(paths, **options)
-    assert type(tried) is type(expected)
-    if isinstance(tried, str):
-        assert tried == expected
-    else:
-        same(tried, expected)
+    tried = told(paths, **options)
+    with read_whole(monkeypatch, streaming):
+        same(tried, told(paths, **options))
     return tried
 
 
@@ -188,8 +134,7 @@ def test_wrong_rows_of_one_table_are_named(
     rows = table(score)
     rows[row, column] = value
     said = alike(monkeypatch, saved(tmp_path, table=rows), metrics=("ROCAUC",))
-    assert isinstance(said, str)
-    assert word in said
+    assert word in said["error"]
 
 
 def test_a_zero_with_a_sign_ends_the_counting(
@@ -200,7 +145,7 @@ def test_a_zero_with_a_sign_ends_the_counting(
     assert np.signbit(score).any()
     paths = saved(tmp_path, table=table(score))
     options = {"metrics": METRICS}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
 @pytest.mark.parametrize("side", ["predictions", "groundtruths"])
@@ -256,7 +201,7 @@ def test_scores_whose_sum_is_too_large_are_told_the_same(
     """And without a warning of NumPy's, which would be an error here."""
     score = np.where(FEW > 0.5, value, FEW)
     said = alike(monkeypatch, saved(tmp_path, table=table(score)), metrics=("ROCAUC",))
-    assert isinstance(said, dict)
+    assert "error" not in said
 
 
 def test_infinities_of_both_signs_are_named(
@@ -265,7 +210,7 @@ def test_infinities_of_both_signs_are_named(
     score = FEW.copy()
     score[[3, 500]] = np.inf, -np.inf
     said = alike(monkeypatch, saved(tmp_path, table=table(score)), metrics=("ROCAUC",))
-    assert "2 rows with NaN or infinity" in said
+    assert "2 rows with NaN or infinity" in said["error"]
 
 
 @pytest.mark.parametrize("low", [-(2**63), 2**63 - N])
@@ -280,7 +225,7 @@ def test_ids_at_the_ends_of_what_integers_reach(
         )
     paths = saved(tmp_path, **sides)
     options = {"metrics": METRICS}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
 def test_the_lowest_id_does_not_follow_the_highest(

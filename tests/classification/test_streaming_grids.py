@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from classification.batches import (
+    THRESHOLDS,
+    assert_counts,
+    assert_same_either_way,
+    read_whole,
+    same,
+    saved,
+    told,
+)
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evalengine as ee
-from evalengine import api
 from evalengine.kernels.columns import lay_columns
 from evalengine.metrics.registry import all_metrics
 from evalengine.tally.columns import ColumnCounts, Columns
@@ -36,51 +44,9 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming_grids, "_LARGE", 1)
 
 
-def saved(folder: Path, *tables: pl.DataFrame, rows: int = 100) -> list[Path]:
-    paths = []
-    for name, table in zip(("predictions", "groundtruths"), tables, strict=True):
-        paths.append(folder / f"{name}.parquet")
-        table.write_parquet(paths[-1], row_group_size=rows)
-    return paths
-
-
-def told(paths: list[Path], **options: Any) -> dict[str, Any]:
-    """All that a scorecard says but how long it took, or the error."""
-    try:
-        card = ee.score(*paths, **options)
-    except ee.InputError as error:
-        return {"error": str(error), "kind": type(error)}
-    run = {name: value for name, value in card.run.items() if name != "seconds"}
-    frames = {name: card.frame(name) for name in card.frames}
-    return {"run": run, "notes": card.notes, "labels": card.labels, **frames}
-
-
-def whole(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> dict[str, Any]:
-    """The same from tables that are read whole."""
-    with monkeypatch.context() as patch:
-        patch.setattr(streaming_grids, "_LARGE", 1 << 60)
-        return told(paths, **options)
-
-
-def in_batches(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) -> Any:
-    """The same in batches, and a failure where these were not used."""
-
-    def never(*given: Any) -> Any:
-        raise AssertionError("the tables were read whole")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(api, "checked_frames", never)
-        return told(paths, **options)
-
-
-def same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        if isinstance(value, pl.DataFrame):
-            assert value.equals(other[name]), name
-            assert value.schema == other[name].schema, name
-        else:
-            assert value == other[name], name
+def files(folder: Path, *sides: pl.DataFrame) -> list[Path]:
+    """Predictions and ground truths in row groups that a datum's rows do not fill."""
+    return saved(folder, rows=100, **dict(zip(("predictions", "groundtruths"), sides, strict=True)))
 
 
 def tables(
@@ -115,19 +81,19 @@ def tables(
 def test_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, dtype: Any
 ) -> None:
-    paths = saved(tmp_path, *tables(text=text, dtype=dtype))
+    paths = files(tmp_path, *tables(text=text, dtype=dtype))
     for metrics in (METRICS, ["PrecisionRecallCurve"], ["ROCAUC"], None):
         options = {"metrics": metrics, "threads": 2}
-        same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+        assert_same_either_way(monkeypatch, streaming_grids, paths, **options)
 
 
 @pytest.mark.parametrize("dtypes", [(pl.Int8, pl.Int8), (pl.UInt8, pl.Int32), (pl.Int16, pl.UInt8)])
 def test_short_integers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtypes: Any) -> None:
     """Labels in few bytes on either side become what they are in whole tables."""
     sides = zip(tables(20), dtypes, strict=True)
-    paths = saved(tmp_path, *(side.cast({"label_value": dtype}) for side, dtype in sides))
+    paths = files(tmp_path, *(side.cast({"label_value": dtype}) for side, dtype in sides))
     options = {"metrics": METRICS}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming_grids, paths, **options)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +118,9 @@ def test_sides_that_differ(
     if case == "unknown label":
         label = pl.when(pl.col("datum_id") < 5).then(77).otherwise("label_value")
         truths = truths.with_columns(label.alias("label_value"))
-    paths = saved(tmp_path, predictions, truths)
+    paths = files(tmp_path, predictions, truths)
     options = {"metrics": METRICS}
-    same(in_batches(monkeypatch, paths, **options), whole(monkeypatch, paths, **options))
+    assert_same_either_way(monkeypatch, streaming_grids, paths, **options)
 
 
 def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -216,10 +182,11 @@ def test_other_tables_are_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     """What is no grid, and every error, comes out as without batches."""
-    paths = saved(tmp_path, *broken(case))
+    paths = files(tmp_path, *broken(case))
     options = {"metrics": ["F1", "ROCAUC", "PrecisionRecallCurve"]}
-    found, expected = told(paths, **options), whole(monkeypatch, paths, **options)
-    same(found, expected)
+    found = told(paths, **options)
+    with read_whole(monkeypatch, streaming_grids):
+        same(found, told(paths, **options))
     refused = {"nan", "infinite", "infinities", "no score", "no id", "no label", "datum twice",
                "text ids", "no column", "text scores", "strangers", "truth twice",
                "truth null"}  # fmt: skip
@@ -230,13 +197,14 @@ def test_other_tables_are_read_whole(
 
 def test_truncated_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes that are missing in the middle are told as when the file is read whole."""
-    paths = saved(tmp_path, *tables(600))
+    paths = files(tmp_path, *tables(600))
     content = paths[0].read_bytes()
     for damaged in (content[:-200], content[:2000] + b"\0" * 1500 + content[3500:]):
         paths[0].write_bytes(damaged)
         found = told(paths, metrics=["ROCAUC"])
         assert found["kind"] is ee.ReadError
-        same(found, whole(monkeypatch, paths, metrics=["ROCAUC"]))
+        with read_whole(monkeypatch, streaming_grids):
+            same(found, told(paths, metrics=["ROCAUC"]))
 
 
 @modest
@@ -252,26 +220,14 @@ def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataO
         lay_columns(score[first : first + longest], first, column)
     table = score.reshape(blocks, width)
     assert column.tolist() == table.T.tolist()
-    cuts, others = np.array([-1.0, 0.0, 0.25, 0.75]), np.array([0.0, 1.0])
-    columns = Columns(column, cuts)
+    columns = Columns(column, THRESHOLDS)
     assert columns.rows().tolist() == score.tolist()
     grid = Grid(label, np.arange(blocks, dtype=np.int32))
     counts = ColumnCounts(grid, columns, truth.astype(np.int32), 7, in_turn)
-    before = counts.reached(cuts)
-    won = counts.won()
-    for found, again in zip(before, counts.reached(cuts), strict=True):
+    before = counts.reached(THRESHOLDS)
+    assert_counts(counts, table, label, truth[:, None] == label)
+    for found, again in zip(before, counts.reached(THRESHOLDS), strict=True):
         assert found.tolist() == again.tolist()
-    for thresholds in (cuts, others):
-        hits, rest, strays = counts.reached(thresholds)
-        assert not strays.any()
-        for place, code in enumerate(label.tolist()):
-            own, right = table[:, place], truth == code
-            positive, negative = own[right][:, None], own[~right]
-            assert won[0, code] == (positive > negative).sum() + (positive == negative).sum() / 2
-            reach = own[:, None] >= thresholds
-            assert hits[0, code].tolist() == reach[right].sum(axis=0).tolist()
-            assert rest[0, code].tolist() == reach[~right].sum(axis=0).tolist()
-            assert [part[0, code] for part in counts.listed] == [right.sum(), (~right).sum(), 0]
 
 
 def test_long_runs_of_blocks() -> None:
