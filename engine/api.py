@@ -184,7 +184,7 @@ def score(
             return _card(
                 done.plan,
                 chosen,
-                {name: frame.clone for name, frame in done.frames.items()},
+                done.frames,
                 done.labels,
                 _run(done.plan, told, seconds, paths),
                 (*_recognised(done.recognised), *(in_python(n.message) for n in done.notes)),

@@ -291,13 +291,15 @@ def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
     """Codes of the groups from ``first`` to below ``last`` counted from 0, -1 for others.
 
     Args:
-        group: int32 [n_datums], codes of all ``n`` groups, -1 for none.
+        group: int32 [n_datums], codes of all ``n`` groups, -1 for none; or files of them.
         first: the first group.
         last: one past the last.
         n: number of groups.
     """
     if last - first == n:  # all of them, in one view: nothing is masked and nothing copied
         return group
+    if not isinstance(group, np.ndarray):  # in files
+        return group.within(first, last)
     inside = (group >= first) & (group < last)
     return np.where(inside, group - first, -1).astype(np.int32)
 

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from .exports import makers, who_has
+from .held import FrameFile
 from .schemas.errors import ResultError, unknown
 from .schemas.options import Options
 from .schemas.results import FRAMES, empty_frame
@@ -113,6 +114,22 @@ class Scorecard:
             label = self.labels.schema.get("label_value")
             self._made[name] = provider() if provider else empty_frame(name, label=label)
         return self._made[name]
+
+    def in_file(self, name: str) -> FrameFile | None:
+        """The file of a frame that is too large to be held; None where it is held, or made."""
+        provider = self._providers.get(name)
+        return provider if isinstance(provider, FrameFile) and name not in self._made else None
+
+    def height(self, name: str) -> int:
+        """Rows of a frame; one that stands in a file is not read."""
+        file = self.in_file(name)
+        return self.frame(name).height if file is None else file.height
+
+    def make(self) -> None:
+        """Make all frames that do not stand in files."""
+        for name in self.frames:
+            if self.in_file(name) is None:
+                self.frame(name)
 
     @property
     def metrics(self) -> pl.DataFrame:

@@ -92,8 +92,7 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
     """
     target = check_target(directory, overwrite=overwrite)
     fresh = fresh_name(target)
-    for name in card.frames:
-        card.frame(name)
+    card.make()
     try:
         write_into(card, fresh)
         swap(fresh, target)
@@ -211,7 +210,9 @@ def _fill(card: Scorecard, folder: Path) -> None:
         files[name] = (folder / name).stat().st_size
 
     for name in card.frames:
-        keep(f"{name}.parquet", card.frame(name).write_parquet)
+        file = card.in_file(name)
+        write = card.frame(name).write_parquet if file is None else file.copy_to
+        keep(f"{name}.parquet", write)
     keep(LABELS_FILE, card.labels.write_parquet)
     run = {
         **card.run,

@@ -147,7 +147,7 @@ def _tell_of_frames(card: Any, form: str) -> None:
     if card.options.metrics is not None and card.curves.height:
         asked.insert(0, "curves")
     if asked and form in ("table", "markdown"):
-        told = ", ".join(f"{name} ({card.frame(name).height} rows)" for name in asked)
+        told = ", ".join(f"{name} ({card.height(name)} rows)" for name in asked)
         click.echo(f"also made: {told}; print one with --frame NAME, write all with --out DIR")
 
 

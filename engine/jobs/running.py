@@ -231,8 +231,7 @@ def _scored(
             address=loaded.job.address,
             progress=progress,
         )
-    for name in card.frames:
-        card.frame(name)
+    card.make()
     for note in card.notes:
         tell(note)
     if not left.is_set():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def _over_datums(
             if not cuts:
                 continue
             at = [column.k.index(k) for k in cuts]
-            total, scored = view.total(of(column.values[:, :, at]))
+            total, scored = view.total(column, partial(_at, at, of))
             value = summed(total, scored, settings)
             support = np.broadcast_to(view.support[:, None, None], value.shape)
             cells = Cells(
@@ -66,6 +67,11 @@ def _over_datums(
         return made
 
     return compute
+
+
+def _at(cuts: list[int], of: Callable[[Array], Array], values: Array) -> Array:
+    """What is summed of the values at some cut-offs."""
+    return of(values[:, :, cuts])
 
 
 def _why(reason: str | None, support: Array) -> Any:
@@ -102,7 +108,7 @@ def pooled(need: str, metric: str, formula: Callable[[Array, Any], Array]) -> Co
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
         column = view.stats.columns[need][-1]
-        total, scored = view.total(column.values)
+        total, scored = view.total(column)
         value = np.full(total.shape[0], np.nan)
         some = scored[:, 0, 0] > 0
         value[some] = formula(total[some, 0], settings)

@@ -39,13 +39,13 @@ def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
 
 def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
     assert column.status is not None
-    names, codes = column.status
-    total, scored = (part[:, 0, 0] for part in view.total(column.values))
+    names, _ = column.status
+    total, scored = (part[:, 0, 0] for part in view.total(column))
     value = np.full(total.shape, np.nan)
     np.divide(total, scored, out=value, where=scored > 0)
     support, absent = np.zeros(total.shape), np.zeros(total.shape)
     unscored: list[dict[str, int]] = [{} for _ in range(view.n_groups)]
-    for group, code, count in zip(*view.spread(codes), strict=True):
+    for group, code, count in zip(*view.standings(column), strict=True):
         if names[code] == NOT_JUDGED:
             absent[group] = count
             continue

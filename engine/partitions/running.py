@@ -29,8 +29,11 @@ from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import stored
+from .by_datum import merged_by_datums
 from .by_label import merged_by_labels
 from .by_score import merged_by_scores
+from .datum_blocks import in_pieces
+from .frame_files import frames_of
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import gigabytes, scratch_folder
 from .sizing import BASE, Sizes, buckets, free_memory, refused, sufficient_limit, unclear
@@ -46,7 +49,7 @@ class Done(msgspec.Struct):
 
     Attributes:
         plan: the plan, fitted.
-        frames: name -> output frame.
+        frames: name -> what gives the output frame.
         labels: label_key, label_value, label_name.
         notes: of the inputs.
         rows: table -> rows.
@@ -58,7 +61,7 @@ class Done(msgspec.Struct):
     """
 
     plan: planner.Plan
-    frames: dict[str, pl.DataFrame]
+    frames: dict[str, Callable[[], pl.DataFrame]]
     labels: pl.DataFrame
     notes: list[Note]
     rows: dict[str, int]
@@ -194,6 +197,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             piece=max(1, found.sizes.group_rows // (n if counted else 4 * n)),
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
             counted=counted,
+            room=found.sizes.piece if in_pieces(plan.module) else 0,
         )
         write_job(folder, job)
         here = str(folder)
@@ -209,6 +213,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
         elif counted:
             tallies, n_datums = merged_by_scores(here, parts, heads, plan, found.sizes, pool)
+        elif job.room:
+            tallies, n_datums = merged_by_datums(here, parts, heads, plan, job.room, pool)
         else:
             notes += _beyond(here, parts, found.limit)
             wholes = [stored.load(part_file(folder, b)) for b in parts]
@@ -221,7 +227,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             notes = [note for note in notes if note.kind not in _OF_LABELS] + told(tallies)
         threads = Threads(options.threads)
         makers, _ = planner.summarise(plan, tallies, threads=threads)
-        frames = {name: make() for name, make in makers.items()}
+        tell("making frames")
+        frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
     return Done(
         plan=plan,
         frames=frames,

@@ -28,6 +28,7 @@ MOST_BUCKETS = 400  # files held open at once
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
+_PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -43,6 +44,7 @@ class Sizes(msgspec.Struct):
         chunks: groups of labels by which a bucket's rows are kept apart: a few for each group that
             is merged, since labels differ in size.
         at_once: label groups that may be in memory together when no worker is busy.
+        piece: bytes of a tally of one row a datum that are merged at once.
     """
 
     n: int
@@ -51,6 +53,7 @@ class Sizes(msgspec.Struct):
     datums_at_once: int
     chunks: int
     at_once: int = 1
+    piece: int = 1
 
 
 def limit_of(given: str | int | None) -> int:
@@ -209,4 +212,5 @@ def buckets(
         datums_at_once=max(1000, int(room / 64)),
         chunks=min(256, 4 * -(-ranked // group_rows)),
         at_once=max(1, workers - 1),
+        piece=max(1, int(room) // _PIECES),
     )

@@ -31,7 +31,7 @@ from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
-from . import score_pieces, slabs
+from . import datum_blocks, score_pieces, slabs
 from .splitting import Whole, bucket_file
 
 Array = np.ndarray[Any, Any]
@@ -52,6 +52,7 @@ class Job(msgspec.Struct):
         piece: rows of such a piece, at most.
         ids: datum ids that are written together.
         counted: whether counts by label and score are all that is kept.
+        room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
     """
 
     options: Options
@@ -65,6 +66,7 @@ class Job(msgspec.Struct):
     piece: int
     ids: int
     counted: bool = False
+    room: int = 0
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -80,7 +82,8 @@ VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__v
 
 
 @lru_cache(maxsize=2)
-def _job(folder: str) -> tuple[Job, planner.Plan]:
+def job_of(folder: str) -> tuple[Job, planner.Plan]:
+    """The job that stages of a folder work on, and its plan."""
     try:
         theirs = json.loads((Path(folder) / "versions.json").read_text())
     except FileNotFoundError as error:
@@ -135,7 +138,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     target = part_file(folder, bucket)
     if target.exists():
         return
-    job, plan = _job(folder)
+    job, plan = job_of(folder)
     whole = job.whole
     files = {role: bucket_file(Path(folder), role, bucket) for role in whole.blanks}
     try:
@@ -161,6 +164,8 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
     if job.counted:
         things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
+    elif job.room:
+        things, apart = datum_blocks.apart(tallies, plan, whole.n, job.room)
     else:
         things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]

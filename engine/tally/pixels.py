@@ -104,8 +104,8 @@ class PixelView(View):
     def image_total(self, need: str) -> tuple[Array, Array]:
         """Sums of a metric over datums, and how many have it, float64 [group, key] each."""
         (column,) = self._single.stats.columns[need]
-        total, many = self._single.total(column.values[:, :, 0])
-        return total, many
+        total, many = self._single.total(column)
+        return total[:, :, 0], many[:, :, 0]
 
     def sum_over(self, datum: Array, code: Array, values: Array, n_codes: int) -> Array:
         """Sums of rows by group and code, weighted by the datums' weights.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,11 @@ from .datums import Labels
 from .view import View
 
 Array = np.ndarray[Any, Any]
+
+
+def same(values: Array) -> Array:
+    """The values as they are."""
+    return values
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +57,10 @@ class Stats(msgspec.Struct, frozen=True):
     columns: dict[str, tuple[Column, ...]]
     status: tuple[tuple[str, ...], Array]
 
+    def view(self, labels: Labels, **grouping: Any) -> StatsView:
+        """The tally by groups of datums; see :class:`View`."""
+        return StatsView(self, labels, **grouping)
+
 
 class StatsView(View):
     """Stats by groups of datums.
@@ -66,7 +76,7 @@ class StatsView(View):
         self.stats = stats
 
     @cached_property
-    def _rows(self) -> tuple[Array, Array, Array | None]:
+    def rows(self) -> tuple[Array, Array, Array | None]:
         """Counted datums in a group, the group of each, and how often each counts."""
         inside = self.stats.counted
         if self.group is not None:
@@ -79,19 +89,21 @@ class StatsView(View):
     @cached_property
     def support(self) -> Array:
         """Datums that count, float64 [group]."""
-        _, group, weight = self._rows
+        _, group, weight = self.rows
         return np.bincount(group, weight, minlength=self.n_groups).astype(np.float64)
 
-    def spread(self, codes: Array) -> tuple[Array, Array, Array]:
-        """How often each code occurs among the datums of each group that count.
+    def standings(self, column: Column) -> tuple[Array, Array, Array]:
+        """How often each standing occurs among the datums of each group that count.
 
         Args:
-            codes: integers [n_datums], from 0.
+            column: one that has a status of its own.
 
         Returns:
             group int64, code int64 and how often float64, of all pairs that occur, in order.
         """
-        rows, group, weight = self._rows
+        assert column.status is not None
+        codes = column.status[1]
+        rows, group, weight = self.rows
         if not rows.size:
             return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
         width = int(codes.max()) + 1
@@ -100,16 +112,18 @@ class StatsView(View):
         there, place = np.unique(pair, return_inverse=True)
         return there // width, there % width, np.bincount(place, weight).astype(np.float64)
 
-    def total(self, values: Array) -> tuple[Array, Array]:
+    def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
         """Sums over the datums of each group, in their order, leaving out undefined values.
 
         Args:
-            values: float64 [n_datums, ...].
+            column: whose values, float64 [n_datums, ...].
+            of: what is summed of them, float64 [n_datums, ...].
 
         Returns:
             sums float64 [group, ...]; how many values entered each, float64 of that shape.
         """
-        rows, group, weight = self._rows
+        values = of(column.values)
+        rows, group, weight = self.rows
         flat = values.reshape(values.shape[0], math.prod(values.shape[1:]))
         out = np.empty((self.n_groups, flat.shape[1]))
         many = np.empty_like(out)

@@ -114,7 +114,7 @@ def view(
         weights: int64 [n], how often each datum counts, or None.
         threads: unused: means are one cheap pass.
     """
-    return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
+    return tallies.stats.view(tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
 
 def cells_per_group(tallies: StatsTallies, settings: Any) -> int:

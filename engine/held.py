@@ -1,0 +1,50 @@
+"""Frames that stand in files of their own until they are asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+
+class FrameFile:
+    """A frame in a Parquet file, which is there as long as this object is.
+
+    Attributes:
+        path: the file.
+        height: rows of the frame.
+    """
+
+    def __init__(self, path: Path, height: int, let_go: Callable[[], object]) -> None:
+        """Keep the file.
+
+        Args:
+            path: the file.
+            height: rows of the frame.
+            let_go: deletes the file; called once, at the end of the process at the latest.
+        """
+        self.path = path
+        self.height = height
+        weakref.finalize(self, let_go)
+
+    def __call__(self) -> pl.DataFrame:
+        """The frame, in memory."""
+        return pl.read_parquet(self.path, glob=False)
+
+    def copy_to(self, target: Path) -> None:
+        """Make another file of the same content, or another name of the same file.
+
+        Args:
+            target: its path, where nothing stands.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        try:
+            os.link(self.path, target)
+        except OSError:  # another disk, or a file system without such names
+            shutil.copyfile(self.path, target)

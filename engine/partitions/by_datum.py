@@ -1,0 +1,205 @@
+"""Tallies of one row a datum, merged in files of consecutive datums instead of in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .. import planner
+from ..executors.pools import Pool
+from ..tally import stored
+from ..tally.merging_stats import merge_stats
+from ..tally.pieces import Pieces
+from ..tasks import stats_pieces
+from .datum_blocks import BLANK, Block
+from .stages import collected, job_of, part_file
+
+Array = np.ndarray[Any, Any]
+
+
+def merged_by_datums(
+    folder: str,
+    parts: Sequence[int],
+    heads: Sequence[dict[str, Any]],
+    plan: planner.Plan,
+    room: int,
+    pool: Pool,
+) -> tuple[Any, int]:
+    """The tally of all buckets in files, and how many datums it has.
+
+    Args:
+        folder: the scratch folder.
+        parts: the buckets.
+        heads: what each of them told.
+        plan: of the run.
+        room: bytes of a piece.
+        pool: where stages run.
+    """
+    (Path(folder) / "datums").mkdir()
+    blanks = [stored.load(part_file(folder, bucket), BLANK) for bucket in parts]
+    blank = plan.module.merge_piece(blanks, plan.settings)
+    del blanks
+    stored.save(blank, _file(folder, BLANK))
+    known = [[tuple(block) for block in head["blocks"]] for head in heads]
+    cuts = _cuts([block for blocks in known for block in blocks], room)
+    calls = [
+        (folder, piece, between, _overlapping(known, parts, between))
+        for piece, between in enumerate(zip([None, *cuts], [*cuts, None], strict=True))
+    ]
+    collected(pool.run(merge_range, calls))
+    files = [_file(folder, piece) for piece in range(len(calls))]
+    about = [stored.head_of(file)["about"] for file in files]
+    sizes = [told["n"] for told in about]
+    pieces = Pieces(tuple(map(str, files)), tuple(sizes))
+    rows = [told["rows"] for told in about]
+    by_row = None
+    if any(rows) and not _ascending([told for told in rows if told]):
+        by_row = _by_row(folder, pieces, rows, pool)
+    return plan.module.of_pieces(pieces, blank, by_row), sum(sizes)
+
+
+def _file(folder: str | Path, name: object) -> Path:
+    return Path(folder) / "datums" / f"{name}.tally"
+
+
+def _cuts(blocks: Sequence[Block], room: int) -> list[Any]:
+    """Ids at which pieces begin, but the first."""
+    cuts, held = [], 0
+    for first, _, size in sorted(blocks):
+        if held and held + size > room:
+            cuts.append(first)
+            held = 0
+        held += size
+    return cuts
+
+
+def _overlapping(
+    known: Sequence[Sequence[Block]], parts: Sequence[int], between: tuple[Any, Any]
+) -> list[tuple[int, int, int]]:
+    """Buckets with the first of their blocks that may have datums of a piece, and one past the last."""
+    low, high = between
+    found = []
+    for bucket, blocks in zip(parts, known, strict=True):
+        firsts = [first for first, _, _ in blocks]
+        begin = 0 if low is None else max(0, sum(first <= low for first in firsts) - 1)
+        end = len(firsts) if high is None else sum(first < high for first in firsts)
+        if begin < end:
+            found.append((bucket, begin, end))
+    return found
+
+
+def merge_range(
+    folder: str,
+    piece: int,
+    between: tuple[Any, Any],
+    blocks: Sequence[tuple[int, int, int]],
+) -> None:
+    """Bring together the datums of all buckets whose ids lie in a range.
+
+    Args:
+        folder: the scratch folder.
+        piece: number of the range.
+        between: its first id and that of the next one; None where it has no such end.
+        blocks: buckets, the first of their blocks to look into, and one past the last.
+    """
+    target = _file(folder, piece)
+    if target.exists():
+        return
+    _, plan = job_of(folder)
+    module = plan.module
+    parts = [stored.load(_file(folder, BLANK))]
+    for bucket, begin, end in blocks:
+        names = [f"block-{i}" for i in range(begin, end)]
+        for part in stored.load_several(part_file(folder, bucket), names):
+            rows = slice(*_ends(module.key_of(part), between))
+            if rows.start < rows.stop:
+                parts.append(module.cut(part, rows))
+    merged = module.merge_piece(parts, plan.settings)
+    about = {"n": len(merged.datums), "rows": _told_rows(module.row_of(merged))}
+    stored.save(module.things_of(merged), target, about=about)
+
+
+def _ends(key: pl.Series, between: tuple[Any, Any]) -> tuple[int, int]:
+    """Where ids of a range begin and end among those of a block."""
+    low, high = between
+    begin = 0 if low is None else int(key.search_sorted(low, "left"))
+    return begin, len(key) if high is None else int(key.search_sorted(high, "left"))
+
+
+def _told_rows(row: Array | None) -> list[int] | None:
+    """Whether rows ascend (1 or 0), the lowest and the highest; None where order is the ids' own."""
+    if row is None or not row.size:
+        return None
+    ascending = bool((np.diff(row) > 0).all()) and row[0] >= 0
+    return [int(ascending), int(row.min()), int(row.max())]
+
+
+def _ascending(told: Sequence[list[int]]) -> bool:
+    """Whether rows of consecutive pieces are in order, so that ids' order is theirs."""
+    inside = all(ascending for ascending, _, _ in told)
+    return inside and all(a[2] < b[1] for a, b in zip(told, told[1:], strict=False))
+
+
+def _by_row(folder: str, pieces: Pieces, rows: Sequence[list[int] | None], pool: Pool) -> Pieces:
+    """The same datums in files by their rows; those without a row behind, in order of id."""
+    height = max(told[2] for told in rows if told) + 1
+    step = -(-height // len(pieces))
+    cuts = list(range(step, height, step))
+    collected(pool.run(deal_rows, [(folder, piece, cuts) for piece in range(len(pieces))]))
+    ranges = range(len(cuts) + 2)  # the last one of datums without a row
+    collected(pool.run(merge_rows, [(folder, one, len(pieces)) for one in ranges]))
+    files = [_file(folder, f"rows-{one}") for one in ranges]
+    sizes = [stored.head_of(file)["about"]["n"] for file in files]
+    filled = [(str(file), n) for file, n in zip(files, sizes, strict=True) if n]
+    return Pieces(tuple(file for file, _ in filled), tuple(n for _, n in filled))
+
+
+def deal_rows(folder: str, piece: int, cuts: Sequence[int]) -> None:
+    """Deal the datums of a piece out to ranges of rows.
+
+    Args:
+        folder: the scratch folder.
+        piece: which one.
+        cuts: rows at which ranges begin, but the first.
+    """
+    target = _file(folder, f"dealt-{piece}")
+    if target.exists():
+        return
+    whole = stats_pieces.whole_piece(_file(folder, piece))
+    assert whole.row is not None
+    place = np.searchsorted(cuts, whole.row, "right")
+    place[whole.row < 0] = len(cuts) + 1
+    stored.save(
+        {
+            f"range-{one}": stats_pieces.cut(whole, np.flatnonzero(place == one))
+            for one in range(len(cuts) + 2)
+        },
+        target,
+    )
+
+
+def merge_rows(folder: str, one: int, pieces: int) -> None:
+    """Bring a range of rows together, in their order.
+
+    Args:
+        folder: the scratch folder.
+        one: number of the range.
+        pieces: how many pieces there are.
+    """
+    target = _file(folder, f"rows-{one}")
+    if target.exists():
+        return
+    parts = [stored.load(_file(folder, f"dealt-{i}"), f"range-{one}") for i in range(pieces)]
+    row = np.concatenate([part.row for part in parts])
+    order = np.argsort(row, kind="stable")
+    code = np.empty(order.size, np.int64)
+    code[order] = np.arange(order.size)
+    codes = np.split(code, np.cumsum([len(part.datums) for part in parts])[:-1])
+    ids = pl.concat([part.datums.id for part in parts])[order]
+    stats = merge_stats([part.stats for part in parts], codes)
+    things = stats_pieces.things_of_single(ids, stats)
+    stored.save(things, target, about={"n": order.size})

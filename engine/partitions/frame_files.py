@@ -1,0 +1,85 @@
+"""Frames of a bounded run: held where they are small, written row by row where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import polars as pl
+
+from .. import planner
+from ..held import FrameFile
+from ..schemas.results import frame_schema
+from .datum_blocks import in_pieces
+from .scratch import scratch_folder
+from .sizing import BASE
+
+_ROW = 200  # bytes that a row of single datums takes in memory while its frame is made
+_PACKED = 50  # bytes of it in a file, at most, ids of some length included
+
+SINGLE = "per_datum"
+Maker = Callable[[], pl.DataFrame]
+
+
+def frames_of(
+    makers: Mapping[str, Maker], tallies: Any, plan: planner.Plan, scratch: str | None, limit: int
+) -> dict[str, Maker]:
+    """What gives the frames of a run whose tally is about to go.
+
+    Args:
+        makers: what makes each frame.
+        tallies: of the run.
+        plan: of the run.
+        scratch: folder for files; the system's unless given.
+        limit: bytes of memory that the run may take.
+
+    Raises:
+        ScratchError: there is no room for a frame that goes into a file.
+    """
+    frames: dict[str, Maker] = {}
+    for name, make in makers.items():
+        if name == SINGLE and in_pieces(plan.module):
+            frames[name] = _of_single_datums(tallies, plan, scratch, limit)
+        else:
+            frames[name] = make().clone
+    return frames
+
+
+def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, limit: int) -> Maker:
+    """The values of single datums: of each metric file by file, in the order of one frame."""
+    rows = len(tallies.datums) * plan.module.shown(tallies, plan.cuts_of_needs)
+    parts = _single_datums(tallies, plan)
+    if 2 * rows * _ROW <= limit - BASE:
+        return pl.concat(parts).clone
+    import pyarrow.parquet as pq
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder(scratch, rows * _PACKED))
+        path = folder / f"{SINGLE}.parquet"
+        writer = None
+        for part in parts:
+            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+            writer.write_table(table)
+        assert writer is not None
+        writer.close()
+        return FrameFile(path, rows, stack.pop_all().close)
+
+
+def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
+    """The frame in parts, first one without rows."""
+    module, columns = plan.module, [one for made in tallies.stats.columns.values() for one in made]
+    several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
+    schema = frame_schema(SINGLE, datum=tallies.datums.id_dtype)
+    if several:
+        schema = {**schema, "parameters": pl.String()}
+    yield pl.DataFrame(schema=schema)
+    for few, cuts in module.single_datums(tallies, plan.cuts_of_needs):
+        part = module.own_frames(SINGLE, few, plan.settings, list, cuts=cuts)
+        yield part.with_columns(
+            pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in schema.items()
+            if name not in part.columns
+        ).select(*schema)
