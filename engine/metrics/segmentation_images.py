@@ -102,14 +102,7 @@ def _mean_iou(view: PixelView, settings: Settings) -> list[Cells]:
     """The mean of images' means; or of all labels of all images, as torchmetrics' MeanIoU."""
     if settings.rules.images_alike:
         return _mean("mIOU", view, settings)
-    areas = view.pixels.areas
-    value = _label_ratios(iou, view.pixels, settings, None)
-    chosen = ~np.isnan(value)
-    key = view.labels.key[areas.label]
-    total, many = (
-        view.sum_over(areas.datum[chosen], key[chosen], values[chosen], len(view.labels.key_names))
-        for values in (value, chosen)
-    )
+    total, many = view.area_total(lambda pixels: _label_ratios(iou, pixels, settings, None))
     scored = view.image_total("mIOU")[1].astype(np.int64)
     return [
         key_cells(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def _cuts(blocks: Sequence[Block], room: int) -> list[Any]:
 def _overlapping(
     known: Sequence[Sequence[Block]], parts: Sequence[int], between: tuple[Any, Any]
 ) -> list[tuple[int, int, int]]:
-    """Buckets with the first of their blocks that may have datums of a piece, and one past the last."""
+    """Buckets with the first of their blocks that may have datums of a piece, and the end."""
     low, high = between
     found = []
     for bucket, blocks in zip(parts, known, strict=True):
@@ -131,7 +132,7 @@ def _ends(key: pl.Series, between: tuple[Any, Any]) -> tuple[int, int]:
 
 
 def _told_rows(row: Array | None) -> list[int] | None:
-    """Whether rows ascend (1 or 0), the lowest and the highest; None where order is the ids' own."""
+    """Whether rows ascend (1 or 0), lowest and highest; None where order is the ids' own."""
     if row is None or not row.size:
         return None
     ascending = bool((np.diff(row) > 0).all()) and row[0] >= 0
@@ -141,7 +142,7 @@ def _told_rows(row: Array | None) -> list[int] | None:
 def _ascending(told: Sequence[list[int]]) -> bool:
     """Whether rows of consecutive pieces are in order, so that ids' order is theirs."""
     inside = all(ascending for ascending, _, _ in told)
-    return inside and all(a[2] < b[1] for a, b in zip(told, told[1:], strict=False))
+    return inside and all(a[2] < b[1] for a, b in pairwise(told))
 
 
 def _by_row(folder: str, pieces: Pieces, rows: Sequence[list[int] | None], pool: Pool) -> Pieces:

@@ -20,6 +20,21 @@ _REPAIR = {
 }
 
 
+_STORE = "object-store error: "
+"""How Polars begins what a store or server said."""
+
+_AWAY = (
+    (
+        "range request not supported",
+        "The server does not give parts of files. Download the file and give its path.",
+    ),
+    ("404", "Correct the address; one that has no listing takes no pattern."),
+    ("not found", "Correct the address."),
+    ("", "Check the address, access and connection, and try again; or download the file."),
+)
+"""What a store or server says, of the first that is in it -> what to do."""
+
+
 def explain(source: Source, error: BaseException) -> ReadError:
     """The error to raise for a source that could not be read.
 
@@ -36,9 +51,12 @@ def explain(source: Source, error: BaseException) -> ReadError:
 
 def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     kind = NAMES.get(format_, "table")
-    return ReadError(
-        f"{name}: cannot be read as {kind}: {reason(error)}. {_REPAIR.get(format_, '')}".rstrip()
-    )
+    said = reason(error)
+    repair = _REPAIR.get(format_, "")
+    if said.startswith(_STORE):  # which says nothing of the file's content
+        said = said.removeprefix(_STORE)
+        repair = next(what for mark, what in _AWAY if mark in said.lower())
+    return ReadError(f"{name}: cannot be read as {kind}: {said}. {repair}".rstrip())
 
 
 def reason(error: BaseException) -> str:

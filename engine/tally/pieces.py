@@ -19,7 +19,7 @@ from .view import View
 Array = np.ndarray[Any, Any]
 
 SLICES, COUNTED, STATUS, NEED = "slices", "counted", "status", "need-"
-"""Names of things in a file: slice columns, which datums count, their standing, a need's columns."""
+"""Things in a file: slice columns, which datums count, their standing, columns of a need."""
 
 
 class Pieces(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -85,6 +86,10 @@ class Pixels(msgspec.Struct, frozen=True):
     declared: Array | None
     ignored: Array
 
+    def view(self, labels: Labels, stats: Stats, **grouping: Any) -> PixelView:
+        """The counts by groups of datums; see :class:`PixelView`."""
+        return PixelView(self, labels, stats, **grouping)
+
 
 class PixelView(View):
     """Pixels by groups of datums.
@@ -106,6 +111,36 @@ class PixelView(View):
         (column,) = self._single.stats.columns[need]
         total, many = self._single.total(column)
         return total[:, :, 0], many[:, :, 0]
+
+    def area_total(self, of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
+        """Sums over datums and labels of each key, in their order, leaving out undefined values.
+
+        Args:
+            of: from counts to a value for each of their areas, float64.
+
+        Returns:
+            sums, and how many values entered each, float64 [group, key].
+        """
+        total, many = np.zeros((2, self.n_groups, len(self.labels.key_names)))
+        self.add_areas(of, total, many)
+        return total, many
+
+    def add_areas(self, of: Callable[[Pixels], Array], total: Array, many: Array) -> None:
+        """Go on with the sums of :meth:`area_total` that other datums began.
+
+        Args:
+            of: as of :meth:`area_total`.
+            total: float64 [group, key], changed.
+            many: float64 [group, key], changed.
+        """
+        areas = self.pixels.areas
+        value = of(self.pixels)
+        group = np.zeros(value.size, np.int64) if self.group is None else self.group[areas.datum]
+        chosen = ~np.isnan(value) & (group >= 0)
+        place = group[chosen], self.labels.key[areas.label[chosen]]
+        times = 1 if self.weights is None else self.weights[areas.datum[chosen]]
+        np.add.at(total, place, value[chosen] * times)
+        np.add.at(many, place, times)
 
     def sum_over(self, datum: Array, code: Array, values: Array, n_codes: int) -> Array:
         """Sums of rows by group and code, weighted by the datums' weights.

@@ -182,7 +182,7 @@ def shown(tallies: Any, cuts: Cuts) -> int:
 
 
 def _variants(stats: StatsInPieces, cuts: Cuts) -> Iterator[tuple[str, int, int, int]]:
-    """Need, place of the column, of its parameters and of its cut-off, in the order they are shown."""
+    """Need and places of column, parameters and cut-off, in the order in which they are shown."""
     for need, columns in stats.columns.items():
         for i, column in enumerate(columns):
             for p in range(len(column.parameters)):

@@ -113,9 +113,10 @@ def label_notes(tallies: Tallies) -> list[Note]:
     Args:
         tallies: of the whole run.
     """
-    frame, areas = tallies.labels.frame.select("label_key", "label_value"), tallies.pixels.areas
+    frame = tallies.labels.frame.select("label_key", "label_value")
+    seen = tallies.pixels.view(tallies.labels, tallies.stats)
     pairs = {
-        side: frame[np.unique(areas.label[getattr(areas, name) > 0])]
+        side: frame[np.flatnonzero(getattr(seen, name)[0])]
         for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))
     }
     if tallies.pixels.declared is not None:

@@ -36,8 +36,7 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: unused: sums are one cheap pass over a row a datum and label.
     """
-    return PixelView(
-        tallies.pixels,
+    return tallies.pixels.view(
         tallies.labels,
         tallies.stats,
         group=group,

@@ -1,0 +1,156 @@
+"""Tables at plain web addresses: what servers can and cannot do, and how failures are told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from partitions.cases import in_buckets
+from web_server import web_server
+
+import evalengine as ee
+
+ROWS = pl.DataFrame(
+    {"datum_id": range(300), "actual": [i % 3 for i in range(300)],
+     "predicted": [i % 4 % 3 for i in range(300)]}
+)  # fmt: skip
+WRITE = {
+    "t.parquet": lambda path: ROWS.write_parquet(path, row_group_size=50),
+    "t.csv": ROWS.write_csv,
+    "t.jsonl": ROWS.write_ndjson,
+    "t.arrow": ROWS.write_ipc,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The table in every format."""
+    here = tmp_path / "web"
+    here.mkdir()
+    for name, write in WRITE.items():
+        write(here / name)
+    return here
+
+
+def accuracy(table: str, **how: object) -> float | None:
+    return ee.score(table, task="classification", metrics=["Accuracy"], **how).value("Accuracy")
+
+
+@pytest.mark.parametrize("name", WRITE)
+@pytest.mark.parametrize("place", ["{}", "old/{}", "{}?signature=a%2Fb"])
+def test_tables_are_read_by_their_address(folder: Path, name: str, place: str) -> None:
+    """Where they are, where they are sent to, and behind a signed address."""
+    with web_server(folder) as server:
+        assert accuracy(server.address(place.format(name))) == accuracy(str(folder / name))
+        assert any(wanted for _, _, wanted in server.asked)
+
+
+def test_parts_alone_are_read_of_parquet(folder: Path) -> None:
+    """A column that is not needed stays where it is."""
+    number = pl.int_range(pl.len())
+    wide = pl.concat([ROWS] * 100).with_columns(datum_id=number)
+    notes = pl.concat_str([number.hash(seed) for seed in range(8)])
+    wide.with_columns(notes=notes).write_parquet(folder / "wide.parquet", compression="lz4")
+    with web_server(folder) as server:
+        accuracy(server.address("wide.parquet"))
+        ends = [one.removeprefix("bytes=").split("-") for _, _, one in server.asked if one]
+    read = sum(int(last) - int(first) + 1 if first else int(last) for first, last in ends)
+    assert 0 < read < (folder / "wide.parquet").stat().st_size / 2
+
+
+def test_several_addresses_and_buckets(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halves = [folder / f"{i}.parquet" for i in range(2)]
+    for i, half in enumerate(halves):
+        ROWS.slice(150 * i, 150).write_parquet(half)
+    expected = accuracy(str(folder / "t.parquet"))
+    in_buckets(monkeypatch)
+    with web_server(folder) as server:
+        tables = [server.address(half.name) for half in halves]
+        card = ee.score(
+            tables, task="classification", metrics=["Accuracy"], memory_limit="1GB",
+            scratch=str(tmp_path / "s"),
+        )  # fmt: skip
+    assert card.run["buckets"] == 4
+    assert card.value("Accuracy") == expected
+
+
+@pytest.mark.parametrize("name", WRITE)
+def test_a_server_without_parts_is_told(folder: Path, name: str) -> None:
+    with web_server(folder) as server:
+        server.ranges = False
+        with pytest.raises(ee.ReadError, match=rf"{name}.*parts of files.*Download") as told:
+            accuracy(server.address(name))
+    assert "Write or copy" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["none.parquet", "none.csv", "none.jsonl", "*.parquet"])
+def test_an_address_of_nothing_is_told(folder: Path, name: str) -> None:
+    with (
+        web_server(folder) as server,
+        pytest.raises(ee.ReadError, match=r"404.*Correct the address") as told,
+    ):
+        accuracy(server.address(name))
+    assert "every row" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", WRITE)
+def test_an_answer_that_is_cut_off_is_told(folder: Path, name: str) -> None:
+    with web_server(folder) as server:
+        server.cut = 100
+        with pytest.raises(ee.ReadError, match=rf"{name}.*connection.*again"):
+            accuracy(server.address(name))
+
+
+def test_a_broken_file_is_told_as_such(folder: Path) -> None:
+    """The connection is sound; what is wrong is the file."""
+    (folder / "t.parquet").write_bytes((folder / "t.parquet").read_bytes()[:-20])
+    with (
+        web_server(folder) as server,
+        pytest.raises(ee.ReadError, match=r"Parquet.*Write or copy it again"),
+    ):
+        accuracy(server.address("t.parquet"))
+
+
+def test_a_store_that_nobody_is_at_is_told(folder: Path) -> None:
+    with web_server(folder) as server:
+        address = server.address("t.parquet")
+    with pytest.raises(ee.ReadError, match=r"connection.*again"):
+        accuracy(address)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
+def test_a_certificate_is_checked(folder: Path, tmp_path: Path) -> None:
+    """An unknown one is refused; one that ``SSL_CERT_FILE`` names is known."""
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out",
+         certificate, "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=IP:127.0.0.1",
+         "-addext", "basicConstraints=critical,CA:FALSE"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    code = (
+        "import sys, evalengine as ee\n"
+        "print(ee.score(sys.argv[1], task='classification').value('Accuracy', average=None))"
+    )
+    with web_server(folder, (certificate, key)) as server:
+        address = server.address("t.parquet")
+        assert address.startswith("https://")
+        with pytest.raises(ee.ReadError, match=r"t\.parquet"):
+            accuracy(address)
+        done = subprocess.run(
+            [sys.executable, "-c", code, address],
+            env={**os.environ, "SSL_CERT_FILE": certificate},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    assert float(done.stdout) == accuracy(str(folder / "t.parquet"))
