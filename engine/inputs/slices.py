@@ -7,7 +7,14 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
-from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from evalengine.schemas.contract import (
+    DATUMS,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    ROW,
+    TABLE,
+)
 from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.wording import option
 
@@ -193,7 +200,11 @@ def slices_by_row(
         else:
             columns.append(_crossed([_text(p, values.schema[p]) for p in pieces]).alias(entry))
     slices = values.select(columns)
-    return slices, [note for entry in plan.by for note in _rows_without_value(slices[entry])]
+    return slices, [
+        note
+        for entry in plan.by
+        for note in _rows_without_value(slices[entry], table.get_column(ROW, default=None))
+    ]
 
 
 def slice_text(values: pl.Series) -> pl.Series:
@@ -201,13 +212,20 @@ def slice_text(values: pl.Series) -> pl.Series:
     return values.to_frame().select(_text(values.name, values.dtype)).to_series()
 
 
-def _rows_without_value(column: pl.Series) -> list[Note]:
+def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[Note]:
+    """Rows of a table that stand in no group.
+
+    Args:
+        column: a slice of each row.
+        numbers: where rows stand in the whole table; None where they count from 0.
+    """
     n = column.null_count()
     if not n:
         return []
-    first = column.is_null().arg_true().head(5).to_list()
-    rows = f"{count_of(n, 'row')} (from 0) without a value of {column.name!r}"
-    return [Note("datums_without_slice", f"{rows}: {listing(first, n)}.", n)]
+    first = column.is_null().arg_true().head(5)
+    lowest = first if numbers is None else numbers.gather(first)
+    words = ("row (from 0)", "rows (from 0)", f"without a value of {column.name!r}")
+    return [note_of("datums_without_slice", n, words, lowest.to_list())]
 
 
 def _agreed(

@@ -17,9 +17,9 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine.partitions import running, sizing
 
-FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8)
-"""Four buckets, and label groups of twenty rows, however small the tables."""
-WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, chunks=8)
+FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=2000)
+"""Four buckets, label groups of twenty rows and pieces of few datums, however small the tables."""
+WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, chunks=8, piece=2000)
 """The same with groups of more rows, where cutting labels is not the point: fewer files."""
 
 
