@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,10 +46,13 @@ def merged_by_datums(
     blank = plan.module.merge_piece(blanks, plan.settings)
     del blanks
     stored.save(blank, _file(folder, BLANK))
-    known = [[tuple(block) for block in head["blocks"]] for head in heads]
-    cuts = _cuts([block for blocks in known for block in blocks], room)
+    cuts = _cuts([tuple(block) for head in heads for block in head["blocks"]], room)
+    firsts = {
+        bucket: [first for first, _, _ in head["blocks"]]
+        for bucket, head in zip(parts, heads, strict=True)
+    }
     calls = [
-        (folder, piece, between, _overlapping(known, parts, between))
+        (folder, piece, between, _overlapping(firsts, between))
         for piece, between in enumerate(zip([None, *cuts], [*cuts, None], strict=True))
     ]
     collected(pool.run(merge_range, calls))
@@ -79,15 +83,19 @@ def _cuts(blocks: Sequence[Block], room: int) -> list[Any]:
 
 
 def _overlapping(
-    known: Sequence[Sequence[Block]], parts: Sequence[int], between: tuple[Any, Any]
+    firsts: Mapping[int, Sequence[Any]], between: tuple[Any, Any]
 ) -> list[tuple[int, int, int]]:
-    """Buckets with the first of their blocks that may have datums of a piece, and the end."""
+    """Buckets with the first of their blocks that may have datums of a piece, and the end.
+
+    Args:
+        firsts: bucket -> the first id of each of its blocks, ascending.
+        between: the first id of the piece and that of the next; None where it has no such end.
+    """
     low, high = between
     found = []
-    for bucket, blocks in zip(parts, known, strict=True):
-        firsts = [first for first, _, _ in blocks]
-        begin = 0 if low is None else max(0, sum(first <= low for first in firsts) - 1)
-        end = len(firsts) if high is None else sum(first < high for first in firsts)
+    for bucket, known in firsts.items():
+        begin = 0 if low is None else max(0, bisect_right(known, low) - 1)
+        end = len(known) if high is None else bisect_left(known, high)
         if begin < end:
             found.append((bucket, begin, end))
     return found
