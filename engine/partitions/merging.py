@@ -36,7 +36,7 @@ def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[
         found = iter(stored.load_several(part_file(folder, bucket), flat))
         labels = [_below([next(found) for _ in known[name]]) for name in names]
         rows.append(grouped.with_datums(_beside(labels), codes_of(folder, bucket)))
-    stored.save(grouped.merge_groups(rows), target)
+    stored.save(grouped.merge_groups(rows), target, lasting=False)
 
 
 def merge_slab(
@@ -69,7 +69,7 @@ def merge_slab(
             slabs.within(grouped.with_datums(one, codes), piece.key, *between)
             for one, piece in zip(found, wanted, strict=True)
         ]
-    stored.save(grouped.merge_groups(rows), target)
+    stored.save(grouped.merge_groups(rows), target, lasting=False)
 
 
 def pieces_of(folder: str, bucket: int, name: str) -> list[slabs.Piece]:

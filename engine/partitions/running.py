@@ -31,6 +31,7 @@ from ..schemas.wording import option
 from ..tally import stored
 from .by_label import merged_by_labels
 from .by_score import merged_by_scores
+from .dealing import unit_folder
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import gigabytes, scratch_folder
 from .sizing import BASE, Sizes, buckets, free_memory, refused, sufficient_limit, unclear
@@ -105,6 +106,8 @@ def wanted(
     limit = sufficient_limit(given)
     share = pool.share(limit)
     ready = prepare(inputs, plan.task, options)
+    if pool.apart:
+        pool.prepare(tally_bucket)
     reason = refused(plan, ready, options)
     if not reason:
         heads = heads_of(ready)
@@ -177,8 +180,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     plan, fit_notes = _fitted(plan, ready)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"dealing rows out to {n} buckets")
-        pool.prepare(tally_bucket)
-        whole = split(ready, found.heights, folder, n)
+        whole = split(ready, found.heights, folder, n, pool)
         notes += whole.notes
         grouped = plan.task == "detection"
         counted = _by_counts(plan, ready, options)
@@ -282,8 +284,12 @@ _OF_LABELS = (
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
     """What is wrong with values that may stand once, which no bucket alone can tell."""
+    units = {
+        role: [(str(unit_folder(folder, role, unit)), before) for unit, before in enumerate(begins)]
+        for role, begins in whole.begins.items()
+    }
     calls = [
-        (str(folder), role, name, file)
+        (str(folder), role, name, file, units[role])
         for role in whole.heights
         for name in once_only(ready.sides[role])
         if name in whole.blanks[role].columns
@@ -291,6 +297,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     ]
     if not calls:
         return None
+    (folder / "repeats").mkdir()
     collected(pool.run(find_repeats, calls))
     problems = repeated(
         folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)

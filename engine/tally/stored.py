@@ -49,6 +49,7 @@ def save(
     *,
     fingerprint: str = "",
     about: Mapping[str, Any] | None = None,
+    lasting: bool = True,
 ) -> None:
     """Write a tally, all or nothing.
 
@@ -58,6 +59,8 @@ def save(
         fingerprint: of the plan that made it (:class:`evalengine.planner.Plan`), which
             :func:`load` may ask for.
         about: what else is to be kept, as JSON can hold it.
+        lasting: whether the file has to be whole after the machine fails, for which the disk is
+            waited for; of no use to files of a run that ends with its machine.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -80,7 +83,8 @@ def save(
                 for name, thing in named.items():
                     _write(archive, name, thing)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         os.replace(draft, target)
     except BaseException:
         with suppress(OSError):

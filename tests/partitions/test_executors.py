@@ -89,7 +89,7 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     seen: dict[str, Any] = {}
 
     class Twice:
-        threads, least, apart = 1, 1, True
+        threads, least, apart, reads_tables = 1, 1, True, True
 
         def share(self, limit: int) -> int:
             return limit
