@@ -5,10 +5,10 @@
 
 Detections are those of scale.py, of which a row costs little: what two workers gain there hangs on
 what cannot be shared. Texts are the pairs of text_data.py under metrics that cost much a row;
-``--images`` is how many pairs there are. Every run is a fresh process; runs with one worker and with
-two take turns. Wall seconds of each step are seen by the process that starts the run; CPU seconds
-are its own and, apart from them, those of its workers. On a machine that others use as well, the
-CPU tells what two workers can gain: what the first process does alone is not halved.
+``--images`` is how many pairs there are. Every run is a fresh process; runs with one worker and
+with two take turns. Wall seconds of each step are seen by the process that starts the run; CPU
+seconds are its own and, apart from them, those of its workers. On a machine that others use as
+well, the CPU tells what two workers can gain: what the first process does alone is not halved.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMES = {"detection": "workers", "text": "workers-text"}
 METRICS = {"detection": None, "text": ["ROUGE1", "ROUGE2", "ROUGEL", "chrF", "TER"]}
 ABOUT = {
     "detection": "Detections and ground truths of {images:,} generated images",
-    "text": "{images:,} pairs of generated texts of 60 words under ROUGE-1, -2 and -L, chrF and TER",
+    "text": "{images:,} pairs of generated texts of 60 words, ROUGE-1, -2 and -L, chrF and TER",
 }
 GOAL = 0.6
 STEPS = ("read and dealt out", "tallied by workers", "merged and summarised")

@@ -186,8 +186,7 @@ def units_of(
         role to its units, in the order of their rows: one of all rows where this process deals
         them out, or where the bucket of a row hangs on how many rows before it a condition leaves.
     """
-    total = sum(heights[role] for role in heads)
-    size = max(LEAST_UNIT, -(-total // (PER_BUCKET * pool.least)), total * n // MOST_FILES)
+    size = units_rows(sum(heights[role] for role in heads), n, pool.least)
     found: dict[str, list[Unit]] = {}
     for role, head in heads.items():
         side = ready.sides[role]
@@ -202,6 +201,17 @@ def units_of(
             for unit, (first, end) in enumerate(zip(cuts, ends, strict=True))
         ]
     return found
+
+
+def units_rows(rows: int, n: int, least: int) -> int:
+    """Rows of a unit, about.
+
+    Args:
+        rows: of all tables.
+        n: number of buckets.
+        least: buckets worth having, a few for each worker.
+    """
+    return max(LEAST_UNIT, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
 
 
 def _dealt_apart(side: Side, pool: Pool) -> bool:
