@@ -213,7 +213,7 @@ def test_a_unit_that_cannot_be_renamed_is_told(
 def test_a_process_that_is_killed_while_it_deals_rows_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
     monkeypatch.setattr(splitting, "units_rows", lambda *_: 500)
     killed: list[int] = []
 
