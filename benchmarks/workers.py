@@ -1,11 +1,14 @@
 """One worker against two: the same run in bounded memory, by spawned processes or on Dask.
 
     python benchmarks/workers.py --images 1e6 --folder /mnt/large --write-docs
+    python benchmarks/workers.py --task text --images 2e5 --folder /mnt/large --write-docs
 
-The tables are those of scale.py. Every run is a fresh process; runs with one worker and with two
-take turns. Wall seconds of each step are seen by the process that starts the run; CPU seconds are
-its own and, apart from them, those of its workers. On a machine that others use as well, the CPU
-tells what two workers can gain: what the first process does alone is not halved.
+Detections are those of scale.py, of which a row costs little: what two workers gain there hangs on
+what cannot be shared. Texts are the pairs of text_data.py under metrics that cost much a row;
+``--images`` is how many pairs there are. Every run is a fresh process; runs with one worker and
+with two take turns. Wall seconds of each step are seen by the process that starts the run; CPU
+seconds are its own and, apart from them, those of its workers. On a machine that others use as
+well, the CPU tells what two workers can gain: what the first process does alone is not halved.
 """
 
 from __future__ import annotations
@@ -23,16 +26,37 @@ import measuring
 import reporting
 import scale
 
-NAME = "workers"
-TASK = "detection"
+NAMES = {"detection": "workers", "text": "workers-text"}
+"""Task -> its section of docs/benchmarks.md."""
+METRICS = {"detection": None, "text": ["ROUGE1", "ROUGE2", "ROUGEL", "chrF", "TER"]}
+ABOUT = {
+    "detection": "Detections and ground truths of {images:,} generated images",
+    "text": "{images:,} pairs of generated texts of 60 words, ROUGE-1, -2 and -L, chrF and TER",
+}
 GOAL = 0.6
 STEPS = ("read and dealt out", "tallied by workers", "merged and summarised")
 _BEGINNINGS = {"matching": STEPS[0], "merging": STEPS[1]}
 
 
 def tables(options: argparse.Namespace) -> list[Path]:
-    """Predictions and ground truths, as scale.py makes them."""
-    return [scale.table_file(options.folder, TASK, side, options.images) for side in scale.SIDES]
+    """Files of one side each, or of both."""
+    sides = scale.SIDES if options.task == "detection" else ("pairs",)
+    return [scale.table_file(options.folder, options.task, side, options.images) for side in sides]
+
+
+def make(options: argparse.Namespace) -> None:
+    """Write the files."""
+    if options.task == "detection":
+        scale.make(options.folder, options.task, options.images)
+        return
+    import numpy as np
+    import text_data
+
+    share = options.images / text_data.SIZES["pairs"][0]
+    drawn = text_data.made("pairs", np.random.default_rng(8), share)["table"]
+    (file,) = tables(options)
+    drawn.write_parquet(file.with_suffix(".draft"), row_group_size=20_000)
+    file.with_suffix(".draft").rename(file)
 
 
 def cpu_seconds(who: int) -> float:
@@ -57,7 +81,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     card = ee.score(
         *(str(file) for file in tables(options)),
-        task=TASK,
+        task=options.task,
+        metrics=METRICS[options.task],
         executor=options.executor,
         threads=options.child,
         memory_limit=options.limit,
@@ -75,7 +100,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "workers_cpu": cpu_seconds(resource.RUSAGE_CHILDREN),
         "buckets": info["buckets"],
         "rows": sum(one["rows"] for one in info["inputs"].values()),
-        "numbers": scale.hash_of(card.metrics.write_csv() + card.curves.write_csv()),
+        "numbers": scale.hash_of("".join(card.frame(name).write_csv() for name in card.frames)),
         "evalengine": ee.__version__,
     }
 
@@ -112,11 +137,11 @@ def page(
     said = "met" if measured <= GOAL else "missed"
     return "\n\n".join(
         [
-            f"## One worker against two, {one['rows'] / 1e6:,.1f} million rows",
-            f"Detections and ground truths of {options.images:,} generated images, executor"
-            f" `{options.executor}`, a limit of {options.limit}, {one['buckets']} buckets with one"
-            f" worker and {two['buckets']} with two; the numbers of all runs are the same. Seconds"
-            " of `score`, workers' start included.",
+            f"## One worker against two: {options.task}, {one['rows'] / 1e6:,.1f} million rows",
+            f"{ABOUT[options.task].format(images=options.images)}, executor `{options.executor}`, a"
+            f" limit of {options.limit}, {one['buckets']} buckets with one worker and"
+            f" {two['buckets']} with two; the numbers of all runs are the same. Seconds of `score`,"
+            " workers' start included.",
             reporting.table(["", "one worker", "two workers", "two / one"], rows),
             f"Two workers take {measured:.2f} of one worker's time (at most {GOAL}: {said}); by"
             f" CPU seconds of one worker's runs {reachable(one):.2f} can be reached.",
@@ -136,6 +161,7 @@ def ratio(one: dict[str, Any], two: dict[str, Any], name: str) -> str:
 def main() -> int:
     """Measure, print, and write the page if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--task", choices=list(NAMES), default="detection")
     parser.add_argument("--images", type=lambda text: int(float(text)), default=1_000_000)
     parser.add_argument("--limit", default="3GB")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/evalengine-scale"))
@@ -150,7 +176,7 @@ def main() -> int:
     machine = measuring.machine()
     options.folder.mkdir(parents=True, exist_ok=True)
     if not all(file.exists() for file in tables(options)):
-        scale.make(options.folder, TASK, options.images)
+        make(options)
     found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for _ in range(options.runs):
         for workers, runs in found.items():
@@ -165,7 +191,7 @@ def main() -> int:
     text = page(medians(found[1]), medians(found[2]), options, machine)
     print(text)
     if options.write_docs:
-        reporting.write_docs(NAME, text, scale.PAGE)
+        reporting.write_docs(NAMES[options.task], text, scale.PAGE)
     return 0
 
 

@@ -218,11 +218,25 @@ def test_two_workers_stand_beside_one(module):
     one = workers.medians([run(1, 100.0, 20.0), run(1, 300.0, 20.0), run(1, 90.0, 20.0)])
     assert one["wall"] == 100.0
     assert workers.reachable(one) == pytest.approx(0.6)
-    options = type("Options", (), {"images": 9, "executor": "dask", "limit": "3GB", "runs": 3})()
+    given = {"task": "detection", "images": 9, "executor": "dask", "limit": "3GB", "runs": 3}
+    options = type("Options", (), given)()
     page = workers.page(one, run(2, 61.0, 20.0), options, module("measuring").machine())
     assert "take 0.61 of one worker's time (at most 0.6: missed)" in page
     assert "| wall, all | 100.0 | 61.0 | 0.61 |" in page
     assert "take 0.60 of" in workers.page(one, run(2, 60.0, 20.0), options, {**_MACHINE})
+    options.task = "text"
+    assert "9 pairs of" in workers.page(one, run(2, 60.0, 20.0), options, {**_MACHINE})
+
+
+def test_pairs_of_texts_for_two_workers(module, tmp_path):
+    """As many as were asked for, and in several row groups where they are many."""
+    workers = module("workers")
+    options = type("Options", (), {"task": "text", "images": 300, "folder": tmp_path})()
+    workers.make(options)
+    (file,) = workers.tables(options)
+    rows = pl.read_parquet(file)
+    assert rows.columns == ["datum_id", "text", "reference"]
+    assert (rows.height, rows["datum_id"].n_unique()) == (300, 300)
 
 
 _MACHINE = dict.fromkeys(("cpu", "cores", "load_average", "system", "python"), "")

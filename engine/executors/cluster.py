@@ -42,6 +42,7 @@ class OnDask:
                 " 'evalengine[dask]'."
             ) from error
         self._address = address
+        self.reads_tables = address is None
         self._workers = workers or available_cores()
         self._cluster: Any = None
         self._client: Any = None

@@ -19,10 +19,13 @@ class Pool(Protocol):
     Attributes:
         threads: threads that each may use.
         apart: whether stages run outside this process.
+        reads_tables: whether they run in other processes of this machine, which can read what this
+            one can.
     """
 
     threads: int
     apart: bool
+    reads_tables: bool
 
     @property
     def least(self) -> int:
@@ -78,6 +81,7 @@ class InTurn:
 
     least = 1
     apart = False
+    reads_tables = False
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or available_cores()

@@ -70,6 +70,7 @@ class Processes:
     """
 
     apart = True
+    reads_tables = True
     threads = 1
 
     def __init__(self, workers: int | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -17,7 +18,8 @@ from ..tally.datums import Datums
 from ..tally.grouped import RankedGroups
 from ..tally.merging import merge_counts, merge_datums, merged_seconds
 from . import slabs
-from .merging import merge_labels, merge_slab, pieces_of
+from .answering import OnWorkers
+from .merging import merge_rows, pieces_of
 from .numbering import code_datums, codes_file
 from .sizing import Sizes
 from .stages import chunks, collected, group_file, is_named, part_file
@@ -38,29 +40,31 @@ def merged_by_labels(
     total = code_datums(folder, parts, sizes.datums_at_once)
     named_chunks = chunks(per_label.size, sizes.chunks)
     per_chunk = np.array([per_label[a:b].sum() for a, b in named_chunks.values()], np.int64)
-    cuts = label_groups(per_chunk, sizes.group_rows)
+    even = -(-int(per_chunk.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
+    cuts = label_groups(per_chunk, min(even, sizes.group_rows))
     names = list(named_chunks)
     bounds = [*(named_chunks[names[cut]][0] for cut in cuts[:-1]), int(per_label.size)]
-    calls: list[tuple[Any, ...]] = []
-    slab_calls: list[tuple[Any, ...]] = []
+    calls: list[tuple[int, tuple[Any, ...]]] = []  # rows, about, and the call
     files: list[tuple[str, ...]] = []
     for group, (first, last) in enumerate(pairwise(cuts)):
+        rows = int(per_chunk[first:last].sum())
         keys = [slabs.BEFORE_ALL]
-        if int(per_chunk[first:last].sum()) > sizes.group_rows:  # one chunk, which alone is more
+        if rows > sizes.group_rows:  # one chunk, which alone is more
             pieces = [pieces_of(folder, bucket, names[first]) for bucket in parts]
             keys = slabs.slab_keys(pieces, sizes.group_rows // 4)
-        if len(keys) == 1:
-            calls.append((folder, group, names[first:last], parts))
-        else:
-            slab_calls += [
-                (folder, group, slab, names[first], between, parts)
-                for slab, between in enumerate(pairwise([*keys, None]))
-            ]
+        several = len(keys) > 1
+        calls += [
+            (
+                rows // len(keys),
+                (folder, group, slab, names[first:last], between if several else None, parts),
+            )
+            for slab, between in enumerate(pairwise([*keys, None]))
+        ]
         files.append(tuple(str(group_file(folder, group, slab)) for slab in range(len(keys))))
+    # The largest first: what is left at the end is small, and no worker waits long for another.
+    calls.sort(key=itemgetter(0), reverse=True)
     if calls:
-        collected(pool.run(merge_labels, calls))
-    if slab_calls:
-        collected(pool.run(merge_slab, slab_calls))
+        collected(pool.run(merge_rows, [call for _, call in calls]))
     tallies = [stored.load(part_file(folder, bucket)) for bucket in parts]
     first_part = tallies[0]
     datums = Datums(None, pl.DataFrame(), None, total)
@@ -78,7 +82,12 @@ def merged_by_labels(
         same = np.arange(len(whole.labels), dtype=np.int32)
         met = merge_counts(crossed, codes, [same] * len(parts))
     ranked = RankedGroups(
-        tuple(files), tuple(bounds), first_part.ranked, int(per_label.sum()), sizes.at_once
+        tuple(files),
+        tuple(bounds),
+        first_part.ranked,
+        int(per_label.sum()),
+        sizes.at_once,
+        OnWorkers(folder, pool) if pool.apart else None,
     )
     return (
         msgspec.structs.replace(

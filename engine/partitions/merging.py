@@ -1,4 +1,4 @@
-"""Stages that bring the rows of labels together from all buckets, whole or slab by slab."""
+"""The stage that brings the rows of labels together from all buckets, whole or slab by slab."""
 
 from __future__ import annotations
 
@@ -15,6 +15,31 @@ from .numbering import codes_of
 from .stages import group_file, part_file
 
 Array = np.ndarray[Any, Any]
+
+
+def merge_rows(
+    folder: str,
+    group: int,
+    slab: int,
+    names: Sequence[str],
+    between: tuple[slabs.Key, slabs.Key | None] | None,
+    parts: Sequence[int],
+) -> None:
+    """Bring rows of some labels together from all buckets: all of them, or one slab.
+
+    Args:
+        folder: the scratch folder.
+        group: number of the group.
+        slab: number of the slab; 0 of a group that has one.
+        names: the group's chunks of labels; one, of which a slab is wanted.
+        between: the key at which a slab begins, and that at which the next one does; None for a
+            whole group.
+        parts: the buckets.
+    """
+    if between is None:
+        merge_labels(folder, group, names, parts)
+    else:
+        merge_slab(folder, group, slab, names[0], between, parts)
 
 
 def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[int]) -> None:
@@ -36,7 +61,7 @@ def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[
         found = iter(stored.load_several(part_file(folder, bucket), flat))
         labels = [_below([next(found) for _ in known[name]]) for name in names]
         rows.append(grouped.with_datums(_beside(labels), codes_of(folder, bucket)))
-    stored.save(grouped.merge_groups(rows), target)
+    stored.save(grouped.merge_groups(rows), target, lasting=False)
 
 
 def merge_slab(
@@ -69,7 +94,7 @@ def merge_slab(
             slabs.within(grouped.with_datums(one, codes), piece.key, *between)
             for one, piece in zip(found, wanted, strict=True)
         ]
-    stored.save(grouped.merge_groups(rows), target)
+    stored.save(grouped.merge_groups(rows), target, lasting=False)
 
 
 def pieces_of(folder: str, bucket: int, name: str) -> list[slabs.Piece]:

@@ -7,6 +7,8 @@ ones meet.
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -70,17 +72,21 @@ def unheld(side: Side) -> Side:
     return Side(side.source, table, side.schema, side.naming)
 
 
-def values_file(folder: str | Path, role: str, column: str, n: int) -> Path:
-    """Where some values of a column stand, with the numbers of their rows."""
-    return Path(folder) / "values" / f"{role}-{column}-{n}.arrow"
+def values_file(folder: Path, column: str, n: int) -> Path:
+    """Where some values of a column stand in the folder of a unit, with the numbers of rows."""
+    return folder / f"{column}-{n}.values"
+
+
+def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
+    """Where it is told which of some values stand in several rows."""
+    return Path(folder) / "repeats" / f"{role}-{column}-{n}.json"
 
 
 class Writer:
-    """Deals the values of one table out.
+    """Deals the values of one unit of a table out.
 
     Args:
-        folder: the scratch folder.
-        role: of the table.
+        folder: of the unit.
         names: columns.
         n: number of files of each.
         hashes: hashes of values, the same for equal ones.
@@ -89,13 +95,11 @@ class Writer:
     def __init__(
         self,
         folder: Path,
-        role: str,
         names: Sequence[str],
         n: int,
         hashes: Callable[[pl.Series], Array],
     ) -> None:
-        (folder / "values").mkdir(exist_ok=True)
-        self._folder, self._role, self._names, self._n = folder, role, names, n
+        self._folder, self._names, self._n = folder, names, n
         self._hashes = hashes
         self._open: dict[Path, Any] = {}
         self._stack = ExitStack()
@@ -117,7 +121,7 @@ class Writer:
             start, order = deal(self._hashes(known[name]), self._n)
             dealt = known[order].to_arrow()
             for n in np.flatnonzero(np.diff(start)).tolist():
-                path = values_file(self._folder, self._role, name, n)
+                path = values_file(self._folder, name, n)
                 if path not in self._open:
                     file = self._stack.enter_context(pa.OSFile(str(path), "wb"))
                     self._open[path] = self._stack.enter_context(
@@ -127,7 +131,9 @@ class Writer:
                 self._open[path].write_table(few)
 
 
-def find_repeats(folder: str, role: str, column: str, n: int) -> None:
+def find_repeats(
+    folder: str, role: str, column: str, n: int, units: Sequence[tuple[str, int]]
+) -> None:
     """Leave a file that tells which of some values stand in several rows; none where none do.
 
     Args:
@@ -135,20 +141,32 @@ def find_repeats(folder: str, role: str, column: str, n: int) -> None:
         role: of the table.
         column: whose values.
         n: which of the files.
+        units: folder of each unit, and rows of the table before it.
     """
-    path = values_file(folder, role, column, n)
-    if not path.exists():
+    target = repeats_file(folder, role, column, n)
+    if target.exists():
+        return
+    files = [(values_file(Path(unit), column, n), before) for unit, before in units]
+    files = [(path, before) for path, before in files if path.exists()]
+    if not files:
         return
     import pyarrow as pa
 
-    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-        rows = pl.DataFrame(reader.read_all())
+    parts = []
+    for path, before in files:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+            parts.append(pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before))
+    rows = pl.concat(parts)
+    del parts
     if has_repeats(rows[column]):
         some = rows.filter(pl.col(column).is_duplicated())
         first = some[ROW].bottom_k(_SHOWN).sort().to_list()
         told = Repeats(some[column].n_unique(), some.height, first)
-        path.with_suffix(".json").write_bytes(msgspec.json.encode(told))
-    path.unlink()
+        draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        draft.write_bytes(msgspec.json.encode(told))
+        os.replace(draft, target)
+    for path, _ in files:
+        path.unlink(missing_ok=True)
 
 
 def repeated(
@@ -170,7 +188,7 @@ def repeated(
         if role == LABELS or role not in heights:
             continue
         for name in once_only(side):
-            files = sorted((folder / "values").glob(f"{role}-{name}-*.json"))
+            files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
             found = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
             if not found:
                 continue

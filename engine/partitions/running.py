@@ -33,6 +33,7 @@ from .by_datum import merged_by_datums
 from .by_label import merged_by_labels
 from .by_score import merged_by_scores
 from .datum_blocks import in_pieces
+from .dealing import unit_folder
 from .frame_files import frames_of
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import gigabytes, scratch_folder
@@ -108,6 +109,8 @@ def wanted(
     limit = sufficient_limit(given)
     share = pool.share(limit)
     ready = prepare(inputs, plan.task, options)
+    if pool.apart:
+        pool.prepare(tally_bucket)
     reason = refused(plan, ready, options)
     if not reason:
         heads = heads_of(ready)
@@ -180,8 +183,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     plan, fit_notes = _fitted(plan, ready)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"dealing rows out to {n} buckets")
-        pool.prepare(tally_bucket)
-        whole = split(ready, found.heights, folder, n)
+        whole = split(ready, found.heights, folder, n, pool)
         notes += whole.notes
         grouped = plan.task == "detection"
         counted = _by_counts(plan, ready, options)
@@ -289,8 +291,12 @@ _OF_LABELS = (
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
     """What is wrong with values that may stand once, which no bucket alone can tell."""
+    units = {
+        role: [(str(unit_folder(folder, role, unit)), before) for unit, before in enumerate(begins)]
+        for role, begins in whole.begins.items()
+    }
     calls = [
-        (str(folder), role, name, file)
+        (str(folder), role, name, file, units[role])
         for role in whole.heights
         for name in once_only(ready.sides[role])
         if name in whole.blanks[role].columns
@@ -298,6 +304,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     ]
     if not calls:
         return None
+    (folder / "repeats").mkdir()
     collected(pool.run(find_repeats, calls))
     problems = repeated(
         folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)

@@ -210,7 +210,7 @@ def buckets(
         scratch=int(size) + 3 * 40 * ranked,
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
-        chunks=min(256, 4 * -(-ranked // group_rows)),
+        chunks=min(256, 4 * max(least, -(-ranked // group_rows))),
         at_once=max(1, workers - 1),
         piece=max(1, int(room) // _PIECES),
     )

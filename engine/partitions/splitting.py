@@ -1,13 +1,15 @@
 """Rows dealt out to buckets: all rows of a datum, of either side, fall into one.
 
-Every table is read once, in batches. What the buckets have to know of the whole is gathered on the
-way: how many rows there are, and which labels.
+Every table is read once, in units of consecutive rows (:mod:`~evalengine.partitions.dealing`). What
+the buckets have to know of the whole is gathered from what units tell: how many rows there are, and
+which labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import pickle
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,32 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..executors.pools import Pool
 from ..inputs import meeting
-from ..inputs.collecting import Prepared, rows_of
+from ..inputs.collecting import Prepared, Side, rows_of
 from ..inputs.problems import Note
-from ..kernels.datum_hash import deal, hash_integers, hash_texts
 from ..readers.explain import explain
 from ..readers.tables import READ_FAILURES
-from ..schemas.contract import LABELS, ROW, TABLE
-from ..tasks.packing import packed
-from .repeats import PER_FILE, Writer, once_only
+from ..schemas.contract import LABELS, ROW
+from .dealing import (
+    BATCH,
+    Dealing,
+    Unit,
+    batches,
+    bucket_file,
+    deal_rows,
+    deal_unit,
+    dealt_of,
+    together,
+)
 
 Array = np.ndarray[Any, Any]
 
-BATCH = 200_000  # rows read at a time
+PER_BUCKET = (
+    4  # units for each bucket worth having, so that an uneven one does not hold up the rest
+)
+LEAST_UNIT = BATCH  # rows
+MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
 
 
 class Whole(msgspec.Struct):
@@ -41,7 +56,8 @@ class Whole(msgspec.Struct):
         pairs: side to the distinct (label_key, label_value) of its rows; those declared, too.
         labels: declared labels, or None.
         notes: what bringing ids and labels to one dtype told.
-        dealt: names of all files of rows.
+        begins: role to how many rows stand before each of its units.
+        dealt: role to the buckets that each of its units has rows of.
     """
 
     n: int
@@ -51,7 +67,8 @@ class Whole(msgspec.Struct):
     pairs: dict[str, pl.DataFrame]
     labels: pl.DataFrame | None
     notes: list[Note]
-    dealt: frozenset[str]
+    begins: dict[str, tuple[int, ...]]
+    dealt: dict[str, list[frozenset[int]]]
 
     @property
     def known(self) -> pl.DataFrame | None:
@@ -59,10 +76,11 @@ class Whole(msgspec.Struct):
         of_rows = [frame for side, frame in self.pairs.items() if side != LABELS]
         return pl.concat(of_rows, how="vertical_relaxed").unique() if of_rows else None
 
-
-def bucket_file(folder: Path, role: str, bucket: int) -> Path:
-    """Where the rows of one table in one bucket stand."""
-    return folder / "buckets" / f"{role}-{bucket}.arrow"
+    def rows_of_bucket(self, folder: Path, role: str, bucket: int) -> tuple[list[Path], list[int]]:
+        """Files of the rows of one table in a bucket, and how many rows stand before each unit."""
+        units = [unit for unit, some in enumerate(self.dealt[role]) if bucket in some]
+        files = [bucket_file(folder, role, unit, bucket) for unit in units]
+        return files, [self.begins[role][unit] for unit in units]
 
 
 def heads_of(ready: Prepared, rows: int = 1000) -> dict[str, pl.DataFrame]:
@@ -90,79 +108,137 @@ def _read(ready: Prepared, role: str, query: pl.LazyFrame) -> pl.DataFrame:
         raise explain(ready.sides[role].source, error) from error
 
 
-def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Whole:
-    """Deal all rows out.
+def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: Pool) -> Whole:
+    """Deal all rows out: those of Parquet files by workers that can read them, others here.
 
     Args:
         ready: the tables, of which no row is read yet.
         heights: as :func:`heights_of` tells them.
         folder: where the buckets go.
         n: number of buckets.
+        pool: where stages run.
 
     Raises:
         InputError: ids or labels that are integers on one side and strings on the other.
         ReadError: a file that cannot be read, which is named.
     """
-    import pyarrow as pa  # here, since every run asks this package whether it is needed
-
     (folder / "buckets").mkdir()
     heads = heads_of(ready)
     text = {role: side.source.text for role, side in ready.sides.items()}
     targets, notes = _targets(ready, heads, text)
-    blanks, counted = {}, {}
-    pairs: dict[str, pl.DataFrame] = {}
-    for role, side in ready.sides.items():
-        if role == LABELS:
-            continue
-        datum = side.table.datum
-        per = -(-max(1, heights[role]) // n)  # rows a bucket where rows are datums of their own
-        done = 0
-        with ExitStack() as stack:
-            writers: dict[int, Any] = {}
-            values = None
-            if once := once_only(side):
-                files = -(-n // PER_FILE)
-                values = stack.enter_context(Writer(folder, role, once, files, _hashes))
-            for batch in _batches(ready, role):
-                rows = batch.with_columns(pl.col(c).cast(t) for c, t in targets[role].items())
-                here = np.arange(done, done + rows.height, dtype=np.int64)
-                if datum in rows.columns:
-                    start, order = deal(_hashes(rows[datum]), n)
-                else:
-                    start, order = deal((here // per).astype(np.uint64), n)
-                if values is not None:
-                    values.write(rows.with_columns(pl.Series(ROW, here)))
-                dealt = rows[order].with_columns(pl.Series(ROW, here[order])).to_arrow()
-                for bucket in np.flatnonzero(np.diff(start)).tolist():
-                    if bucket not in writers:
-                        path = str(bucket_file(folder, role, bucket))
-                        file = stack.enter_context(pa.OSFile(path, "wb"))
-                        writers[bucket] = stack.enter_context(pa.ipc.new_file(file, dealt.schema))
-                    few = dealt.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
-                    writers[bucket].write_table(few)
-                if role == TABLE or "label_value" in rows.columns:
-                    for found, some in meeting.side_pairs({role: rows}).items():
-                        some = some.drop_nulls()
-                        known = [pairs[found], some] if found in pairs else [some]
-                        pairs[found] = pl.concat(known, how="vertical_relaxed").unique()
-                done += rows.height
-        counted[role] = done
+    units = units_of(ready, heads, heights, n, pool)
+    calls: list[tuple[str, Unit, bytes]] = []
+    for role in heads:
+        per = -(-max(1, heights[role]) // n)
+        side = ready.sides[role]
+        table = Dealing(role, side, ready.where, ready.plan, targets[role], n, per)
+        if _dealt_apart(side, pool):
+            pickled = pickle.dumps(table)
+            calls += [(str(folder), unit, pickled) for unit in units[role]]
+        else:
+            deal_rows(folder, units[role][0], table)
+    for failure in pool.run(deal_unit, calls) if calls else ():
+        if failure is not None:
+            raise failure
+    told = {role: [dealt_of(folder, role, unit) for unit, *_ in units[role]] for role in heads}
+    blanks = {}
+    for role in heads:
         blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
     key = ["label_key", "label_value"]
+    pairs = together([one.pairs for parts in told.values() for one in parts])
     labels = _labels(ready)
     if labels is not None and pairs:
         pairs[LABELS] = meeting.label_pairs(labels)
+    before = {
+        role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in told.items()
+    }
     return Whole(
         n=n,
-        heights=counted,
+        heights={role: sum(one.rows for one in parts) for role, parts in told.items()},
         before={role: heights[role] for role in ready.where},
         blanks=blanks,
         pairs={side: frame.sort(key) for side, frame in pairs.items()},
         labels=labels,
         notes=notes,
-        dealt=frozenset(path.name for path in (folder / "buckets").iterdir()),
+        begins=before,
+        dealt={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
     )
+
+
+def units_of(
+    ready: Prepared,
+    heads: Mapping[str, pl.DataFrame],
+    heights: Mapping[str, int],
+    n: int,
+    pool: Pool,
+) -> dict[str, list[Unit]]:
+    """The units in which each table is dealt out.
+
+    Args:
+        ready: the tables.
+        heads: the first rows of each.
+        heights: role to rows, conditions not applied.
+        n: number of buckets.
+        pool: where stages run.
+
+    Returns:
+        role to its units, in the order of their rows: one of all rows where this process deals
+        them out, or where the bucket of a row hangs on how many rows before it a condition leaves.
+    """
+    size = units_rows(sum(heights[role] for role in heads), n, pool.least)
+    found: dict[str, list[Unit]] = {}
+    for role, head in heads.items():
+        side = ready.sides[role]
+        counted = side.table.datum not in head.columns and role in ready.where
+        if counted or not _dealt_apart(side, pool):
+            found[role] = [(0, 0, None)]
+            continue
+        cuts = _cuts(side.source.files, heights[role], size)
+        ends = [*cuts[1:], None]
+        found[role] = [
+            (unit, first, None if end is None else end - first)
+            for unit, (first, end) in enumerate(zip(cuts, ends, strict=True))
+        ]
+    return found
+
+
+def units_rows(rows: int, n: int, least: int) -> int:
+    """Rows of a unit, about.
+
+    Args:
+        rows: of all tables.
+        n: number of buckets.
+        least: buckets worth having, a few for each worker.
+    """
+    return max(LEAST_UNIT, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
+
+
+def _dealt_apart(side: Side, pool: Pool) -> bool:
+    """Whether workers deal a table out: of Parquet any rows are read without those before them."""
+    return pool.reads_tables and side.source.format == "parquet"
+
+
+def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
+    """Rows at which units of about so many rows begin; between row groups where files are here.
+
+    A row group is decoded as a whole: one that two units share costs twice. Files of few rows are
+    not looked into: at most one more is read by each unit.
+    """
+    cuts = list(range(0, max(height, 1), size))
+    if len(cuts) == 1 or not files or height // len(files) < size // 8:
+        return cuts
+    import pyarrow.parquet as pq  # only where tables are large
+
+    ends, at = [0], 0
+    for file in files:
+        footer = pq.read_metadata(file)
+        for group in range(footer.num_row_groups):
+            at += footer.row_group(group).num_rows
+            ends.append(at)
+    bounds = np.array(ends)
+    nearest = {int(bounds[np.abs(bounds - cut).argmin()]) for cut in cuts}
+    return sorted(nearest - {height})
 
 
 def rows_at(
@@ -178,7 +254,7 @@ def rows_at(
     """
     found = [blanks[role]]
     done = 0
-    for batch in _batches(ready, role):
+    for batch in batches(role, ready.sides[role], ready.where, ready.plan):
         here = [number - done for number in numbers if done <= number < done + batch.height]
         if here:
             numbered = pl.Series(ROW, here, dtype=pl.Int64) + done
@@ -224,23 +300,3 @@ def _targets(
             if dtype != before[role][name]
         }
     return targets, notes
-
-
-def _batches(ready: Prepared, role: str) -> Iterator[pl.DataFrame]:
-    side = ready.sides[role]
-    query = rows_of(role, side, ready.where, ready.plan)
-    try:
-        yield from query.collect_batches(chunk_size=BATCH, maintain_order=True)
-    except READ_FAILURES as error:
-        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            raise  # of what is written meanwhile
-        raise explain(side.source, error) from error
-
-
-def _hashes(ids: pl.Series) -> Array:
-    """Hashes of ids, the same for equal ones of whatever side; nulls, told later, have one too."""
-    if ids.dtype.is_integer():
-        wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
-        return hash_integers(ids.cast(wide).fill_null(0).to_numpy())
-    data, offsets = packed(ids.cast(pl.String).fill_null(""))
-    return hash_texts(offsets, data)

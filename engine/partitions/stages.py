@@ -32,7 +32,8 @@ from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
 from . import datum_blocks, score_pieces, slabs
-from .splitting import Whole, bucket_file
+from .dealing import read_rows
+from .splitting import Whole
 
 Array = np.ndarray[Any, Any]
 
@@ -140,17 +141,17 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         return
     job, plan = job_of(folder)
     whole = job.whole
-    files = {role: bucket_file(Path(folder), role, bucket) for role in whole.blanks}
+    files = {role: whole.rows_of_bucket(Path(folder), role, bucket) for role in whole.blanks}
     try:
         frames = {
-            role: _rows(path) if path.name in whole.dealt else whole.blanks[role]
-            for role, path in files.items()
+            role: read_rows(*here) if here[0] else whole.blanks[role]
+            for role, here in files.items()
         }
     except FileNotFoundError as error:
         if target.exists():  # another worker, taken for dead, has done it meanwhile
             return
         raise ScratchError(
-            f"{error.filename or files}: rows of bucket {bucket} were deleted while the run was at"
+            f"{error.filename or folder}: rows of bucket {bucket} were deleted while the run was at"
             " work. Run it again, and leave its scratch folder alone."
         ) from error
     if whole.labels is not None:
@@ -178,8 +179,8 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         "recognised": checked.recognised,
         **apart,
     }
-    stored.save(things, target, fingerprint=job.fingerprint, about=about)
-    for path in files.values():
+    stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)
+    for path in (path for paths, _ in files.values() for path in paths):
         path.unlink(missing_ok=True)
 
 
@@ -236,14 +237,6 @@ def is_named(tallies: Any) -> bool:
     datums = tallies.datums
     shown = tallies.examples is not None or tallies.outcomes is not None
     return shown or bool(datums.slices.width) or datums.dataset is not None
-
-
-def _rows(path: Path) -> pl.DataFrame:
-    """The rows of a bucket, read and not mapped: what is mapped counts as memory, too."""
-    import pyarrow as pa  # here, since every run asks this package whether it is needed
-
-    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-        return pl.DataFrame(reader.read_all())
 
 
 def chunks(n_labels: int, n: int) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ stand in several parts, see :mod:`evalengine.tally.parts_by_score`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -25,6 +25,87 @@ from .view import RankedView
 Array = np.ndarray[Any, Any]
 
 
+class Group(msgspec.Struct, frozen=True):
+    """Consecutive labels whose rows stand in files of their own.
+
+    Attributes:
+        files: as :func:`evalengine.tally.stored.save` writes them; of several the rows of one stand
+            before those of the next.
+        first: the first label.
+        last: one past the last.
+    """
+
+    files: tuple[str, ...]
+    first: int
+    last: int
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a view asks of every group, and all that has to be known for an answer.
+
+    Attributes:
+        name: one of :data:`ANSWERS`.
+        given: its arguments.
+        head: the tally without its rows.
+        labels: of the run.
+        rest: what views are made with, see :class:`~evalengine.tally.view.RankedView`.
+    """
+
+    name: str
+    given: tuple[Any, ...]
+    head: Ranked
+    labels: Labels
+    rest: dict[str, Any]
+
+
+def _counted(view: RankedView) -> tuple[Array, ...]:
+    """All that most metrics read, in one pass over the files."""
+    return view.n_predictions, view.n_ground_truths, view.positives, *view._sampled
+
+
+def _sampled(view: RankedView, cap: int) -> tuple[Array, ...]:
+    return view.sampled_with_scores(cap)
+
+
+def _true_positives(view: RankedView, lowest_score: float) -> tuple[Array, ...]:
+    return (view.true_positives(lowest_score),)
+
+
+def _counts(view: RankedView, score_thresholds: tuple[float, ...]) -> tuple[Array, ...]:
+    return view.counts(score_thresholds)
+
+
+ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
+    "counted": _counted,
+    "sampled": _sampled,
+    "true positives": _true_positives,
+    "counts": _counts,
+}
+"""Functions of the view of one group, of arrays whose second axis is that of labels."""
+
+
+def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
+    """What is asked, of one group.
+
+    Args:
+        asked: the question.
+        group: of which labels.
+        **more: what the view is made with beside what the question brings.
+    """
+    labels = asked.labels
+    few = Labels(
+        labels.frame.slice(group.first, group.last - group.first),
+        labels.key[group.first : group.last],
+        labels.key_names,
+    )
+    rest = {**asked.rest, **more}
+    if len(group.files) == 1:
+        view = RankedView(stored.load(group.files[0]), few, **rest)
+    else:
+        view = ViewOfParts(group.files, asked.head, few, **rest)
+    return ANSWERS[asked.name](view, *asked.given)
+
+
 class RankedGroups(msgspec.Struct, frozen=True):
     """A ranked tally in files, one or more for each group of consecutive labels.
 
@@ -35,6 +116,7 @@ class RankedGroups(msgspec.Struct, frozen=True):
         head: the tally without its rows: variants, cap and precision.
         n_rows: predictions in all files.
         at_once: groups that may be in memory together.
+        elsewhere: answers what is asked of groups, outside this process; None where this one does.
     """
 
     files: tuple[tuple[str, ...], ...]
@@ -42,6 +124,7 @@ class RankedGroups(msgspec.Struct, frozen=True):
     head: Ranked
     n_rows: int
     at_once: int = 1
+    elsewhere: Callable[[Asked, Sequence[Group]], list[tuple[Array, ...]]] | None = None
 
     @property
     def variants(self) -> Variants:
@@ -63,40 +146,28 @@ class GroupedView(RankedView):
         self._groups = groups
         self._rest = rest
 
-    def _each(self, compute: Callable[[RankedView], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """What a function makes of every group, joined along the axis of labels."""
+    def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
+        """What an answer makes of every group, joined along the axis of labels."""
         groups = self._groups
-
-        def of_group(files: tuple[str, ...], first: int, last: int) -> tuple[Array, ...]:
-            few = Labels(
-                self.labels.frame.slice(first, last - first),
-                self.labels.key[first:last],
-                self.labels.key_names,
-            )
-            if len(files) == 1:
-                return compute(RankedView(stored.load(files[0]), few, **self._rest))
-            return compute(ViewOfParts(files, groups.head, few, **self._rest))
-
-        calls = [(files, *bounds) for files, bounds in
-                 zip(groups.files, pairwise(groups.first), strict=True)]  # fmt: skip
-        if groups.at_once == 1 or len(calls) == 1:
-            made = [of_group(*call) for call in calls]
+        # Crossed events are counted of all labels together, and threads are each process's own.
+        rest = {key: value for key, value in self._rest.items() if key not in ("crossed", "over")}
+        asked = Asked(name, given, groups.head, self.labels, rest)
+        each = [
+            Group(files, first, last)
+            for files, (first, last) in zip(groups.files, pairwise(groups.first), strict=True)
+        ]
+        if groups.elsewhere is not None:
+            made = groups.elsewhere(asked, each)
+        elif groups.at_once == 1 or len(each) == 1:
+            made = [answer(asked, group, over=self.over) for group in each]
         else:
             with ThreadPoolExecutor(groups.at_once) as threads:
-                made = list(threads.map(lambda call: of_group(*call), calls))
+                made = list(threads.map(lambda group: answer(asked, group, over=self.over), each))
         return tuple(np.concatenate(parts, axis=1) for parts in zip(*made, strict=True))
 
     @cached_property
     def _first_pass(self) -> tuple[Array, ...]:
-        """All that most metrics read, in one pass over the files."""
-        return self._each(
-            lambda view: (
-                view.n_predictions,
-                view.n_ground_truths,
-                view.positives,
-                *view._sampled,
-            )
-        )
+        return self._each("counted")
 
     @cached_property
     def n_predictions(self) -> Array:
@@ -115,18 +186,18 @@ class GroupedView(RankedView):
         return self._first_pass[3:]
 
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
-        first, second, third = self._each(lambda view: view.sampled_with_scores(cap))
+        first, second, third = self._each("sampled", cap)
         return first, second, third
 
     def true_positives(self, lowest_score: float | None) -> Array:
         if lowest_score is None:
             everything: Array = self._sampled[2]
             return everything
-        return self._each(lambda view: (view.true_positives(lowest_score),))[0]
+        return self._each("true positives", lowest_score)[0]
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
         if score_thresholds not in self._counts:
-            tp, fp = self._each(lambda view: view.counts(score_thresholds))
+            tp, fp = self._each("counts", score_thresholds)
             self._counts[score_thresholds] = tp, fp
         return self._counts[score_thresholds]
 

@@ -35,6 +35,7 @@ KIND = "evalengine tally"
 WHOLE = "tally"
 """Name of the one thing in a file that holds a whole tally."""
 
+Array = np.ndarray[Any, Any]
 Columns = dict[int, dict[str, Any]]
 """Arrow arrays by length, then by the name of their column."""
 
@@ -49,6 +50,7 @@ def save(
     *,
     fingerprint: str = "",
     about: Mapping[str, Any] | None = None,
+    lasting: bool = True,
 ) -> None:
     """Write a tally, all or nothing.
 
@@ -58,6 +60,8 @@ def save(
         fingerprint: of the plan that made it (:class:`evalengine.planner.Plan`), which
             :func:`load` may ask for.
         about: what else is to be kept, as JSON can hold it.
+        lasting: whether the file has to be whole after the machine fails, for which the disk is
+            waited for; of no use to files of a run that ends with its machine.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -80,7 +84,8 @@ def save(
                 for name, thing in named.items():
                     _write(archive, name, thing)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         os.replace(draft, target)
     except BaseException:
         with suppress(OSError):
@@ -206,10 +211,8 @@ def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
         }
         return {"struct": f"{kind.__module__}:{kind.__qualname__}", "fields": fields}
     if isinstance(thing, np.ndarray):
-        import pyarrow as pa
-
         flat = np.ascontiguousarray(thing).reshape(-1)
-        place = _placed(pa.array(flat.view(np.uint8) if flat.dtype.kind == "b" else flat), columns)
+        place = _placed(_arrow(flat.view(np.uint8) if flat.dtype.kind == "b" else flat), columns)
         return {"array": place, "dtype": thing.dtype.str, "shape": list(thing.shape)}
     if isinstance(thing, pl.Series):
         place = _placed(thing.rechunk().to_arrow(), columns)
@@ -229,6 +232,38 @@ def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
     raise TypeError(f"a tally cannot hold {type(thing).__name__}")
 
 
+def _arrow(flat: Array) -> Any:
+    """An array as Arrow values. Numbers are taken as the bytes they are.
+
+    What Arrow makes of NumPy's arrays, and the other way round, imports pandas where it is
+    installed, which costs every process of a run half a second.
+    """
+    import pyarrow as pa
+
+    if flat.dtype.kind not in _NUMBERS or not flat.dtype.isnative:
+        return pa.array(flat)
+    kind = pa.from_numpy_dtype(flat.dtype)
+    return pa.Array.from_buffers(kind, flat.size, [None, pa.py_buffer(flat)])
+
+
+def _numpy(values: pa.ChunkedArray) -> Array:
+    """Arrow values as an array, without a copy where they stand in one piece."""
+    import pyarrow as pa
+
+    numbers = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if not numbers or values.num_chunks > 1 or values.null_count:
+        return np.asarray(values.to_numpy())
+    dtype = np.dtype(values.type.to_pandas_dtype())
+    if not len(values):
+        return np.empty(0, dtype)
+    (chunk,) = values.chunks
+    at = chunk.offset * dtype.itemsize
+    return np.frombuffer(chunk.buffers()[1], dtype, len(chunk), at)
+
+
+_NUMBERS = "iuf"
+
+
 def _placed(values: Any, columns: Columns) -> list[Any]:
     """Table and column that Arrow values become."""
     same = columns.setdefault(len(values), {})
@@ -246,7 +281,7 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
         return _struct(node["struct"])(**fields)
     if "array" in node:
         table, column = node["array"]
-        flat = tables[table][column].to_numpy()
+        flat = _numpy(tables[table][column])
         dtype = np.dtype(node["dtype"])
         array: np.ndarray[Any, Any] = flat.view(np.bool_) if dtype.kind == "b" else flat
         return array.astype(dtype, copy=False).reshape(node["shape"])

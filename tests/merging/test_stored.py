@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -133,3 +135,23 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     other.write_text("something else")
     with pytest.raises(ee.ReadError):
         stored.load(other)
+
+
+def test_numbers_are_stored_without_pandas(tmp_path: Path) -> None:
+    """Every process of a run would import it, for nothing."""
+    code = f"""
+import sys
+import numpy as np
+from evalengine.tally import stored
+from evalengine.tally.counts import Counts
+numbers = np.arange(5, dtype=np.int32)
+for some in (numbers, numbers[:0], numbers[::2]):
+    kept = Counts(some, some, some > 1, some / 2, some.astype(np.uint64))
+    stored.save(kept, {str(tmp_path / "one")!r}, lasting=False)
+    back = stored.load({str(tmp_path / "one")!r})
+    for name in kept.__struct_fields__:
+        ours, theirs = getattr(kept, name), getattr(back, name)
+        assert ours.dtype == theirs.dtype and (ours == theirs).all(), name
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import time
 from collections.abc import Callable
@@ -15,7 +16,9 @@ from merging.parts import Case
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.partitions import running, sizing
+from evalengine.executors import pools
+from evalengine.executors.pools import caught
+from evalengine.partitions import running, sizing, splitting
 
 FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=2000)
 """Four buckets, label groups of twenty rows and pieces of few datums, however small the tables."""
@@ -74,6 +77,38 @@ def boxes(n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
         }
     ).with_columns(xmax=pl.col("xmin") + 5, ymax=pl.col("ymin") + 4)
     return rows.with_columns(score=(index % 11) / 11, xmin=pl.col("xmin") - 0.5), rows
+
+
+class Here:
+    """A pool of workers that are told to be other processes, and work in this one."""
+
+    threads, least, apart, reads_tables = 1, 4, True, True
+
+    def __init__(self) -> None:
+        self.called: list[tuple[str, Any]] = []
+
+    def share(self, limit: int) -> int:
+        return limit // 2
+
+    def run(self, function: Any, calls: Any) -> list[BaseException | None]:
+        self.called += [(function.__name__, call) for call in calls]
+        # Through a pickle, as what is sent to a process goes.
+        again, given = pickle.loads(pickle.dumps((function, list(calls))))
+        return [caught(again, call) for call in given]
+
+    def prepare(self, function: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
+    """Have tables dealt out in units of so many rows, by workers that work here."""
+    pool = Here()
+    patch.setattr(pools, "pool_of", lambda *_: pool)
+    patch.setattr(splitting, "units_rows", lambda *_: rows)
+    return pool
 
 
 def die_once(mark: str, place: str) -> None:

@@ -89,7 +89,7 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     seen: dict[str, Any] = {}
 
     class Twice:
-        threads, least, apart = 1, 1, True
+        threads, least, apart, reads_tables = 1, 1, True, True
 
         def share(self, limit: int) -> int:
             return limit
@@ -97,8 +97,9 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
         def run(self, function: Any, calls: Any) -> list[Any]:
             for call in calls:
                 function(*call)
-            files = list(Path(calls[0][0]).glob("*/*.tally"))
+            files = [path for path in Path(calls[0][0]).rglob("*") if path.is_file()]
             before = {path: path.stat().st_mtime_ns for path in files}
+            assert before
             time.sleep(0.01)
             for call in calls:
                 function(*call)
@@ -116,7 +117,7 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(pools, "pool_of", lambda *_: Twice())
     task, draw = CASES["detection"]
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
-    assert {stages.tally_bucket.__name__, merging.merge_slab.__name__} <= seen.keys()
+    assert {stages.tally_bucket.__name__, merging.merge_rows.__name__} <= seen.keys()
     assert all(seen.values())
     same_as_in_memory(listed(1, "listed"), "classification", tmp_path, executor="processes")
     assert seen.get(by_score.count_slab.__name__)

@@ -145,15 +145,15 @@ def test_a_bucket_that_another_worker_finished_meanwhile_stays(
     """A worker taken for dead goes on, and another does its bucket: the rows are gone for one."""
     in_buckets(monkeypatch)
     tally = stages.tally_bucket
-    rows = stages._rows
+    rows = stages.read_rows
 
-    def late(path: Path) -> pl.DataFrame:
-        monkeypatch.setattr(stages, "_rows", rows)
-        folder, bucket = path.parent.parent, int(path.stem.rpartition("-")[2])
+    def late(files: list[Path], before: list[int]) -> pl.DataFrame:
+        monkeypatch.setattr(stages, "read_rows", rows)
+        folder, bucket = files[0].parents[2], int(files[0].stem)
         tally(str(folder), bucket, 1)  # the other one, from beginning to end
-        return rows(path)
+        return rows(files, before)
 
-    monkeypatch.setattr(stages, "_rows", late)
+    monkeypatch.setattr(stages, "read_rows", late)
     task, draw = CASES["detection"]
     same_as_in_memory(draw(6), task, tmp_path)
 
@@ -166,7 +166,7 @@ def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
 
     def told(step: str) -> None:
         if step == "matching":
-            next((tmp_path / "s").glob("*/buckets/predictions-2.arrow")).unlink()
+            next((tmp_path / "s").glob("*/buckets/predictions-0/2.arrow")).unlink()
 
     with pytest.raises(ScratchError, match="rows of bucket 2 were deleted"):
         ee.score(

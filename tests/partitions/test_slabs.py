@@ -111,8 +111,8 @@ def test_one_label_of_everything(
 ) -> None:
     """One label, few scores: slabs part equal scores by tie and datum."""
     seen: list[str] = []
-    kept = by_label.merge_slab
-    monkeypatch.setattr(by_label, "merge_slab", lambda *call: (seen.append("slab"), kept(*call)))
+    kept = by_label.merge_rows
+    monkeypatch.setattr(by_label, "merge_rows", lambda *call: (seen.append("slab"), kept(*call)))
     in_buckets(monkeypatch)
     one = pl.lit("one").alias("label_value")
     weather = (pl.col("datum_id") % 3).alias("weather")

@@ -1,0 +1,77 @@
+"""What views ask of groups of labels, computed by workers: a file for each group's answer."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+import shutil
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ..executors.pools import Pool
+from ..tally.grouped import Asked, Group, answer
+from .stages import collected
+
+Array = np.ndarray[Any, Any]
+
+
+def answer_group(home: str, number: int, group: Group) -> None:
+    """Compute what is asked of one group of labels.
+
+    Args:
+        home: a folder of one question, with the file that asks it.
+        number: of the group.
+        group: which labels, and where their rows stand.
+    """
+    target = _answer_file(home, number)
+    if target.exists():
+        return
+    # Files that this run wrote into a folder of its own.
+    asked: Asked = pickle.loads((Path(home) / _ASKED).read_bytes())
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft.write_bytes(pickle.dumps(answer(asked, group), protocol=5))
+    os.replace(draft, target)
+
+
+_ASKED = "asked.pickle"
+
+
+def _answer_file(home: str | Path, number: int) -> Path:
+    return Path(home) / f"{number}.pickle"
+
+
+class OnWorkers:
+    """Has workers answer, the largest groups first.
+
+    Args:
+        folder: the scratch folder.
+        pool: where stages run.
+    """
+
+    def __init__(self, folder: str, pool: Pool) -> None:
+        self._home = Path(folder) / "answers"
+        self._pool = pool
+        self._numbers = count()
+        self._lock = Lock()  # views of several slices may ask at a time
+
+    def __call__(self, asked: Asked, groups: Sequence[Group]) -> list[tuple[Array, ...]]:
+        """Arrays of every group, in their order."""
+        with self._lock:
+            home = self._home / str(next(self._numbers))
+            home.mkdir(parents=True)
+            (home / _ASKED).write_bytes(pickle.dumps(asked, protocol=5))
+            sizes = [-sum(os.path.getsize(file) for file in group.files) for group in groups]
+            order = np.argsort(sizes, kind="stable").tolist()
+            collected(
+                self._pool.run(answer_group, [(str(home), one, groups[one]) for one in order])
+            )
+            files = [_answer_file(home, number) for number in range(len(groups))]
+            found = [pickle.loads(file.read_bytes()) for file in files]
+            shutil.rmtree(home)
+        return found

@@ -1,0 +1,237 @@
+"""The stage that deals rows out: some consecutive rows of one table, into a file for each bucket.
+
+A unit, which is what one call takes, leaves one folder, made under another name and renamed when it
+is whole: a call whose worker died is begun again, and one that was finished is not. Units know
+nothing of each other. Rows are numbered within theirs; how many rows stand before a unit is known
+when all are done, and is added where its rows are read.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..inputs import meeting
+from ..inputs.collecting import Side, rows_of
+from ..inputs.slices import SlicePlan
+from ..inputs.where import Condition
+from ..kernels.datum_hash import deal, hash_integers, hash_texts
+from ..readers.explain import explain
+from ..readers.tables import READ_FAILURES
+from ..schemas.contract import ROW, TABLE
+from ..tasks.packing import packed
+from .repeats import PER_FILE, Writer, once_only
+
+Array = np.ndarray[Any, Any]
+
+BATCH = 200_000  # rows read at a time
+
+
+class Dealing(msgspec.Struct):
+    """What has to be known of a table to deal rows of it out.
+
+    Attributes:
+        role: of the table.
+        side: the table.
+        where: role to the condition on its rows.
+        plan: where slice columns come from.
+        targets: dtypes in which ids and labels meet those of other tables, by column.
+        n: number of buckets.
+        per: rows of a bucket where rows are datums of their own.
+    """
+
+    role: str
+    side: Side
+    where: dict[str, Condition]
+    plan: SlicePlan
+    targets: dict[str, pl.DataType]
+    n: int
+    per: int
+
+
+class Dealt(msgspec.Struct):
+    """What a unit tells of its rows.
+
+    Attributes:
+        rows: how many there are, conditions on them applied.
+        pairs: side to the distinct (label_key, label_value) of its rows.
+        buckets: those that rows fell into, ascending.
+    """
+
+    rows: int
+    pairs: dict[str, pl.DataFrame]
+    buckets: list[int]
+
+
+Unit = tuple[int, int, int | None]
+"""Number of a unit, its first row, and how many it has; None for all that follow."""
+
+
+def unit_folder(folder: str | Path, role: str, unit: int) -> Path:
+    """Where the rows of a unit stand."""
+    return Path(folder) / "buckets" / f"{role}-{unit}"
+
+
+def bucket_file(folder: str | Path, role: str, unit: int, bucket: int) -> Path:
+    """Where the rows of a unit that fell into one bucket stand."""
+    return unit_folder(folder, role, unit) / f"{bucket}.arrow"
+
+
+def dealt_of(folder: str | Path, role: str, unit: int) -> Dealt:
+    """What a finished unit told."""
+    # A file that this run wrote into a folder of its own.
+    told: Dealt = pickle.loads((unit_folder(folder, role, unit) / _TOLD).read_bytes())
+    return told
+
+
+_TOLD = "dealt.pickle"
+
+
+def deal_unit(folder: str, unit: Unit, dealing: bytes) -> None:
+    """Deal the rows of one unit out, in whatever process; see :func:`deal_rows`.
+
+    Args:
+        folder: the scratch folder.
+        unit: which rows.
+        dealing: the table, pickled. It comes with the call and stands in no file, since it may
+            bring credentials of an object store.
+    """
+    deal_rows(folder, unit, pickle.loads(dealing))
+
+
+def deal_rows(folder: str | Path, unit: Unit, dealing: Dealing) -> None:
+    """Deal the rows of one unit out.
+
+    Args:
+        folder: the scratch folder, with a folder ``buckets``.
+        unit: which rows.
+        dealing: the table.
+
+    Raises:
+        ReadError: a file that cannot be read, which is named.
+    """
+    target = unit_folder(folder, dealing.role, unit[0])
+    if target.exists():
+        return
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft.mkdir()
+    told = _dealt(draft, unit, dealing)
+    (draft / _TOLD).write_bytes(pickle.dumps(told))
+    try:
+        os.rename(draft, target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(draft)  # another worker, which takes this one for dead, was faster
+
+
+def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
+    """Write the files of a unit."""
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
+    role, side, n = dealing.role, dealing.side, dealing.n
+    pairs: dict[str, pl.DataFrame] = {}
+    done = 0
+    with ExitStack() as stack:
+        writers: dict[int, Any] = {}
+        values = None
+        if once := once_only(side):
+            values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
+        for batch in batches(role, _part(side, unit), dealing.where, dealing.plan):
+            rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
+            here = np.arange(done, done + rows.height, dtype=np.int64)
+            if side.table.datum in rows.columns:
+                start, order = deal(hashes_of(rows[side.table.datum]), n)
+            else:
+                start, order = deal(((unit[1] + here) // dealing.per).astype(np.uint64), n)
+            if values is not None:
+                values.write(rows.with_columns(pl.Series(ROW, here)))
+            dealt = rows[order].with_columns(pl.Series(ROW, here[order])).to_arrow()
+            for bucket in np.flatnonzero(np.diff(start)).tolist():
+                if bucket not in writers:
+                    file = stack.enter_context(pa.OSFile(str(draft / f"{bucket}.arrow"), "wb"))
+                    writers[bucket] = stack.enter_context(pa.ipc.new_file(file, dealt.schema))
+                few = dealt.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
+                writers[bucket].write_table(few)
+            if role == TABLE or "label_value" in rows.columns:
+                pairs = together([pairs, meeting.side_pairs({role: rows})])
+            done += rows.height
+    return Dealt(done, pairs, sorted(writers))
+
+
+def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    """The distinct pairs of all, by side."""
+    sides = dict.fromkeys(side for pairs in found for side in pairs)
+    return {
+        side: pl.concat(
+            [pairs[side].drop_nulls() for pairs in found if side in pairs], how="vertical_relaxed"
+        ).unique()
+        for side in sides
+    }
+
+
+def _part(side: Side, unit: Unit) -> Side:
+    """The table with the rows of a unit alone."""
+    _, first, rows = unit
+    if first == 0 and rows is None:
+        return side
+    source = msgspec.structs.replace(side.source, frame=side.source.frame.slice(first, rows))
+    return Side(source, side.table, side.schema, side.naming)
+
+
+def batches(
+    role: str, side: Side, where: dict[str, Condition], plan: SlicePlan
+) -> Iterator[pl.DataFrame]:
+    """The rows of a table, in order, some at a time.
+
+    Raises:
+        ReadError: a file that cannot be read, which is named.
+    """
+    query = rows_of(role, side, where, plan)
+    try:
+        yield from query.collect_batches(chunk_size=BATCH, maintain_order=True)
+    except READ_FAILURES as error:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            raise  # of what is written meanwhile
+        raise explain(side.source, error) from error
+
+
+def hashes_of(ids: pl.Series) -> Array:
+    """Hashes of ids, the same for equal ones of whatever side; nulls, told later, have one too."""
+    if ids.dtype.is_integer():
+        wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
+        return hash_integers(ids.cast(wide).fill_null(0).to_numpy())
+    data, offsets = packed(ids.cast(pl.String).fill_null(""))
+    return hash_texts(offsets, data)
+
+
+def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
+    """The rows of a bucket, numbered as in their table.
+
+    They are read and not mapped: what is mapped counts as memory, too.
+
+    Args:
+        files: those of each unit that has rows of it, in order; one at least.
+        before: rows of the table before each of those units.
+    """
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
+    tables = []
+    for path in files:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+            tables.append(reader.read_all())
+    if not any(before):
+        return pl.DataFrame(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
+    more = np.repeat(np.asarray(before, np.int64), [table.num_rows for table in tables])
+    rows = pl.DataFrame(pa.concat_tables(tables))
+    return rows.with_columns(pl.col(ROW) + pl.Series(more))

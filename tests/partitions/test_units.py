@@ -1,0 +1,236 @@
+"""Tables dealt out in units of a few rows: by workers, killed ones, on rows of any number."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import (
+    WIDE,
+    await_that,
+    boxes,
+    in_buckets,
+    in_units,
+    same_as_in_memory,
+    written,
+)
+
+import evalengine as ee
+from evalengine.inputs.collecting import Side
+from evalengine.inputs.frames import prepare
+from evalengine.inputs.opening import open_inputs
+from evalengine.inputs.slices import SlicePlan
+from evalengine.partitions import dealing, splitting
+from evalengine.schemas.contract import ROW
+from evalengine.schemas.options import Options
+
+
+@pytest.mark.parametrize(
+    "name", ["detection", "classification", "binary", "segmentation", "retrieval", "lists", "text"]
+)
+def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 13)
+    task, draw = CASES[name]
+    case = draw(5)
+    same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
+    units = [call for name, call in pool.called if name == "deal_unit"]
+    assert len(units) > len(case.sides)
+
+
+@pytest.mark.parametrize("dialect", ["coco", "valor-lite", "valor-docs", "standard"])
+def test_workers_answer_what_views_ask(
+    dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the whole and of slices; some labels alone are more than a group holds."""
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 50)
+    weather = (pl.col("datum_id") % 3).alias("weather")
+    sides = tuple(side.with_columns(weather) for side in boxes(40))
+    options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
+    same_as_in_memory(Case(sides, options), "detection", tmp_path, executor="processes")
+    assert len([1 for name, _ in pool.called if name == "answer_group"]) >= 2 * 5
+
+
+def test_the_largest_groups_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=1000))
+    pool = in_units(monkeypatch, 50)
+    predictions, truths = boxes(40)
+    rare = pl.when(pl.col("datum_id") < 3).then(pl.col("label_value")).otherwise(4)
+    sides = tuple(side.with_columns(label_value=rare) for side in (predictions, truths))
+    same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
+    for stage in ("merge_rows", "answer_group"):
+        groups = [call[1] for name, call in pool.called if name == stage]
+        assert groups[:2] == [1, 0]  # that of the last label, which has most rows
+
+
+def test_problems_of_units_bear_the_numbers_of_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boxes that are inverted in two units, and an annotation of two datums in others."""
+    predictions, truths = boxes()
+    index = pl.int_range(truths.height, eager=True)
+    truths = truths.with_columns(
+        annotation_id=pl.when(index == 170).then(3).otherwise(index),
+        xmax=pl.when(index.is_in([31, 99])).then(-1.0).otherwise(pl.col("xmax")),
+    )
+    told = []
+    for sides in ((predictions, truths), (predictions, boxes()[1].with_columns(
+        annotation_id=truths["annotation_id"]
+    ))):  # fmt: skip
+        given = written(Case(sides, {}), tmp_path)
+        with pytest.raises(ee.InputError) as whole:
+            ee.score(*given, task="detection")
+        with monkeypatch.context() as patch:
+            in_buckets(patch)
+            in_units(patch, 13)
+            with pytest.raises(ee.InputError) as parts:
+                ee.score(*given, task="detection", executor="processes", scratch=str(tmp_path))
+        assert str(parts.value) == str(whole.value)
+        told.append(str(whole.value))
+    assert "31" in told[0]
+    assert "99" in told[0]
+    assert "170" in told[1]
+
+
+def test_rows_that_a_condition_leaves_are_numbered_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many stand before a unit is known only when the others are dealt out."""
+    in_buckets(monkeypatch)
+    in_units(monkeypatch, 13)
+    where = {"predictions": "score > 0.4", "ground_truths": "datum_id > 7"}
+    same_as_in_memory(
+        Case(boxes(), {"where": where}), "detection", tmp_path, files=2, executor="processes"
+    )
+
+
+def test_units_begin_where_row_groups_do(tmp_path: Path) -> None:
+    rows = boxes(100)[1]
+    files = [str(tmp_path / f"{i}.parquet") for i in range(2)]
+    rows.head(180).write_parquet(files[0], row_group_size=50)
+    rows.tail(120).write_parquet(files[1], row_group_size=500)
+    assert splitting._cuts(files, 300, 100) == [0, 100, 180]
+    assert splitting._cuts(files, 300, 1000) == [0]
+    assert splitting._cuts((), 300, 100) == [0, 100, 200]  # of an object store
+    assert splitting._cuts(files[1:], 120, 10) == [0]  # one group of everything
+
+
+def test_units_are_neither_small_nor_many() -> None:
+    assert splitting.units_rows(1000, 8, 4) == splitting.LEAST_UNIT
+    assert splitting.units_rows(16_000_000, 8, 4) == 1_000_000
+    rows = splitting.units_rows(10**9, 400, 128)
+    assert 10**9 // rows * 400 <= splitting.MOST_FILES
+
+
+# -- killed, slow and failing workers ------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dealing.Dealing:
+    """Predictions of 60 images to be dealt out to three buckets."""
+    sides = written(Case(boxes(), {}), tmp_path)
+    ready = prepare(open_inputs(*sides), "detection", Options())
+    side = ready.sides["predictions"]
+    return dealing.Dealing("predictions", side, {}, SlicePlan(), {}, 3, 60)
+
+
+def dealt(folder: Path, unit: int) -> pl.DataFrame:
+    """The rows of a unit, in their order."""
+    told = dealing.dealt_of(folder, "predictions", unit)
+    files = [dealing.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
+    rows = dealing.read_rows(files, [100] * len(files)).sort(ROW)
+    assert rows.height == told.rows
+    return rows
+
+
+def test_a_unit_that_was_broken_off_is_dealt_out_anew(
+    table: dealing.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "buckets").mkdir()
+    whole = dealing.batches
+
+    def broken(*given: Any) -> Iterator[pl.DataFrame]:
+        yield next(iter(whole(*given))).head(5)
+        raise KeyboardInterrupt
+
+    unit = (0, 40, 20)
+    with monkeypatch.context() as patch:
+        patch.setattr(dealing, "batches", broken)
+        with pytest.raises(KeyboardInterrupt):
+            dealing.deal_rows(tmp_path, unit, table)
+    assert not dealing.unit_folder(tmp_path, "predictions", 0).exists()
+    dealing.deal_unit(str(tmp_path), unit, pickle.dumps(table))
+    rows = dealt(tmp_path, 0)
+    assert rows[ROW].to_list() == list(range(100, 120))
+    assert rows["datum_id"].to_list() == [row // 3 for row in range(40, 60)]
+
+
+def test_a_unit_that_another_worker_finished_meanwhile_stays(
+    table: dealing.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "buckets").mkdir()
+    whole = dealing.batches
+
+    def slow(role: str, side: Side, *given: Any) -> Iterator[pl.DataFrame]:
+        monkeypatch.setattr(dealing, "batches", whole)
+        dealing.deal_rows(tmp_path, (2, 0, 30), table)
+        yield from whole(role, side, *given)
+
+    monkeypatch.setattr(dealing, "batches", slow)
+    dealing.deal_rows(tmp_path, (2, 0, 30), table)
+    assert dealt(tmp_path, 2).height == 30
+    assert [path.name for path in (tmp_path / "buckets").iterdir()] == ["predictions-2"]
+
+
+def test_a_unit_that_cannot_be_renamed_is_told(
+    table: dealing.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "buckets").mkdir()
+
+    def gone(draft: Path, target: Path) -> None:
+        shutil.rmtree(draft)
+        raise FileNotFoundError(str(draft))
+
+    monkeypatch.setattr(dealing.os, "rename", gone)
+    with pytest.raises(FileNotFoundError):
+        dealing.deal_rows(tmp_path, (0, 0, None), table)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_deals_rows_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
+    monkeypatch.setattr(splitting, "units_rows", lambda *_: 500)
+    killed: list[int] = []
+
+    def kill() -> None:
+        await_that(lambda: any((tmp_path / "scratch").glob("*/buckets/predictions-*")))
+        for one in multiprocessing.active_children()[:1]:
+            os.kill(one.pid or 0, signal.SIGKILL)
+            killed.append(one.pid or 0)
+
+    hand = threading.Thread(target=kill)
+
+    def told(step: str) -> None:
+        if step.startswith("dealing") and not hand.ident:
+            hand.start()
+
+    case = Case(boxes(20_000), {"metrics": ["mAP"]})
+    how = {"executor": "processes", "threads": 2, "progress": told}
+    same_as_in_memory(case, "detection", tmp_path, **how)
+    hand.join()
+    assert killed
