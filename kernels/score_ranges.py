@@ -21,9 +21,9 @@ def _count(outcome: Array, offset: int, value: Array, edge: Array, count: Array)
     for k in range(edge.size):
         least, every, hits = edge[k], 0, 0
         for i in range(value.size):
-            above = np.int64(value[i] >= least)
+            above = int(value[i] >= least)
             every += above
-            hits += above & np.int64(outcome[offset + i])
+            hits += above & int(outcome[offset + i] == 1)
         count[k, 0] += every - hits
         count[k, 1] += hits
 
