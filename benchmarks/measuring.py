@@ -38,14 +38,20 @@ class Process:
 
 
 def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> Process:
-    """Run one command to its end."""
+    """Run one command to its end.
+
+    Python keeps the bytecode of what it imports, as installed packages come with theirs: a checkout
+    whose modules are compiled anew by every process would be charged for that alone.
+    """
     start = time.perf_counter()
+    around = {**os.environ, **(environment or {})}
+    around.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen(
         [str(part) for part in command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **(environment or {})},
+        env=around,
     )
     assert process.stdout is not None
     assert process.stderr is not None

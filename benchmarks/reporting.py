@@ -37,8 +37,8 @@ IN_PROCESS = (
     "In process: imports done, kernels compiled, one tiny set scored before the clock starts."
 )
 WHOLE = """\
-Whole process: interpreter start, imports, files to numbers, exit, seen from outside; compiled
-kernels come from the disk cache."""
+Whole process: interpreter start, imports, files to numbers, exit, seen from outside; bytecode and
+compiled kernels come from the disk."""
 ABOUT_VALOR = """\
 valor-lite computes other metrics by other rules (every score threshold, no crowd, no area ranges):
 its numbers are not comparable with COCO's and its time is here for orientation. Its *loaded* is

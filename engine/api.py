@@ -193,7 +193,7 @@ def score(
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
-    streamed = planner.streamed(plan, inputs)
+    streamed = planner.streamed(plan, inputs, threads)
     if streamed is None:
         frames = checked_frames(inputs, plan.task, chosen, threads.each)
     else:

@@ -204,7 +204,7 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
         step(frames, plan.settings, plan.needs, threads)
 
 
-def streamed(plan: Plan, inputs: Inputs) -> Any:
+def streamed(plan: Plan, inputs: Inputs, threads: Threads) -> Any:
     """Large tables read in batches and tallied, in tasks that have such a step.
 
     Returns:
@@ -217,7 +217,8 @@ def streamed(plan: Plan, inputs: Inputs) -> Any:
     step = getattr(plan.module, "stream", None)
     if step is None:
         return None
-    return step(prepare(inputs, plan.task, plan.options), plan.options, plan.settings, plan.needs)
+    ready = prepare(inputs, plan.task, plan.options)
+    return step(ready, plan.options, plan.settings, plan.needs, plan.metrics, threads)
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:

@@ -18,6 +18,7 @@ from .jit import frozen, kernel
 Array = np.ndarray[Any, Any]
 
 _BUCKETS = 512  # at most, of a range
+_ROWS = 4096  # looked at before those of a range are laid out, which stay in the cache
 
 
 @kernel
@@ -34,18 +35,29 @@ def _to_buckets(
     offset: int,
     value: Array,
     free: Array,
+    near: Array,
     segment: Array,
     out: Array,
 ) -> None:
-    """Values of the groups [first, last) and their segments, by what ``shift`` leaves of groups."""
-    for i in range(offset, offset + value.size):
-        g = group[datum[i] if datum.size else i] - first
-        if g < 0 or g >= last - first:
-            continue
-        at = free[g >> shift]
-        free[g >> shift] = at + 1
-        segment[at] = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
-        out[at] = value[i - offset]
+    """Values of the groups [first, last) and their segments, by what ``shift`` leaves of groups.
+
+    Of a few rows at a time those of these groups are found first, without a branch on what nobody
+    can foretell: every row is noted, and the place moves on behind those.
+    """
+    for begin in range(offset, offset + value.size, near.size - 1):
+        end = min(begin + near.size - 1, offset + value.size)
+        found = 0
+        for i in range(begin, end):
+            near[found] = i - offset
+            g = group[datum[i] if datum.size else i]
+            found += int(g >= first) & int(g < last)
+        for k in range(found):
+            i = near[k] + offset
+            g = group[datum[i] if datum.size else i] - first
+            at = free[g >> shift]
+            free[g >> shift] = at + 1
+            segment[at] = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+            out[at] = value[i - offset]
 
 
 @kernel
@@ -87,6 +99,8 @@ class GroupRange:
         start: int64 [groups * labels * outcomes + 1], offsets of the segments of all groups, as
             :func:`evalengine.kernels.partition.segment_starts` gives them.
         shape: (n_groups, n_labels, n_outcomes); groups times the rest below 2^31.
+        room: int32 and float64, for as many values as these groups have; written, and held by this
+            object alone until it is dropped.
     """
 
     def __init__(
@@ -100,6 +114,7 @@ class GroupRange:
         last: int,
         start: Array,
         shape: tuple[int, int, int],
+        room: tuple[Array, Array],
     ) -> None:
         _, n_labels, n_outcomes = shape
         self._width = n_labels * n_outcomes
@@ -107,8 +122,7 @@ class GroupRange:
         self._start = self._start - self._start[0]
         self.shift = max(0, (last - first).bit_length() - _BUCKETS.bit_length() + 1)
         self.n_groups = last - first
-        self._segment = np.empty(int(self._start[-1]), np.int32)
-        self._value = np.empty(self._segment.size, np.float64)
+        self._segment, self._value = (array[: int(self._start[-1])] for array in room)
         none = np.zeros(0, np.int32)
         rows = (
             frozen(outcome, np.uint8),
@@ -118,10 +132,11 @@ class GroupRange:
         )
         free = self._start[: -1 : self._width << self.shift].copy()
         given = (n_labels, n_outcomes, first, last, self.shift)
+        near = np.empty(_ROWS + 1, np.int32)  # one more, which is written to but never looked at
         offset = 0
         for part in parts:
             value = frozen(part, np.float64)
-            _to_buckets(*rows, *given, offset, value, free, self._segment, self._value)
+            _to_buckets(*rows, *given, offset, value, free, near, self._segment, self._value)
             offset += value.size
 
     @property

@@ -25,6 +25,7 @@ from .partition import partition, segment_starts
 from .roc import pair_wins
 from .run_merging import merge_runs
 from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
+from .score_ranges import count_ranges, gather_range
 from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
 
@@ -58,7 +59,10 @@ def _scores() -> None:
     partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
     start = segment_starts(outcome, None, None, code, (4, 1, 3))
-    GroupRange([score], outcome, None, None, code, 0, 4, start, (4, 1, 3)).laid(0, 1)
+    room = np.empty(4, np.int32), np.empty(4)
+    GroupRange([score], outcome, None, None, code, 0, 4, start, (4, 1, 3), room).laid(0, 1)
+    count_ranges([score], outcome, np.zeros(1))
+    gather_range([score], outcome, (-np.inf, np.inf), (4, 0), np.empty(6))
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
     lay_columns(score, 0, np.empty((2, 2)))
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))

@@ -252,3 +252,12 @@ def test_no_way_of_evalengine_is_a_peer(module):
     assert all("| 4.000 | 1.00 |" in row for row in rows)
     worse = page(result("rouge-first", {**given, "evalengine-1-cold": (1, 0.5)}))
     assert "no peer" not in worse
+
+
+def test_processes_keep_their_bytecode(module, monkeypatch, tmp_path):
+    """As installed packages have it, whatever the shell says that benchmarks are started from."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "one.py").write_text("import sys\nsaid = sys.dont_write_bytecode\n")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import one; print(one.said)"
+    assert module("measuring").spawn([sys.executable, "-c", code]).output.strip() == "False"
+    assert list(tmp_path.glob("__pycache__/one.*.pyc"))

@@ -56,15 +56,18 @@ class Batches:
             raise OSError(f"{seen:,} rows where there were {self.rows:,} before")
 
 
-def in_batches(ready: Prepared, options: Options, least: int) -> dict[str, Batches] | None:
+def in_batches(
+    ready: Prepared, options: Options, least: int, *, sliced: bool = False
+) -> dict[str, Batches] | None:
     """Tables that can be read in batches, by role; None where they cannot, or are small.
 
     Args:
         ready: as :func:`frames.prepare` gives it.
         options: those of the run.
         least: rows that one of them must have.
+        sliced: whether slice columns may be read beside those of the contract.
     """
-    asked = (options.where, options.by, options.label_map, options.score_columns)
+    asked = (options.where, options.by and not sliced, options.label_map, options.score_columns)
     roles = set(ready.sides)
     if any(asked) or roles not in ({TABLE}, {PREDICTIONS, GROUND_TRUTHS}):
         return None
@@ -74,7 +77,10 @@ def in_batches(ready: Prepared, options: Options, least: int) -> dict[str, Batch
             return None
     try:
         found = {
-            role: Batches(rows_of(role, side, ready.where, ready.plan), _own(side))
+            role: Batches(
+                rows_of(role, side, ready.where, ready.plan),
+                _own(side, ready.plan.extra.get(role, [])),
+            )
             for role, side in ready.sides.items()
         }
     except READ_FAILURES:
@@ -82,9 +88,14 @@ def in_batches(ready: Prepared, options: Options, least: int) -> dict[str, Batch
     return found if max(table.rows for table in found.values()) >= least else None
 
 
-def _own(side: Side) -> pl.LazyFrame:
-    """A table's columns; short integers and flags as they are: widening takes time."""
-    columns = []
+def _own(side: Side, extra: list[pl.Expr]) -> pl.LazyFrame:
+    """A table's columns; short integers and flags as they are: widening takes time.
+
+    Args:
+        side: the table.
+        extra: slice columns that are read beside those of its contract.
+    """
+    columns = [*extra]
     for name, expression in side.naming.exprs.items():
         roots = expression.meta.root_names()
         short = len(roots) == 1 and side.schema[roots[0]] in _SHORT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -59,10 +59,12 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
             if (
                 isinstance(low, int)
                 and isinstance(high, int)
-                and high - low <= 4 * len(values) + 1024
+                and lie_close(low, high, len(values))
                 and high < 1 << 63  # of uint64 some are beyond
             ):
-                return _dense_groups(values, low, high)
+                out = np.empty(len(values), np.int32)
+                chunks = [chunk.to_numpy() for chunk in values.get_chunks()]
+                return out, dense_groups(chunks, low, high, out)
         found = values.drop_nulls().unique().sort()
         if not len(found):
             return np.full(len(values), -1, np.int32), []
@@ -77,34 +79,61 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         return codes.to_numpy(), names.to_list()
 
 
-def _dense_groups(values: pl.Series, low: int, high: int) -> tuple[Array, list[str]]:
-    """Groups of small integers by a table as long as their range."""
-    if len(values) < _FEW:
+class CodedDatums(Datums, frozen=True, dict=True):
+    """Datums whose slices were coded as they were read; ``slices`` has their columns, and no rows.
+
+    Attributes:
+        coded: slice column to the group code of each datum, int32 [n], and the groups' names.
+    """
+
+    coded: dict[str, tuple[Array, list[str]]] = {}
+
+    def groups(self, column: str) -> tuple[Array, list[str]]:
+        """Group code of each datum, int32 [n], and the groups' names."""
+        return self.coded[column]
+
+
+def lie_close(low: int, high: int, n: int) -> bool:
+    """Whether a table as long as the range of n integers is no larger than a few columns."""
+    return high - low <= 4 * n + 1024
+
+
+def dense_groups(columns: Sequence[Array], low: int, high: int, out: Array) -> list[str]:
+    """Groups of small integers by a table as long as their range.
+
+    Args:
+        columns: integers, n together.
+        low: the lowest.
+        high: the highest.
+        out: int32 [n], where their codes are written; may be the one column itself.
+
+    Returns:
+        names of the groups, ascending by value.
+    """
+    if out.size < _FEW:
         present = np.zeros(high - low + 1, np.bool_)
-        for _, block in _blocks(values):
+        for _, block in _blocks(columns):
             present[block - low] = True
     else:
         bits = np.zeros((high - low + 8) // 8, np.uint8)
-        for _, block in _blocks(values):
+        for _, block in _blocks(columns):
             mark(block, low, bits)
         present = np.unpackbits(bits, count=high - low + 1, bitorder="little").view(np.bool_)
     code = np.cumsum(present, dtype=np.int32)
     code -= 1
-    out = np.empty(len(values), np.int32)
-    for first, block in _blocks(values):
+    for first, block in _blocks(columns):
         here = out[first : first + block.size]
-        if len(values) < _FEW:
+        if out.size < _FEW:
             here[:] = code[block - low]
         else:
             look_up(block, low, code, here)
-    return out, [str(value + low) for value in np.flatnonzero(present).tolist()]
+    return [str(value + low) for value in np.flatnonzero(present).tolist()]
 
 
-def _blocks(values: pl.Series) -> Iterator[tuple[int, Array]]:
+def _blocks(columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
     """First row and int64 values of short pieces, so that no column of int64 is held."""
     first = 0
-    for chunk in values.get_chunks():
-        column = chunk.to_numpy()
+    for column in columns:
         for at in range(0, column.size, _BLOCK):
             yield first + at, column[at : at + _BLOCK].astype(np.int64, copy=False)
         first += column.size

@@ -14,6 +14,7 @@ from ..kernels.group_ranges import GroupRange, cut_groups
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
+from ..kernels.scratch_arrays import scratch
 from ..kernels.sorting import sort_short
 from .units import Scored
 from .view import Over, in_turn
@@ -183,10 +184,13 @@ def wins_by_ranges(
     if not out.size:
         return out
     label = None if label is None else np.ascontiguousarray(label)
-    cuts = cut_groups(start[:: n_labels * n_outcomes], max(_RANGE, -(-outcome.size // _RANGES)))
+    begin = start[:: n_labels * n_outcomes]
+    cuts = cut_groups(begin, max(_RANGE, -(-outcome.size // _RANGES)))
+    most = int(np.diff(begin[cuts]).max())
+    room = scratch(most, np.int32), scratch(most, np.float64)
 
     def range_of(low: int, high: int) -> None:  # a call each, which leaves nothing for the next
-        near = GroupRange(parts, outcome, label, datum, group, low, high, start, shape)
+        near = GroupRange(parts, outcome, label, datum, group, low, high, start, shape, room)
         buckets = near.buckets
         batches = cut_groups(buckets, _BATCH)
 

@@ -230,6 +230,7 @@ def test_ranges_of_groups_win_as_all_at_once(
         patch.setattr(sorted_scores, "_RANGE", 50)
         patch.setattr(sorted_scores, "_BATCH", 9)
         patch.setattr(group_ranges, "_BUCKETS", 8)
+        patch.setattr(group_ranges, "_ROWS", 7)
         over = Threads(threads).over
         found = wins_by_ranges(parts, outcome, label, datum, group, shape, starts, over)
     assert found.tolist() == expected.tolist()

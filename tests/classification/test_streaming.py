@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ from classification.batches import assert_same_either_way, read_whole, same, sav
 
 import evalengine as ee
 from evalengine import api
+from evalengine.executors.threads import Threads
 from evalengine.inputs import batches
 from evalengine.kernels.few_scores import MOST
 from evalengine.metrics.registry import all_metrics
+from evalengine.tally import score_ranges
 from evalengine.tasks.classification import streaming
 
 rng = np.random.default_rng(31)
 N = 9_000
-METRICS = [m.name for m in all_metrics("classification").values() if set(m.needs) == {"scores"}]
+SCORES = [m for m in all_metrics("classification").values() if set(m.needs) == {"scores"}]
+METRICS = [m.name for m in SCORES]
+COUNTED = [m.name for m in SCORES if m.by_counts]
+"""Of these no row is needed in the end, but those of slices."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +40,11 @@ def table(score: np.ndarray, dtype: Any = pl.Int8, share: float = 0.3) -> pl.Dat
 
 FEW, MANY = np.round(rng.random(N), 2), rng.random(N)
 MIXED = np.r_[FEW[: N // 2], MANY[N // 2 :]]
+LATE = np.r_[FEW, rng.random(9 * N)]
+"""Scores that are few in the first batch."""
 
 
+@pytest.mark.parametrize("metrics", [METRICS, COUNTED])
 @pytest.mark.parametrize(
     ("score", "dtype", "positive"),
     [
@@ -47,25 +56,115 @@ MIXED = np.r_[FEW[: N // 2], MANY[N // 2 :]]
         (MANY, pl.Boolean, False),
         (MANY.astype(np.float32), pl.Int64, None),
         (MIXED, pl.Int8, None),
+        (LATE, pl.Int8, None),
     ],
 )
 def test_one_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: Any, dtype: Any, positive: Any
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    metrics: list[str],
+    score: Any,
+    dtype: Any,
+    positive: Any,
 ) -> None:
     assert np.unique(MIXED).size > MOST
     paths = saved(tmp_path, table=table(score, dtype))
-    options = {"metrics": METRICS, "positive_label": positive}
+    options = {"metrics": metrics, "positive_label": positive}
     assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("score", [FEW, MANY])
+@pytest.mark.parametrize("metrics", [METRICS, COUNTED])
 def test_one_class_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: Any, share: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metrics: list[str], score: Any, share: float
 ) -> None:
     paths = saved(tmp_path, table=table(score, share=share))
-    options = {"metrics": METRICS}
+    options = {"metrics": metrics}
     assert_same_either_way(monkeypatch, streaming, paths, **options)
+
+
+def test_rows_let_go_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of which few differ at first are only counted; later ones may need them after all."""
+    read, rows = [], streaming._rows
+
+    def noted(*given: Any, coded: bool) -> Any:
+        read.append(coded)
+        return rows(*given, coded=coded)
+
+    monkeypatch.setattr(streaming, "_rows", noted)
+    monkeypatch.setattr(batches.Batches, "__iter__", by_thousands)
+    paths = saved(tmp_path, table=table(MIXED))
+    assert_same_either_way(monkeypatch, streaming, paths, metrics=COUNTED)
+    assert read == [False, True]
+
+
+def by_thousands(self: batches.Batches) -> Iterator[pl.DataFrame]:
+    """Batches of a thousand rows, and an empty one."""
+    every = self._frame.collect()
+    yield every.clear()
+    yield from every.iter_slices(1000)
+
+
+def sliced(score: Any, **parts: pl.Series) -> pl.DataFrame:
+    return table(score).with_columns(**parts)
+
+
+def part(dtype: Any, low: int = 0, n_groups: int = 300) -> pl.Series:
+    """Groups in random order, of which some lack a class, and one value that is none's."""
+    group = rng.integers(0, n_groups, N)
+    group[group == 7] = 8
+    return pl.Series((group + low).tolist(), dtype=dtype)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("metrics", [METRICS, COUNTED])
+@pytest.mark.parametrize("score", [FEW, MANY])
+@pytest.mark.parametrize(
+    ("dtype", "low"),
+    [(pl.Int32, 0), (pl.Int64, -150), (pl.UInt8, 5), (pl.UInt32, 1 << 30), (pl.Int16, -(1 << 15))],
+)
+def test_slices_of_integers(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: Any,
+    low: int,
+    score: Any,
+    metrics: list[str],
+    threads: int,
+) -> None:
+    monkeypatch.setattr(score_ranges, "_RANGE", 1000)
+    n_groups = 200 if dtype == pl.UInt8 else 300
+    paths = saved(tmp_path, table=sliced(score, part=part(dtype, low, n_groups)))
+    options = {"metrics": metrics, "by": ("part",), "threads": threads}
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
+
+
+def test_slices_of_several_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order they are asked for in; flags of a positive label 0."""
+    rows = sliced(MANY, fold=part(pl.Int8, 0, 5), part=part(pl.Int32))
+    paths = saved(tmp_path, table=rows)
+    options = {"metrics": COUNTED, "by": ("fold", "part"), "positive_label": 0}
+    assert_same_either_way(monkeypatch, streaming, paths, **options)
+
+
+@pytest.mark.parametrize(
+    ("column", "by"),
+    [
+        (part(pl.Int32).cast(pl.String), "part"),
+        (part(pl.Int32), "part*part"),
+        (part(pl.Int64) * 1_000_000, "part"),
+        (part(pl.Int64) + (1 << 40), "part"),
+        (pl.Series([None, *range(N - 1)], dtype=pl.Int32), "part"),
+        (part(pl.UInt64), "part"),
+    ],
+)
+def test_other_slices_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: pl.Series, by: str
+) -> None:
+    alike(
+        monkeypatch, saved(tmp_path, table=sliced(MANY, part=column)), metrics=("ROCAUC",), by=(by,)
+    )
 
 
 def pair(low: int = 0, n_labels: int = 2, one: int = 1) -> dict[str, pl.DataFrame]:
@@ -107,7 +206,7 @@ def alike(monkeypatch: pytest.MonkeyPatch, paths: list[Path], **options: Any) ->
 def streaming_of(paths: list[Path], **options: Any) -> Any:
     chosen = ee.Options(**options)
     plan, inputs = api._open(*(paths if len(paths) > 1 else [paths[0], None]), chosen, *[None] * 3)
-    return api.planner.streamed(plan, inputs)
+    return api.planner.streamed(plan, inputs, Threads(1))
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...inputs.collecting import Prepared
+from ...metrics.registry import Metric
 from ...schemas.options import Options
+from ..workers import Workers
+from .counting import counts_suffice
 from .settings import Settings
 from .streaming import Streamed
 from .streaming import stream as stream_binary
 from .streaming_grids import stream_grid
 
-_WAYS = (stream_grid, stream_binary)
-
 
 def stream(
-    ready: Prepared, options: Options, settings: Settings, needs: frozenset[str]
+    ready: Prepared,
+    options: Options,
+    settings: Settings,
+    needs: frozenset[str],
+    metrics: Sequence[Metric],
+    threads: Workers,
 ) -> Streamed | None:
     """Tables read in batches and tallied; None where they have to be read whole.
 
@@ -22,12 +30,14 @@ def stream(
         options: those of the run.
         settings: the run's settings.
         needs: what must be tallied.
+        metrics: those of the run.
+        threads: where scores are sorted.
 
     Raises:
         InputError: what the columns alone tell is wrong.
     """
-    for way in _WAYS:
-        found = way(ready, options, settings, needs)
-        if found is not None:
-            return found
-    return None
+    found = stream_grid(ready, options, settings, needs)
+    if found is not None:
+        return found
+    counter = threads if counts_suffice(metrics, settings, {}, ()) else None
+    return stream_binary(ready, options, settings, needs, counter)

@@ -1,9 +1,10 @@
 """Large binary tables scored without holding their columns: batches are checked and kept small.
 
-One table of labels 0 and 1 with their scores; or two tables in which every datum, an integer of a
-range without gaps, has one truth and one score of the same label. Few distinct scores become codes
-and counts, ids become places in a table of bytes. Where anything else stands in a row the tables
-are read whole instead, which takes every kind of row and names those that are wrong.
+One table of labels 0 and 1 with their scores, and slices of integers if there are any; or two
+tables in which every datum, an integer of a range without gaps, has one truth and one score of the
+same label. Few distinct scores become counts, and codes where rows are needed, slices become codes,
+ids become places in a table of bytes. Where anything else stands in a row the tables are read whole
+instead, which takes every kind of row and names those that are wrong.
 """
 
 from __future__ import annotations
@@ -23,17 +24,22 @@ from ...kernels.pairing import HIGHEST, labels_of, meet, write_truths
 from ...readers.tables import READ_FAILURES
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.options import Options
-from ...tally.datums import Datums
+from ...tally.datums import CodedDatums, Datums
 from ...tally.units import Few, Scored, Units
+from ..workers import Workers
+from .coded_slices import INTEGERS, CodedSlices, slice_columns
+from .counting import thresholds_of
 from .encode import encode_batch
 from .settings import Settings
 from .tallies import Tallies
+from .whole_counts import count_whole
 
 Array = np.ndarray[Any, Any]
 
 _LARGE = 1 << 20  # rows from which tables are read in batches
 _EXACT = 1 << 26  # rows below which counts of scores are as exact as the scores themselves
 _LOWEST = -(1 << 63)  # of all ids
+_SCORES = (pl.Float32, pl.Float64)
 _WHOLE = (pl.Int8, pl.UInt8, pl.Int64, pl.Boolean)  # labels of tables, or what they are cast to
 
 
@@ -52,7 +58,11 @@ class Streamed(NamedTuple):
 
 
 def stream(
-    ready: Prepared, options: Options, settings: Settings, needs: frozenset[str]
+    ready: Prepared,
+    options: Options,
+    settings: Settings,
+    needs: frozenset[str],
+    counter: Workers | None = None,
 ) -> Streamed | None:
     """Tables read in batches and tallied; None where they have to be read whole.
 
@@ -61,18 +71,20 @@ def stream(
         options: those of the run.
         settings: the run's settings.
         needs: what must be tallied.
+        counter: where scores are sorted, if counts are all that is asked of the whole set.
 
     Raises:
         InputError: what the columns alone tell is wrong.
     """
     if needs != {"scores"} or settings.multilabel:
         return None
-    batches = in_batches(ready, options, _LARGE)
+    batches = in_batches(ready, options, _LARGE, sliced=TABLE in ready.sides)
     if batches is None:
         return None
-    read = _one_table if TABLE in batches else _two_tables
     try:
-        return read(ready, batches, options, settings)
+        if TABLE in batches:
+            return _one_table(ready, batches, options, settings, counter)
+        return _two_tables(ready, batches, options)
     except READ_FAILURES:
         return None  # reading whole tables says what is wrong
 
@@ -82,51 +94,110 @@ def _one_table(
     batches: dict[str, Batches],
     options: Options,
     settings: Settings,
+    counter: Workers | None,
 ) -> Streamed | None:
-    """One table of labels 0 and 1 and the scores of one of them."""
+    """One table of labels 0 and 1 and the scores of one of them, with slices of integers if any."""
     table = batches[TABLE]
-    if not _fits(table, {"actual": _WHOLE, "score": (pl.Float32, pl.Float64)}):
+    by = slice_columns(ready.plan, TABLE)
+    wanted = {"actual": _WHOLE, "score": _SCORES}
+    if by is None or not _fits(table, {**wanted, **dict.fromkeys(by, INTEGERS)}):
         return None
+    read = _rows(table, by, coded=counter is None or bool(by))
+    if isinstance(read, _Scores):  # few scores at first, whose rows are needed after all
+        read = _rows(table, by, coded=True)
+    if not isinstance(read, _Rows):
+        return None
+    few: dict[str, list[object]] = {
+        "actual": read.labels.tolist(),
+        "score": [0.5] * read.labels.size,
+        **{name: [0] * read.labels.size for name in by},
+    }
+    frames = told_by(ready, batches, {TABLE: few}, options)
+    fit = encode_batch(_copy(frames), positive_label=settings.positive_label)
+    assert fit.rows is not None
+    hit = read.truth if fit.rows.only == 1 else 1 - read.truth
+    shown = np.zeros(len(fit.labels), bool)
+    shown[fit.rows.only] = True
+    scored = Scored(
+        read.scores.parts, hit, None, None, fit.rows.only, shown, fit.rows.single,
+        few=read.scores.few(swapped=fit.rows.only == 0),
+    )  # fmt: skip
+    datums = Datums(None, pl.DataFrame(), rows=table.rows)
+    if by:
+        columns = pl.DataFrame(schema={name: table.schema[name] for name in by})
+        datums = CodedDatums(None, columns, rows=table.rows, coded=read.groups)
+    counted = None
+    if counter is not None and (by or scored.few is not None):
+        thresholds = thresholds_of(settings, single=scored.single)
+        counted = count_whole(scored, fit.labels, thresholds, counter)
+    units = Units(None, None, read.truth, None, None, None, None, by_row=True)
+    tallies = Tallies(datums, fit.labels, None, units, scored, {}, counted=counted)
+    return Streamed(frames, {TABLE: table.rows}, tallies)
+
+
+class _Rows(NamedTuple):
+    """Rows of one table.
+
+    Attributes:
+        truth: uint8 [n], 0 or 1; empty where scores were counted and their rows are gone.
+        labels: those of the two that are true of some row.
+        scores: their scores.
+        groups: slice column to the group code of every row and the groups' names.
+    """
+
+    truth: Array
+    labels: Array
+    scores: _Scores
+    groups: dict[str, tuple[Array, list[str]]]
+
+
+def _rows(table: Batches, by: tuple[str, ...], *, coded: bool) -> _Rows | _Scores | None:
+    """All rows of one table; None where one of them is not fit to be scored.
+
+    Args:
+        table: of labels and scores.
+        by: slice columns beside them.
+        coded: whether rows are needed of scores that are counted.
+
+    Returns:
+        the scores alone where rows were let go that turned out to be needed.
+    """
     truth, at = np.empty(table.rows, np.uint8), 0
-    scores = _Scores(may_count=table.rows < _EXACT)
+    scores = _Scores(may_count=table.rows < _EXACT, coded=coded)
+    slices = CodedSlices(by, table.rows)
+    seen = np.zeros(2, np.bool_)
     for batch in table:
         actual = _small(batch, "actual")
         score = _score(batch)
         if actual is None or score is None or actual.max(initial=0) > 1:
             return None
-        truth[at : at + actual.size] = actual
+        if not actual.size:
+            continue
+        if not slices.add(batch, at):
+            return None
+        seen[[actual.min(), actual.max()]] = True
+        if not scores.add(score, actual):
+            return scores
+        if scores.kept:
+            truth[at : at + actual.size] = actual
         at += actual.size
-        scores.add(score, actual)
-    labels = np.unique([truth.min(), truth.max()])
-    few: dict[str, list[object]] = {"actual": labels.tolist(), "score": [0.5] * labels.size}
-    frames = told_by(ready, batches, {TABLE: few}, options)
-    fit = encode_batch(_copy(frames), positive_label=settings.positive_label)
-    assert fit.rows is not None
-    hit = truth if fit.rows.only == 1 else 1 - truth
-    shown = np.zeros(len(fit.labels), bool)
-    shown[fit.rows.only] = True
-    scored = Scored(
-        scores.parts, hit, None, None, fit.rows.only, shown, fit.rows.single,
-        few=scores.few(swapped=fit.rows.only == 0),
-    )  # fmt: skip
-    datums = Datums(None, pl.DataFrame(), rows=table.rows)
-    units = Units(None, None, truth, None, None, None, None, by_row=True)
-    tallies = Tallies(datums, fit.labels, None, units, scored, {})
-    return Streamed(frames, {TABLE: table.rows}, tallies)
+    groups = slices.groups()
+    if groups is None:
+        return None
+    return _Rows(truth if scores.kept else truth[:0], np.flatnonzero(seen), scores, groups)
 
 
 def _two_tables(
     ready: Prepared,
     batches: dict[str, Batches],
     options: Options,
-    settings: Settings,
 ) -> Streamed | None:
     """Two tables of the same datums, one of the scores of one label."""
     ours, theirs = batches[PREDICTIONS], batches[GROUND_TRUTHS]
     keys = {"datum_id": (pl.Int64,), "label_value": _WHOLE}
     if ours.rows != theirs.rows or not _fits(theirs, keys):
         return None
-    if not _fits(ours, {**keys, "score": (pl.Float32, pl.Float64)}):
+    if not _fits(ours, {**keys, "score": _SCORES}):
         return None
     found = _truths(theirs)
     if found is None:
@@ -197,23 +268,43 @@ def _truths(batches: Batches) -> tuple[Array, int, Array] | None:
 
 
 class _Scores:
-    """Scores of one table: codes while few differ, pieces of the column from then on."""
+    """Scores of one table: counted while few differ, pieces of the column from then on.
 
-    def __init__(self, *, may_count: bool) -> None:
+    Args:
+        may_count: whether counts of them are exact.
+        coded: whether codes of scores that are counted are kept, row by row.
+    """
+
+    def __init__(self, *, may_count: bool, coded: bool) -> None:
         self._counts = FewScores(N_OUTCOMES) if may_count else None
+        self._coded = coded
         self._pieces: list[Array] = []
 
-    def add(self, score: Array, outcome: Array) -> None:
-        """The scores of a batch, float64 [n], and its labels, uint8 [n]."""
+    @property
+    def kept(self) -> bool:
+        """Whether there is something of every row."""
+        return self._coded or self._counts is None
+
+    def add(self, score: Array, outcome: Array) -> bool:
+        """Take over the scores of a batch, float64 [n], and its labels, uint8 [n].
+
+        Returns:
+            whether they go with those of the batches before: not if more differ than are counted,
+            and no codes of those were kept.
+        """
         if self._counts is not None:
             values = self._counts.values
-            codes = self._counts.add(score, outcome, coded=True)
+            codes = self._counts.add(score, outcome, coded=self._coded)
             if codes is not None:
-                self._pieces.append(codes)
-                return
+                if self._coded:
+                    self._pieces.append(codes)
+                return True
             self._counts = None
+            if values.size and not self._coded:
+                return False
             self._pieces = [values[codes] for codes in self._pieces]
         self._pieces.append(score)
+        return True
 
     @property
     def parts(self) -> tuple[Array, ...]:

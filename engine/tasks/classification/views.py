@@ -40,7 +40,8 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: where segments are sorted; one after the other where None.
     """
-    make = ScoredView if tallies.counted is None else partial(CountedView, tallies.counted)
+    counted = tallies.counted if group is None else None
+    make = ScoredView if counted is None else partial(CountedView, counted)
     return make(
         tallies.units,
         tallies.scored,
