@@ -15,13 +15,20 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..inputs import meeting
+from ..inputs import meeting, wide
 from ..inputs.collecting import Prepared, rows_of
 from ..inputs.problems import Note
 from ..kernels.datum_hash import deal, hash_integers, hash_texts
 from ..readers.explain import explain
 from ..readers.tables import READ_FAILURES
-from ..schemas.contract import LABELS, ROW, TABLE
+from ..schemas.contract import (
+    DEFAULT_LABEL_KEY,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    ROW,
+    TABLE,
+)
 from ..tasks.packing import packed
 from .repeats import PER_FILE, Writer, once_only
 
@@ -38,7 +45,8 @@ class Whole(msgspec.Struct):
         heights: role to rows, conditions on them applied.
         before: role to rows before that, of the filtered ones.
         blanks: role to a frame of its columns without rows.
-        pairs: side to the distinct (label_key, label_value) of its rows; those declared, too.
+        pairs: side to the distinct (label_key, label_value) of its rows, score columns under every
+            key; those declared, too.
         labels: declared labels, or None.
         notes: what bringing ids and labels to one dtype told.
         dealt: names of all files of rows.
@@ -111,6 +119,7 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
     targets, notes = _targets(ready, heads, text)
     blanks, counted = {}, {}
     pairs: dict[str, pl.DataFrame] = {}
+    keys: list[pl.Series] = []
     for role, side in ready.sides.items():
         if role == LABELS:
             continue
@@ -145,11 +154,15 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
                         some = some.drop_nulls()
                         known = [pairs[found], some] if found in pairs else [some]
                         pairs[found] = pl.concat(known, how="vertical_relaxed").unique()
+                if side.naming.wide and "label_key" in rows.columns:
+                    of_rows = rows["label_key"].drop_nulls().cast(pl.String)
+                    keys = [pl.concat([*keys, of_rows]).unique()]
                 done += rows.height
         counted[role] = done
         blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
     key = ["label_key", "label_value"]
+    pairs |= _of_score_columns(ready, pairs, keys)
     labels = _labels(ready)
     if labels is not None and pairs:
         pairs[LABELS] = meeting.label_pairs(labels)
@@ -163,6 +176,34 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int) -> Who
         notes=notes,
         dealt=frozenset(path.name for path in (folder / "buckets").iterdir()),
     )
+
+
+def _of_score_columns(
+    ready: Prepared, pairs: dict[str, pl.DataFrame], keys: Sequence[pl.Series]
+) -> dict[str, pl.DataFrame]:
+    """The labels of score columns, which are the predictions', and the true ones in their dtype.
+
+    A bucket knows but the label keys of its own rows: of different labels its counts would not add
+    up.
+
+    Args:
+        ready: the tables.
+        pairs: side to the labels of its rows.
+        keys: the distinct label keys of the table with score columns; none where it has no such
+            column.
+    """
+    names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
+    if names is None or GROUND_TRUTHS not in pairs:
+        return {}
+    known = pairs[GROUND_TRUTHS]["label_value"].unique().sort()
+    labels = wide.label_series(names, known.dtype if len(known) else None, known)
+    frames = {GROUND_TRUTHS: pairs[GROUND_TRUTHS], meeting.SCORES: labels.to_frame()}
+    meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+    own = keys[0] if keys else pl.Series([DEFAULT_LABEL_KEY])
+    scored = own.alias("label_key").to_frame().join(frames[meeting.SCORES], how="cross")
+    if PREDICTIONS in pairs:
+        scored = pl.concat([pairs[PREDICTIONS], scored], how="vertical_relaxed").unique()
+    return {GROUND_TRUTHS: frames[GROUND_TRUTHS], PREDICTIONS: scored}
 
 
 def rows_at(

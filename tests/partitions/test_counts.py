@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -137,6 +138,34 @@ def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int
             np.testing.assert_array_equal(
                 sums.reached[o, k], (some[:, None] >= thresholds).sum(axis=0)
             )
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("keys", [0, 1, 2])
+def test_score_columns_under_label_keys(
+    sides: int, keys: int, tmp_path: Path, counted: list[int]
+) -> None:
+    """A bucket has rows of some keys alone, or no row of the predictions; a label is never true."""
+    rng = np.random.default_rng(sides + keys)
+    n = 12
+    table = pl.DataFrame({f"p_{name}": rng.integers(0, 4, n) / 3 for name in "abc"})
+    truths = pl.Series(rng.choice(["a", "b"], n))
+    if keys:
+        key = pl.Series(rng.choice(["first", "second"][:keys], n))
+        table = table.with_columns(label_key=key)
+    options = {"metrics": METRICS, "score_columns": "p_*"}
+    if sides == 1:
+        case = Case((table.with_columns(actual=truths),), options)
+    else:
+        ids = pl.Series("datum_id", rng.permutation(n))
+        wide = table.with_columns(ids)
+        long = wide.select(cs.exclude("^p_.*$")).with_columns(label_value=truths)
+        case = Case((wide.head(3), long), options)
+    card = cases.same_as_in_memory(case, "classification", tmp_path)
+    assert counted
+    told = [note for note in card.notes if "in the predictions only" in note]
+    assert len(told) == 1
+    assert "'c'" in told[0]
 
 
 def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> None:
