@@ -185,6 +185,28 @@ def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> N
     assert counted == []
 
 
+@pytest.mark.parametrize("by", [[], ["s"]])
+@pytest.mark.parametrize("every", [False, True])
+def test_weights_of_zero_are_told_of_the_whole(every: bool, by: list[str], tmp_path: Path) -> None:
+    """A label or slice of which one bucket has rows of weight 0 alone is not told of."""
+    with pytest.MonkeyPatch.context() as patch:
+        cases.in_buckets(patch, TINY)
+        n = 30
+        truths = pl.DataFrame({"datum_id": range(n), "label_value": [i % 3 for i in range(n)]})
+        weight = pl.Series([0.0 if every or i % 3 == 1 else float(i == 2) for i in range(n)])
+        sides = (
+            truths.with_columns(score=0.5),
+            truths.with_columns(
+                weight=pl.when(pl.int_range(n) == 3).then(float(not every)).otherwise(weight),
+                s=pl.int_range(n) // 10,
+            ),
+        )
+        case = Case(sides, {"metrics": ["F1", "ROCAUC"], "by": by})
+        card = cases.same_as_in_memory(case, "classification", tmp_path)
+    told = [note for note in card.notes if "weight" in note]
+    assert len(told) == (1 if every or not by else 2)
+
+
 def test_a_condition_that_leaves_no_score(tmp_path: Path, counted: list[int]) -> None:
     case = listed(3, "listed")
     case.options["where"] = "score > 7"
