@@ -31,6 +31,8 @@ from evalengine.tally.sorted_scores import HIT, OTHER, STRAY, Sorted
 METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
            "PrecisionRecallCurve"]  # fmt: skip
+Array = np.ndarray[Any, Any]
+
 TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8)
 """Slabs of 32 rows, in pieces of one."""
 
@@ -95,7 +97,20 @@ def test_counts_make_the_whole(
     assert (len(counted) > 1) == (kind != "hard")
 
 
-@settings(max_examples=60, deadline=None)
+def some_scores(rng: np.random.Generator, n: int, spread: int) -> Array:
+    """Scores with ties: of either precision, about one of single precision, or all alike."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return np.full(n, 0.25)
+    near = float(np.float32(0.3))
+    if kind == 1:
+        return near + rng.integers(-4, 5, n) * 2.0**-30  # between floats of single precision
+    if kind == 2:
+        return rng.choice(np.array([near, np.nextafter(np.float32(0.3), np.float32(1))]), n)
+    return rng.integers(-2, spread, n) / rng.choice([3, 4])  # thirds take double precision
+
+
+@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), spread=st.integers(1, 80))
 def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int) -> None:
     """Against every pair looked at; slabs are cut at any rows, scores are of either precision."""
@@ -105,7 +120,7 @@ def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int
     for _ in range(parts):
         n = int(rng.integers(0, 200))
         label, outcome = rng.integers(0, n_labels, n), rng.integers(0, 3, n)
-        score = rng.integers(-2, spread, n) / rng.choice([3, 4])  # thirds take double precision
+        score = some_scores(rng, n, spread)
         drawn.append((label, outcome, score))
         order = np.lexsort((score, outcome, label))
         start = np.searchsorted((label * 3 + outcome)[order], np.arange(3 * n_labels + 1))
