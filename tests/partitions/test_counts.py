@@ -110,6 +110,17 @@ def some_scores(rng: np.random.Generator, n: int, spread: int) -> Array:
     return rng.integers(-2, spread, n) / rng.choice([3, 4])  # thirds take double precision
 
 
+def distinct(found: Sorted) -> Sorted:
+    """Each score of a segment once, weighing as many rows as have it."""
+    start, score, weight = [0], [], []
+    for first, last in pairwise(found.start.tolist()):
+        values, counts = np.unique(found.score[first:last], return_counts=True)
+        score.append(values)
+        weight.append(counts.astype(float))
+        start.append(start[-1] + values.size)
+    return Sorted(np.array(start), np.concatenate(score), np.concatenate(weight))
+
+
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), spread=st.integers(1, 80))
 def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int) -> None:
@@ -125,6 +136,8 @@ def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int
         order = np.lexsort((score, outcome, label))
         start = np.searchsorted((label * 3 + outcome)[order], np.arange(3 * n_labels + 1))
         found = Sorted(start, score[order], None)
+        if rng.random() < 0.3:
+            found = distinct(found)
         made.append(count_scores(found, np.arange(n_labels), n_labels, thresholds))
     runs = [run for _, some in made for run in some.values() if run.score.size]
     picked = [key_at(run, int(rng.integers(run.score.size))) for run in runs]
@@ -183,6 +196,30 @@ def test_score_columns_under_label_keys(
     assert "'c'" in told[0]
 
 
+@pytest.mark.parametrize("twice", [1, 2, 3, 4, 8])
+def test_values_that_stand_twice_make_one_message(
+    twice: int, tmp_path: Path, counted: list[int]
+) -> None:
+    """Whatever number of them falls into each bucket: the words and counts are of the whole."""
+    predictions, truths = listed(7, "grid").sides
+    given = cases.written(
+        Case((predictions, pl.concat([truths, truths.head(twice)])), {}), tmp_path
+    )
+    said = []
+    for limit in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
+        with pytest.raises(ee.InputError) as failure:
+            ee.score(*given, task="classification", metrics=["F1"], **limit)
+        said.append(str(failure.value))
+    assert said[0] == said[1]
+    assert f"{2 * twice} rows" in said[0]
+
+
+def sequences() -> tuple[pl.DataFrame]:
+    """A row each of several labels against as many."""
+    actual = [["a", "b"], ["b"], ["a", "a", "b"], [], ["b", "b"], ["a"]]
+    return (pl.DataFrame({"actual": actual, "predicted": [one[::-1] for one in actual]}),)
+
+
 def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> None:
     """Weights, slices and metrics of single datums: merged whole, as they were."""
     case = listed(5, "listed")
@@ -193,6 +230,7 @@ def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> N
             ((case.sides[0], case.sides[1].with_columns(weight)), {"metrics": ["ROCAUC"]}),
             (case.sides, {"metrics": ["mROCAUC"], "average": "micro"}),
             ((case.sides[0], case.sides[1].with_columns(s=1)), {"metrics": ["F1"], "by": ["s"]}),
+            (sequences(), {"metrics": ["F1"]}),
         ]
     ):
         (tmp_path / str(i)).mkdir()
