@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -166,6 +167,47 @@ def test_an_interrupt_stops_the_others(error: type[BaseException]) -> None:
         threads.each([interrupted] * 2 + [partial(begun.append, 1)] * 50)
     assert begun == []
     assert sorted(threads.each(together(2))) == [0, 1]
+
+
+def test_an_interrupt_is_raised_before_errors_of_other_calls() -> None:
+    """Whoever goes on after errors of a run must not miss that it was told to end."""
+    threads = Threads(2)
+    meet = threading.Barrier(2)
+
+    def fails() -> None:
+        meet.wait(PATIENCE)
+        raise ValueError("the run's own")
+
+    def interrupted() -> None:
+        meet.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.each([fails, interrupted])
+
+
+def test_a_given_executor_begins_nothing_after_an_error_and_is_waited_for() -> None:
+    begun, ended = threading.Event(), threading.Event()
+    later: list[int] = []
+
+    def fails() -> None:
+        assert begun.wait(PATIENCE)
+        raise ValueError("here")
+
+    def lasts() -> None:
+        begun.set()
+        threading.Event().wait(0.1)
+        ended.set()
+
+    with ThreadPoolExecutor(2) as executor:
+        threads = Threads(2, executor)
+        with pytest.raises(ValueError, match="here"):
+            threads.each([fails, lasts, *[partial(later.append, i) for i in range(200)]])
+        assert ended.is_set()
+        seen = len(later)
+        threading.Event().wait(0.05)
+        assert len(later) == seen
+        assert threads.each([partial(pow, i, 2) for i in range(9)]) == [i * i for i in range(9)]
 
 
 def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:

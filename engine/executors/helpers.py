@@ -102,7 +102,7 @@ class Crew:
 
         Raises:
             BaseException: the first error in the order of the calls, once all that had begun are
-                done.
+                done; before any other error what ends a program, as an interrupt does.
         """
         todo = _Calls(calls)
         lists = cast("list[_Calls[R]]", self._lists)
@@ -119,7 +119,7 @@ class Crew:
                 lists[:] = [one for one in lists if one is not todo]
             todo.wait()
         if todo.failures:
-            error = min(todo.failures, key=_place)[1]
+            error = min(todo.failures, key=_rank)[1]
             try:
                 raise error
             finally:
@@ -168,8 +168,9 @@ class Crew:
                 _at_work -= 1
 
 
-def _place(failure: tuple[int, BaseException]) -> int:
-    return failure[0]
+def _rank(failure: tuple[int, BaseException]) -> tuple[bool, int]:
+    at, error = failure
+    return isinstance(error, Exception), at
 
 
 def _submitted(work: Callable[[], None]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, wait
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -97,5 +97,15 @@ class Threads:
         if len(calls) < 2 or (self.workers == 1 and self._given is None):
             return [call() for call in calls]
         if self._given is not None:
-            return [future.result() for future in [self._given.submit(call) for call in calls]]
+            return _each(self._given, calls)
         return self._crew.each(calls)
+
+
+def _each(executor: Executor, calls: Sequence[Callable[[], R]]) -> list[R]:
+    """See :meth:`Threads.each`."""
+    futures: list[Future[R]] = []
+    try:
+        futures += (executor.submit(call) for call in calls)
+        return [future.result() for future in futures]
+    finally:
+        wait([future for future in futures if not future.cancel()])

@@ -116,7 +116,7 @@ def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
 
 
 _NUMBER = re.compile(r"(?<![\w.='])[0-9]{1,3}(?:,[0-9]{3})*(?= [a-z])")
-_PLURAL = re.compile(r"# ((?:inverted )?[a-z]+?)(?:es|s)?\b")
+_PLURAL = re.compile(r"# ((?:inverted )?[a-z]+?)(?:(?<=x)es|s)?\b")
 
 
 def _rows_of(problem: Problem) -> str:
@@ -143,19 +143,20 @@ def _in_all(problems: Sequence[Problem]) -> Problem:
     ]
     shown = tuple(sorted({row for problem in problems for row in problem.shown})[:3])
     total = iter(sums)
-    said = _NUMBER.sub(lambda _: f"{next(total):,}", _without_rows(most))
-    if most.count == 1:  # of one row in each part there are several in all
-        said = _SINGLE.sub(lambda found: f"{found[1]} {_plural(found[2])}", said)
+    said = _COUNTED.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
     said = said.replace(_MARK, "; ".join(row for _, row in shown))
     n = sum(problem.count or 0 for problem in problems)
     return Problem(most.side, most.column, said, n, shown)
 
 
-_SINGLE = re.compile(r"(?<![\w.='])([0-9]{1,3}(?:,[0-9]{3})*) (row|null|value|inverted box)\b")
+_COUNTED = re.compile(_NUMBER.pattern + r"(?: (row|null|value|inverted box)\b)?")
 
 
-def _plural(noun: str) -> str:
-    return f"{noun}es" if noun.endswith("x") else f"{noun}s"
+def _counted(n: int, noun: str | None) -> str:
+    """A number, and the noun behind it: of one in each part there are several in all."""
+    if noun is None or n == 1:
+        return f"{n:,}" if noun is None else f"{n:,} {noun}"
+    return f"{n:,} {noun}es" if noun.endswith("x") else f"{n:,} {noun}s"
 
 
 class ChecksFailed(InputError):

@@ -65,11 +65,13 @@ class Dealt(msgspec.Struct):
     Attributes:
         rows: how many there are, conditions on them applied.
         pairs: side to the distinct (label_key, label_value) of its rows.
+        keys: the distinct label keys of a table with score columns; None of others.
         buckets: those that rows fell into, ascending.
     """
 
     rows: int
     pairs: dict[str, pl.DataFrame]
+    keys: pl.Series | None
     buckets: list[int]
 
 
@@ -141,6 +143,7 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
 
     role, side, n = dealing.role, dealing.side, dealing.n
     pairs: dict[str, pl.DataFrame] = {}
+    keys = None
     done = 0
     with ExitStack() as stack:
         writers: dict[int, Any] = {}
@@ -165,8 +168,11 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
                 writers[bucket].write_table(few)
             if role == TABLE or "label_value" in rows.columns:
                 pairs = together([pairs, meeting.side_pairs({role: rows})])
+            if side.naming.wide and "label_key" in rows.columns:
+                some = rows["label_key"].drop_nulls().cast(pl.String)
+                keys = (some if keys is None else keys.append(some)).unique()
             done += rows.height
-    return Dealt(done, pairs, sorted(writers))
+    return Dealt(done, pairs, keys, sorted(writers))
 
 
 def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:

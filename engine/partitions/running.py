@@ -224,9 +224,10 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             tallies = planner.merge(plan, wholes, load)
             del wholes
             n_datums = len(tallies.datums)
-        told = getattr(plan.module, "label_notes", None)
-        if told is not None:  # labels that only tallying finds
-            notes = [note for note in notes if note.kind not in _OF_LABELS] + told(tallies)
+        for name, kinds in _OF_TALLIES.items():
+            told = getattr(plan.module, name, None)
+            if told is not None:
+                notes = [note for note in notes if note.kind not in kinds] + told(tallies)
         threads = Threads(options.threads)
         makers, _ = planner.summarise(plan, tallies, threads=threads)
         tell("making frames")
@@ -281,12 +282,17 @@ def _rows_of(folder: Path, part: int) -> Any:
     return stored.load(part_file(folder, part), ROWS)
 
 
-_OF_LABELS = (
-    "labels_in_predictions_only",
-    "labels_in_ground_truths_only",
-    "labels_not_declared",
-    "no_common_label_key",
-)
+_OF_TALLIES = {
+    "label_notes": (  # where only tallying finds the labels
+        "labels_in_predictions_only",
+        "labels_in_ground_truths_only",
+        "labels_not_declared",
+        "no_common_label_key",
+    ),
+    "weight_notes": ("zero_weights",),
+}
+"""What a task's function of this name tells of a merged tally, in place of notes of single buckets
+of these kinds."""
 
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:

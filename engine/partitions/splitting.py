@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 
 from ..executors.pools import Pool
-from ..inputs import meeting
+from ..inputs import meeting, wide
 from ..inputs.collecting import Prepared, Side, rows_of
 from ..inputs.problems import Note
 from ..readers.explain import explain
 from ..readers.tables import READ_FAILURES
-from ..schemas.contract import LABELS, ROW
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW
 from .dealing import (
     BATCH,
     Dealing,
@@ -53,7 +53,8 @@ class Whole(msgspec.Struct):
         heights: role to rows, conditions on them applied.
         before: role to rows before that, of the filtered ones.
         blanks: role to a frame of its columns without rows.
-        pairs: side to the distinct (label_key, label_value) of its rows; those declared, too.
+        pairs: side to the distinct (label_key, label_value) of its rows, score columns under every
+            key; those declared, too.
         labels: declared labels, or None.
         notes: what bringing ids and labels to one dtype told.
         begins: role to how many rows stand before each of its units.
@@ -147,6 +148,8 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
     key = ["label_key", "label_value"]
     pairs = together([one.pairs for parts in told.values() for one in parts])
+    keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
+    pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
     labels = _labels(ready)
     if labels is not None and pairs:
         pairs[LABELS] = meeting.label_pairs(labels)
@@ -164,6 +167,34 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
         begins=before,
         dealt={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
     )
+
+
+def _of_score_columns(
+    ready: Prepared, pairs: dict[str, pl.DataFrame], keys: pl.Series | None
+) -> dict[str, pl.DataFrame]:
+    """The labels of score columns, which are the predictions', and the true ones in their dtype.
+
+    A bucket knows but the label keys of its own rows: of different labels its counts would not add
+    up.
+
+    Args:
+        ready: the tables.
+        pairs: side to the labels of its rows.
+        keys: the distinct label keys of the table with score columns; None where it has no such
+            column.
+    """
+    names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
+    if names is None or GROUND_TRUTHS not in pairs:
+        return {}
+    known = pairs[GROUND_TRUTHS]["label_value"].unique().sort()
+    labels = wide.label_series(names, known.dtype if len(known) else None, known)
+    frames = {GROUND_TRUTHS: pairs[GROUND_TRUTHS], meeting.SCORES: labels.to_frame()}
+    meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+    own = pl.Series([DEFAULT_LABEL_KEY]) if keys is None else keys
+    scored = own.alias("label_key").to_frame().join(frames[meeting.SCORES], how="cross")
+    if PREDICTIONS in pairs:
+        scored = pl.concat([pairs[PREDICTIONS], scored], how="vertical_relaxed").unique()
+    return {GROUND_TRUTHS: frames[GROUND_TRUTHS], PREDICTIONS: scored}
 
 
 def units_of(

@@ -15,4 +15,5 @@ def comparable(threshold: float, *, single: bool) -> float:
         threshold: any number.
         single: whether the scores came in single precision.
     """
-    return float(np.float32(threshold)) if single else threshold
+    with np.errstate(over="ignore"):  # what is beyond single precision, no score reaches
+        return float(np.float32(threshold)) if single else threshold

@@ -319,3 +319,23 @@ def test_the_predicted_column_beside_score_columns() -> None:
         "fp_misclassified": 0.1, "tp": 0.7,
     }  # fmt: skip
     assert card.value("ECE") == pytest.approx(abs(0.5 - (0.1 + 0.7) / 2))
+
+
+@pytest.mark.parametrize("threshold", [1e300, -1e300])
+def test_thresholds_beyond_single_precision(threshold: float) -> None:
+    """They are beyond all scores of that precision, and no computation warns."""
+    table = pl.DataFrame({"actual": [1, 0], "score": pl.Series([3e38, -3e38], dtype=pl.Float32)})
+    card = ee.score(table, metrics=["PrecisionRecallCurve"], score_thresholds=[threshold])
+    tp, fp = (1, 1) if threshold < 0 else (0, 0)
+    assert card.curves.select("tp", "fp").row(0) == (tp, fp)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_score_columns_without_a_row(keyed: bool) -> None:
+    """Predictions of no datum, with and without label keys: nothing is predicted."""
+    wide = pl.DataFrame({"datum_id": [1], "p_a": [0.2], "p_b": [0.8]}).clear()
+    truths = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "b"]})
+    if keyed:
+        wide, truths = (side.with_columns(label_key=pl.lit("k")) for side in (wide, truths))
+    card = ee.score(wide, truths, score_columns="p_*", metrics=["Recall", "ROCAUC"])
+    assert card.value("Recall", label_value="a") == 0.0

@@ -142,6 +142,40 @@ def test_labels_per_datum() -> None:
     assert labels_per_datum(datum.clear(), label.clear()) == 0
 
 
+@modest
+@given(st.integers(2, 4), st.integers(2, 6), st.data())
+def test_labels_in_another_order(width: int, n: int, data: st.DataObject) -> None:
+    """Lists of which some stand in an order of their own, or name other labels, are no grid."""
+    lists = [data.draw(st.permutations(range(width + 1)))[:width] for _ in range(n)]
+    if data.draw(st.booleans()):
+        lists = [lists[0], lists[0], *lists[2:]]
+    label = pl.Series([label for own in lists for label in own])
+    datum = pl.Series(np.repeat(np.arange(n), width))
+    alike = all(own == lists[0] for own in lists)
+    assert labels_per_datum(datum, label) == (width if alike else 0)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_best_first_lists(text: bool) -> None:
+    """Lists that begin with one label and go on with any are scored as they are named."""
+    predictions = pl.DataFrame(
+        {
+            "datum_id": [0, 0, 1, 1, 2, 2],
+            "label_value": [5, 6, 5, 7, 6, 5],
+            "score": [0.9, 0.1, 0.8, 0.2, 0.7, 0.3],
+        }
+    )
+    truths = pl.DataFrame({"datum_id": [0, 1, 2], "label_value": [5, 7, 6]})
+    if text:
+        predictions, truths = (
+            one.cast({"label_value": pl.String}) for one in (predictions, truths)
+        )
+    card = ee.score(predictions, truths, metrics=["Accuracy", "TopKAccuracy", "ROCAUC"], k=[2])
+    assert card.value("Accuracy") == 2 / 3
+    assert card.value("TopKAccuracy", k=2) == 1.0
+    assert card.labels["label_value"].cast(pl.Int64).to_list() == [5, 6, 7]
+
+
 @pytest.mark.parametrize("n", [1_000, 70_000])
 def test_groups_of_integers(n: int) -> None:
     """Few and many rows, in one piece or several, some integers missing."""

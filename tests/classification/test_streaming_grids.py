@@ -128,6 +128,11 @@ def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     predictions, truths = tables()
     here = pl.int_range(pl.len()) == 333
 
+    def moved(row: int, by: int) -> pl.DataFrame:
+        """The row is of the datum beside it, and is the second of its label there."""
+        ids = pl.when(pl.int_range(pl.len()) == row).then(pl.col("datum_id").shift(by))
+        return predictions.with_columns(ids.otherwise("datum_id").alias("datum_id"))
+
     def put(column: str, value: Any) -> pl.DataFrame:
         return predictions.with_columns(pl.when(here).then(value).otherwise(column).alias(column))
 
@@ -146,6 +151,8 @@ def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         "no label": lambda: put("label_value", None),
         "other id": lambda: put("datum_id", 12345),
         "other label": lambda: put("label_value", 99),
+        "datum begins early": lambda: moved(328, -1),
+        "datum begins late": lambda: moved(329, 1),
         "datum twice": lambda: pl.concat([predictions, predictions.tail(7)]),
         "row lacks": lambda: predictions.filter(~here),
         "last lacks": lambda: predictions.head(predictions.height - 1),
@@ -171,9 +178,9 @@ def broken(case: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 CASES = [
     "nan", "infinite", "infinities", "infinite sum", "no score", "no id", "no label", "other id",
-    "other label", "datum twice", "row lacks", "last lacks", "by label", "shuffled", "empty",
-    "one datum", "text ids", "no column", "text scores", "strangers", "truth twice", "truth null",
-    "no truths", "wider than a batch",
+    "other label", "datum begins early", "datum begins late", "datum twice", "row lacks",
+    "last lacks", "by label", "shuffled", "empty", "one datum", "text ids", "no column",
+    "text scores", "strangers", "truth twice", "truth null", "no truths", "wider than a batch",
 ]  # fmt: skip
 
 
@@ -188,8 +195,8 @@ def test_other_tables_are_read_whole(
     with read_whole(monkeypatch, streaming_grids):
         same(found, told(paths, **options))
     refused = {"nan", "infinite", "infinities", "no score", "no id", "no label", "datum twice",
-               "text ids", "no column", "text scores", "strangers", "truth twice",
-               "truth null"}  # fmt: skip
+               "datum begins early", "datum begins late", "text ids", "no column", "text scores",
+               "strangers", "truth twice", "truth null"}  # fmt: skip
     assert ("error" in found) == (case in refused)
     if case == "nan":
         assert "row 333" in found["error"]

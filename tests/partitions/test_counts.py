@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,8 @@ from evalengine.tally.sorted_scores import HIT, OTHER, STRAY, Sorted
 METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
            "PrecisionRecallCurve"]  # fmt: skip
+Array = np.ndarray[Any, Any]
+
 TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8)
 """Slabs of 32 rows, in pieces of one."""
 
@@ -94,7 +97,31 @@ def test_counts_make_the_whole(
     assert (len(counted) > 1) == (kind != "hard")
 
 
-@settings(max_examples=60, deadline=None)
+def some_scores(rng: np.random.Generator, n: int, spread: int) -> Array:
+    """Scores with ties: of either precision, about one of single precision, or all alike."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return np.full(n, 0.25)
+    near = float(np.float32(0.3))
+    if kind == 1:
+        return near + rng.integers(-4, 5, n) * 2.0**-30  # between floats of single precision
+    if kind == 2:
+        return rng.choice(np.array([near, np.nextafter(np.float32(0.3), np.float32(1))]), n)
+    return rng.integers(-2, spread, n) / rng.choice([3, 4])  # thirds take double precision
+
+
+def distinct(found: Sorted) -> Sorted:
+    """Each score of a segment once, weighing as many rows as have it."""
+    start, score, weight = [0], [], []
+    for first, last in pairwise(found.start.tolist()):
+        values, counts = np.unique(found.score[first:last], return_counts=True)
+        score.append(values)
+        weight.append(counts.astype(float))
+        start.append(start[-1] + values.size)
+    return Sorted(np.array(start), np.concatenate(score), np.concatenate(weight))
+
+
+@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 4), spread=st.integers(1, 80))
 def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int) -> None:
     """Against every pair looked at; slabs are cut at any rows, scores are of either precision."""
@@ -104,11 +131,13 @@ def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int
     for _ in range(parts):
         n = int(rng.integers(0, 200))
         label, outcome = rng.integers(0, n_labels, n), rng.integers(0, 3, n)
-        score = rng.integers(-2, spread, n) / rng.choice([3, 4])  # thirds take double precision
+        score = some_scores(rng, n, spread)
         drawn.append((label, outcome, score))
         order = np.lexsort((score, outcome, label))
         start = np.searchsorted((label * 3 + outcome)[order], np.arange(3 * n_labels + 1))
         found = Sorted(start, score[order], None)
+        if rng.random() < 0.3:
+            found = distinct(found)
         made.append(count_scores(found, np.arange(n_labels), n_labels, thresholds))
     runs = [run for _, some in made for run in some.values() if run.score.size]
     picked = [key_at(run, int(rng.integers(run.score.size))) for run in runs]
@@ -139,6 +168,58 @@ def test_sums_of_slabs_are_those_of_all_pairs(seed: int, parts: int, spread: int
             )
 
 
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("keys", [0, 1, 2])
+def test_score_columns_under_label_keys(
+    sides: int, keys: int, tmp_path: Path, counted: list[int]
+) -> None:
+    """A bucket has rows of some keys alone, or no row of the predictions; a label is never true."""
+    rng = np.random.default_rng(sides + keys)
+    n = 12
+    table = pl.DataFrame({f"p_{name}": rng.integers(0, 4, n) / 3 for name in "abc"})
+    truths = pl.Series(rng.choice(["a", "b"], n))
+    if keys:
+        key = pl.Series(rng.choice(["first", "second"][:keys], n))
+        table = table.with_columns(label_key=key)
+    options = {"metrics": METRICS, "score_columns": "p_*"}
+    if sides == 1:
+        case = Case((table.with_columns(actual=truths),), options)
+    else:
+        ids = pl.Series("datum_id", rng.permutation(n))
+        wide = table.with_columns(ids)
+        long = wide.select(cs.exclude("^p_.*$")).with_columns(label_value=truths)
+        case = Case((wide.head(3), long), options)
+    card = cases.same_as_in_memory(case, "classification", tmp_path)
+    assert counted
+    told = [note for note in card.notes if "in the predictions only" in note]
+    assert len(told) == 1
+    assert "'c'" in told[0]
+
+
+@pytest.mark.parametrize("twice", [1, 2, 3, 4, 8])
+def test_values_that_stand_twice_make_one_message(
+    twice: int, tmp_path: Path, counted: list[int]
+) -> None:
+    """Whatever number of them falls into each bucket: the words and counts are of the whole."""
+    predictions, truths = listed(7, "grid").sides
+    given = cases.written(
+        Case((predictions, pl.concat([truths, truths.head(twice)])), {}), tmp_path
+    )
+    said = []
+    for limit in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
+        with pytest.raises(ee.InputError) as failure:
+            ee.score(*given, task="classification", metrics=["F1"], **limit)
+        said.append(str(failure.value))
+    assert said[0] == said[1]
+    assert f"{2 * twice} rows" in said[0]
+
+
+def sequences() -> tuple[pl.DataFrame]:
+    """A row each of several labels against as many."""
+    actual = [["a", "b"], ["b"], ["a", "a", "b"], [], ["b", "b"], ["a"]]
+    return (pl.DataFrame({"actual": actual, "predicted": [one[::-1] for one in actual]}),)
+
+
 def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> None:
     """Weights, slices and metrics of single datums: merged whole, as they were."""
     case = listed(5, "listed")
@@ -149,11 +230,34 @@ def test_what_needs_rows_is_not_counted(tmp_path: Path, counted: list[int]) -> N
             ((case.sides[0], case.sides[1].with_columns(weight)), {"metrics": ["ROCAUC"]}),
             (case.sides, {"metrics": ["mROCAUC"], "average": "micro"}),
             ((case.sides[0], case.sides[1].with_columns(s=1)), {"metrics": ["F1"], "by": ["s"]}),
+            (sequences(), {"metrics": ["F1"]}),
         ]
     ):
         (tmp_path / str(i)).mkdir()
         cases.same_as_in_memory(Case(sides, options), "classification", tmp_path / str(i))
     assert counted == []
+
+
+@pytest.mark.parametrize("by", [[], ["s"]])
+@pytest.mark.parametrize("every", [False, True])
+def test_weights_of_zero_are_told_of_the_whole(every: bool, by: list[str], tmp_path: Path) -> None:
+    """A label or slice of which one bucket has rows of weight 0 alone is not told of."""
+    with pytest.MonkeyPatch.context() as patch:
+        cases.in_buckets(patch, TINY)
+        n = 30
+        truths = pl.DataFrame({"datum_id": range(n), "label_value": [i % 3 for i in range(n)]})
+        weight = pl.Series([0.0 if every or i % 3 == 1 else float(i == 2) for i in range(n)])
+        sides = (
+            truths.with_columns(score=0.5),
+            truths.with_columns(
+                weight=pl.when(pl.int_range(n) == 3).then(float(not every)).otherwise(weight),
+                s=pl.int_range(n) // 10,
+            ),
+        )
+        case = Case(sides, {"metrics": ["F1", "ROCAUC"], "by": by})
+        card = cases.same_as_in_memory(case, "classification", tmp_path)
+    told = [note for note in card.notes if "weight" in note]
+    assert len(told) == (1 if every or not by else 2)
 
 
 def test_a_condition_that_leaves_no_score(tmp_path: Path, counted: list[int]) -> None:

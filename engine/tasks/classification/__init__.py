@@ -10,7 +10,7 @@ from .fitting import fit
 from .merging import lean, merge
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, tally
+from .tallies import Tallies, tally, weight_notes
 from .views import cells_per_group, own_frames, view
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "tally",
     "thresholds_of",
     "view",
+    "weight_notes",
 ]

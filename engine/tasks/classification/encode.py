@@ -157,7 +157,9 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     else:
         p_label, t_label = codes
         score, single = _scores(predictions)
-    tiled = width > 0 and len(labels.key_names) == 1 and not frames.label_map
+    # Score columns of no row at all stand under no label key.
+    one_key = len(labels.key_names) == 1 and p_label.size == width
+    tiled = width > 0 and one_key and not frames.label_map
     if wide and not tiled:
         p_label, _ = _spread(p_label, key_of_row, p_datum.size, frames.score_labels)
         p_datum = np.repeat(p_datum, width)
@@ -369,7 +371,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         score, single = _matrix(table, width)
         unit = np.arange(n, dtype=np.int32)
         cell_row = None if row is None else np.repeat(row, width)
-        if width and len(labels.key_names) == 1 and not frames.label_map:
+        if 0 < width == codes[-1].size and len(labels.key_names) == 1 and not frames.label_map:
             rows = Rows(score, None, None, -1, single, row=cell_row, grid=Grid(codes[-1], unit))
         else:
             label, _ = _spread(codes[-1], key_of_row, n, frames.score_labels)

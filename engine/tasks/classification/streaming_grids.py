@@ -166,13 +166,18 @@ def _follow(datum: pl.Series, last: Any, row: int, width: int) -> bool:
         row: the first row.
         width: rows of a datum.
 
-    That they do change there is left to the caller, who sees whether ids of datums come again.
+    Whether the first row begins another datum is left to the caller, who sees whether ids of
+    datums come again.
     """
     if datum.null_count() or (row % width and datum[0] != last):
         return False
     n = len(datum)
-    begin = (row + n - 1) // width - row // width  # datums that begin behind the first row
-    return int((datum.slice(1) == datum.slice(0, n - 1)).sum()) == n - 1 - begin
+    first = width - row % width  # where the first datum behind the first row begins
+    begin = datum.slice(first).gather_every(width)
+    before = datum.slice(first - 1).gather_every(width).head(len(begin))
+    if not (begin != before).all():
+        return False
+    return int((datum.slice(1) == datum.slice(0, n - 1)).sum()) == n - 1 - len(begin)
 
 
 def _finite(score: pl.Series) -> list[tuple[int, Array]] | None:

@@ -111,6 +111,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     )
 
 
+def weight_notes(tallies: Tallies) -> list[Note]:
+    """What has ground truths, but none of any weight; see :func:`.weightless.weightless_notes`."""
+    return weightless_notes(tallies.units, tallies.labels, tallies.datums)
+
+
 def _unscored(batch: Batch) -> Units:
     return Units(
         datum=batch.datum,

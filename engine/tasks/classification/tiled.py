@@ -29,7 +29,7 @@ def labels_per_datum(datum: pl.Series, label: pl.Series) -> int:
     if width < 2 or n % width or n == width:
         return 0
     step = max(1, _ROWS // width) * width
-    tile = label.slice(0, step).rechunk()
+    tile = head.gather(np.arange(min(step, n)) % width)
     for first in range(0, n, step):
         rows = min(step, n - first)
         if not (label.slice(first, rows) == tile.slice(0, rows)).all():
