@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import gc
 import importlib
 import json
 import os
@@ -70,6 +71,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     (folder / COMPLETE).touch()
     os.environ[CACHE_VARIABLE] = str(folder.parent)
     os.environ[WARMED] = json.dumps([str(fresh), compiled])
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays; Python need not look through it again and again.
+
+    Modules, tests and strategies are a million objects, which each full collection would visit.
+    """
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
