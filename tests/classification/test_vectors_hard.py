@@ -196,8 +196,8 @@ def test_absent_class(shape: Shape) -> None:
         check_prf(card, labels, average, 1.0, answer["value"])
 
 
-ALONE = ("balanced3", "binary01")
-"""Cases of which every choice of options is a run of its own."""
+ALONE = ("pred_only_class", "binary01_no_pred_pos")
+"""Cases of which every choice of options is a run of its own: here something is divided by zero."""
 
 
 @pytest.mark.parametrize("name", RATIO_CASES)
