@@ -88,11 +88,11 @@ def answer(capsys):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_console_sessions(page, workplace, answer):
-    every = [one for body in blocks(page, "console") for one in sessions(body)]
-    for at, (command, expected) in enumerate(every):
-        told = answer(command, shell=page.name == "README.md" and at == 0)
-        printed = "\n".join(line.rstrip() for line in told.splitlines())
-        assert printed.strip("\n") == expected, f"{page.name}: $ {command}"
+    for body in blocks(page, "console"):
+        for command, expected in sessions(body):
+            told = answer(command, shell=page.name == "README.md")
+            printed = "\n".join(line.rstrip() for line in told.splitlines())
+            assert printed.strip("\n") == expected, f"{page.name}: $ {command}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
