@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import compileall
+import gc
+import importlib
 import json
 import os
 import shutil
@@ -13,7 +16,7 @@ import pytest
 import warming
 from hypothesis import HealthCheck, settings
 
-from evalengine.kernels.jit import CACHE_VARIABLE, cache_folder, is_compiled
+from evalengine.kernels.jit import CACHE_VARIABLE, cache_folder
 
 # How long an example takes depends on what else the machine does, and on whether kernels are
 # compiled yet; neither says that anything is wrong.
@@ -30,6 +33,9 @@ settings.load_profile("untimed")
 WARMED = "EVALENGINE_TESTS_WARMED"
 """Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""
 
+COMPLETE = "complete"
+"""File in a folder of kernels that holds all that a warm-up compiles, not those of some run."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -44,21 +50,35 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile all kernels once, before the workers start, where none is there yet."""
-    folder = cache_folder()
+    """Compile once, before the workers start, what each of them and their processes would.
+
+    The package's modules to bytecode: an editable install leaves that to the first import, and
+    where Python was told to write none, to every import. Its kernels: workers would compile the
+    same ones at the same time, also where some run before has left a few.
+    """
     apart = session.config.getoption("collectonly") or hasattr(session.config, "workerinput")
-    if (
-        apart
-        or folder is None
-        or is_compiled()
-        or not session.config.getoption("numprocesses", None)
-    ):
+    if apart or not session.config.getoption("numprocesses", None):
+        return
+    for name in ("evalengine", "evalengine.kernels", "evalengine.schemas"):
+        for path in importlib.import_module(name).__path__:
+            compileall.compile_dir(path, quiet=2)
+    folder = cache_folder()
+    if folder is None or (folder / COMPLETE).exists():
         return
     fresh = Path(tempfile.mkdtemp(prefix="warmed-"))
     compiled = warming.warm(fresh)
     shutil.copytree(fresh, folder.parent, dirs_exist_ok=True)
+    (folder / COMPLETE).touch()
     os.environ[CACHE_VARIABLE] = str(folder.parent)
     os.environ[WARMED] = json.dumps([str(fresh), compiled])
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays; Python need not look through it again and again.
+
+    Modules, tests and strategies are a million objects, which each full collection would visit.
+    """
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

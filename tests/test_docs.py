@@ -23,6 +23,7 @@ from evalengine.cli import main
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+HEAD = re.compile(r"(.*) \| head -(\d+)")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -73,10 +74,14 @@ def answer(capsys):
         return done.stdout + done.stderr
 
     def call(command: str, shell: bool) -> str:
-        if shell or not command.startswith("evalengine ") or set(command) & set("|<>&;$`*"):
+        own, first = command, None
+        if found := HEAD.fullmatch(command):
+            own, first = found[1], int(found[2])
+        if shell or not own.startswith("evalengine ") or set(own) & set("|<>&;$`*"):
             return by_shell(command)
-        main(shlex.split(command)[1:])
-        return "".join(capsys.readouterr())
+        main(shlex.split(own)[1:])
+        out, err = capsys.readouterr()
+        return "".join(out.splitlines(keepends=True)[:first]) + err
 
     return call
 

@@ -34,7 +34,7 @@ print(json.dumps({name: len(value.compiled.signatures) for name, value in every.
 """
 
 
-_ORDER = ("detection", "classification", "retrieval", "text", "segmentation", "judged")
+_ORDER = ("text", "detection", "retrieval", "classification", "segmentation", "judged")
 
 
 def warm(folder: Path) -> dict[str, int]:

@@ -12,6 +12,7 @@ from classification.rows import matrix_tables, score
 from classification.strategies import modest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from late import Late
 
 from evalengine.executors.threads import Threads
 from evalengine.kernels import group_ranges
@@ -22,7 +23,7 @@ from evalengine.tally import sorted_scores
 from evalengine.tally.sorted_scores import HIT, OTHER, Sorted, wins_by_ranges, wins_of_groups
 from evalengine.tally.view import in_turn
 
-sk = pytest.importorskip("sklearn.metrics")
+sk = Late("sklearn.metrics")
 Array = np.ndarray[Any, Any]
 
 few = settings(modest, max_examples=max(1, modest.max_examples // 4))

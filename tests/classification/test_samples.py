@@ -12,10 +12,11 @@ from classification.rows import score
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
+from late import Late
 
 import evalengine as ee
 
-sk = pytest.importorskip("sklearn.metrics")
+sk = Late("sklearn.metrics")
 Array = np.ndarray[Any, Any]
 
 

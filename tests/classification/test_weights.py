@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from sklearn import metrics as sk
+from late import Late
 
 import evalengine as ee
+
+sk = Late("sklearn.metrics")
 
 
 def table(n: int, seed: int) -> pl.DataFrame:

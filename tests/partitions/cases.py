@@ -31,15 +31,15 @@ def in_buckets(patch: pytest.MonkeyPatch, sizes: sizing.Sizes = FEW) -> None:
     patch.setattr(running, "buckets", lambda *_, **__: sizes)
 
 
-def written(case: Case, folder: Path, files: int = 1) -> list[Any]:
-    """The sides as Parquet files of small row groups; paths as ``score`` takes them."""
+def written(case: Case, folder: Path, files: int = 1, rows: int = 7) -> list[Any]:
+    """The sides as Parquet files of row groups of so many rows; paths as ``score`` takes them."""
     given: list[Any] = []
     for i, side in enumerate(case.sides):
         step = -(-max(1, side.height) // files)
         paths = []
         for part in range(files):
             path = folder / f"{i}-{part:02}.parquet"
-            side.slice(part * step, step).write_parquet(path, row_group_size=7)
+            side.slice(part * step, step).write_parquet(path, row_group_size=rows)
             paths.append(str(path))
         given.append(paths[0] if files == 1 else paths)
     return given

@@ -77,7 +77,7 @@ def test_a_disk_that_runs_full_leaves_nothing(
 ) -> None:
     """Files may not grow beyond a few kilobytes: writing fails as it does on a full disk."""
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(3000), {}), tmp_path)
+    sides = written(Case(boxes(3000), {}), tmp_path, rows=100)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -176,7 +176,7 @@ def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
 
 def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:
     """Slurm, Kubernetes and ``timeout`` send SIGTERM first."""
-    sides = written(Case(boxes(20_000), {}), tmp_path)
+    sides = written(Case(boxes(20_000), {}), tmp_path, rows=1000)
     home = tmp_path / "scratch"
     command = "from evalengine.cli import main; raise SystemExit(main())"
     with subprocess.Popen(

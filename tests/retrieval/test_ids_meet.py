@@ -49,7 +49,7 @@ def same(ours: Lists, theirs: Lists) -> None:
         assert pairs[0] == pairs[1]
 
 
-@limits(deadline=None, max_examples=50)
+@limits(deadline=None, max_examples=30)
 @given(queries=QUERIES, seed=st.integers(0, 9), ascending=st.booleans(), judged=st.booleans())
 def test_lists_are_those_of_dictionaries(
     queries: list, seed: int, ascending: bool, judged: bool

@@ -77,7 +77,7 @@ def agree(run: dict, qrels: dict, level: int | None = None) -> None:
     assert compared >= 50 * len(run)
 
 
-@limits(deadline=None, max_examples=50)
+@limits(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.sampled_from([None, 1, 2]))
 def test_small_runs(queries: list, level: int | None) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
