@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
 import msgspec
@@ -17,12 +15,12 @@ from evalengine.schemas.errors import InputError
 
 from .places import Origin, Place
 from .ranges import Array
+from .silence import silenced
 from .value_runs import STRIP
 
 ANYWHERE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 """Transform of an image without a place on Earth."""
 _OFF = 1e-3  # of a pixel: how far two grids may lie apart and be one
-_OPENING = Lock()  # filters of warnings are the process's
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -104,8 +102,7 @@ def opened(path: str) -> Iterator[Any]:
     """
     import rasterio
 
-    with _OPENING, warnings.catch_warnings():
-        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+    with silenced():
         dataset = rasterio.open(path)
     with dataset:
         yield dataset
@@ -148,10 +145,7 @@ def breaks_off(dataset: Any, path: str) -> bool:
 
 def grid_of(dataset: Any) -> Grid:
     """Where the pixels of an open dataset lie."""
-    import rasterio
-
-    with _OPENING, warnings.catch_warnings():
-        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+    with silenced():
         transform = tuple(dataset.transform)[:6]
         crs = dataset.crs.to_wkt() if dataset.crs else ""
     return Grid(dataset.height, dataset.width, transform, crs, dataset.count)

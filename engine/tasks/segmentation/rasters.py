@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of
+from ...geometry.silence import silenced
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from .histograms import NOTHING
@@ -50,10 +50,7 @@ def quiet() -> Iterator[None]:
     """GDAL with a small cache, and no warning that pictures have no place on earth."""
     import rasterio
 
-    with warnings.catch_warnings(), rasterio.Env(GDAL_CACHEMAX=_CACHE):
-        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        # rasterio multiplies transforms in a way that newer affine is about to drop.
-        warnings.filterwarnings("ignore", category=PendingDeprecationWarning, module="rasterio")
+    with silenced(), rasterio.Env(GDAL_CACHEMAX=_CACHE):
         yield
 
 
