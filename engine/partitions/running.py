@@ -125,6 +125,7 @@ def wanted(
         heads,
         heights,
         share,
+        task=plan.task,
         least=pool.least,
         workers=limit // share,
         given=given,

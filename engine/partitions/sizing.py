@@ -29,6 +29,10 @@ _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
 _PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
+_SCRATCH_ROW = {"detection": 60, "classification": 20}
+"""Bytes on disk of a row beyond its columns, by task: rows go as tallies come, and of those, merged
+again, no more than this has been seen with any number of labels."""
+_OTHER_SCRATCH_ROW = 120  # tallies of other tasks have values of every metric
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -169,6 +173,7 @@ def buckets(
     heights: Mapping[str, int],
     limit: int,
     *,
+    task: str,
     least: int = 1,
     workers: int = 1,
     given: str | int | None = None,
@@ -180,6 +185,7 @@ def buckets(
         heads: the first rows of each, whose size is taken for that of all.
         heights: role to rows.
         limit: bytes of one worker.
+        task: of the run.
         least: buckets at least.
         workers: processes that share the limit given, the first one among them.
         given: that limit; None where the limit is a share of what is free, which is then made do
@@ -207,7 +213,7 @@ def buckets(
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(
         n=min(n, MOST_BUCKETS),
-        scratch=int(size) + 3 * 40 * ranked,
+        scratch=int(size) + _SCRATCH_ROW.get(task, _OTHER_SCRATCH_ROW) * ranked,
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
         chunks=min(256, 4 * max(least, -(-ranked // group_rows))),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -16,7 +17,7 @@ from merging.test_parts import CASES
 from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
-from evalengine.partitions import sizing
+from evalengine.partitions import running, sizing
 from evalengine.partitions.by_label import label_groups
 
 DEALT = {name: case for name, case in CASES.items() if name != "judged"}
@@ -181,7 +182,13 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ready = prepare(open_inputs(*boxes()), "detection", Options())
     heads = heads_of(ready)
     found = [
-        sizing.buckets(ready, heads, {"predictions": rows, "ground_truths": rows}, 2 * 10**9)
+        sizing.buckets(
+            ready,
+            heads,
+            {"predictions": rows, "ground_truths": rows},
+            2 * 10**9,
+            task="detection",
+        )
         for rows in (50_000_000, 100_000_000)
     ]
     assert found[0].n > 1
@@ -209,9 +216,46 @@ def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
 
     def sizes(limit: str) -> sizing.Sizes:
-        return sizing.buckets(ready, heads, heights, sizing.limit_of(limit), given=limit)
+        limits = {"limit": sizing.limit_of(limit), "given": limit}
+        return sizing.buckets(ready, heads, heights, task="detection", **limits)
 
     with pytest.raises(ee.OptionError, match=r"too small for these tables") as told:
         sizes("600MB")
     enough = str(told.value).rpartition("memory_limit='")[2].partition("'")[0]
     assert sizes(enough).n <= sizing.MOST_BUCKETS
+
+
+@pytest.mark.parametrize("task", ["detection", "classification"])
+@pytest.mark.parametrize("labels", [1, 40])
+def test_scratch_holds_no_more_than_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, labels: int
+) -> None:
+    """And not so little that a disk with room is refused."""
+    looked_for: list[int] = []
+
+    def sized(*given: Any, **how: Any) -> sizing.Sizes:
+        sizes = real(*given, **how)
+        looked_for.append(sizes.scratch)
+        return msgspec.structs.replace(sizes, n=4, group_rows=40_000)
+
+    held: list[int] = []
+
+    def told(step: str) -> None:
+        files = (path for path in (tmp_path / "s").rglob("*") if path.is_file())
+        held.append(sum(path.stat().st_size for path in files))
+
+    real = running.buckets
+    monkeypatch.setattr(running, "buckets", sized)
+    predictions, truths = boxes(40_000)
+    if task == "detection":
+        label = (pl.col("datum_id") % labels).alias("label_value")
+        sides = [side.with_columns(label) for side in (predictions, truths)]
+    else:
+        predictions = predictions.select(
+            "datum_id", (pl.int_range(pl.len()) % 3 + labels).alias("label_value"), "score"
+        )
+        sides = [predictions, predictions.drop("score").unique("datum_id", keep="first")]
+    given = written(Case((sides[0], sides[1]), {}), tmp_path, rows=50_000)
+    ee.score(*given, task=task, memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told)
+    assert len(held) > 3
+    assert looked_for[0] / 3 < max(held) < looked_for[0]
