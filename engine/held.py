@@ -10,6 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
+from .schemas.errors import ScratchError
+
 
 class FrameFile:
     """A frame in a Parquet file, which is there as long as this object is.
@@ -32,8 +34,18 @@ class FrameFile:
         weakref.finalize(self, let_go)
 
     def __call__(self) -> pl.DataFrame:
-        """The frame, in memory."""
-        return pl.read_parquet(self.path, glob=False)
+        """The frame, in memory.
+
+        Raises:
+            ScratchError: the file was deleted by somebody else.
+        """
+        try:
+            return pl.read_parquet(self.path, glob=False)
+        except FileNotFoundError as error:
+            raise ScratchError(
+                f"{self.path}: the file of this frame, which was too large to be held, was deleted."
+                " Save results before scratch folders are emptied, or run again."
+            ) from error
 
     def copy_to(self, target: Path) -> None:
         """Make another file of the same content, or another name of the same file.

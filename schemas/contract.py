@@ -12,7 +12,7 @@ DATUMS = "datums"
 LABELS = "labels"
 
 DEFAULT_LABEL_KEY = "label"
-ROW = "__row"
+ROW = "__evalengine_row"
 """Beside the columns of a side that is part of a larger one: where its rows stand there, int64."""
 
 

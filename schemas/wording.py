@@ -17,6 +17,21 @@ _OPEN, _CLOSE = "\x0e", "\x0f"
 _MARKED = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 
 
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SQL_WORDS = """
+all and any as between by case cross distinct else end exists from full group having in inner
+interval is join left like limit not null offset on or order outer right select then union using
+values when where with
+"""
+
+
+def sql_name(name: str) -> str:
+    """A column's name as a condition has it: in double quotes where it is no plain word."""
+    if _PLAIN_NAME.fullmatch(name) and name.lower() not in _SQL_WORDS.split():
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
 def option(name: str, *value: Any) -> str:
     """An option to be written into a message.
 

@@ -8,6 +8,8 @@ from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.inputs.frames import load_frames
 from evalengine.inputs.slices import slice_text
+from evalengine.schemas.contract import ROW
+from evalengine.schemas.errors import InputError
 from evalengine.schemas.option_values import make_options
 
 DATUMS = pl.DataFrame(
@@ -167,3 +169,9 @@ def test_slices_of_the_datums_follow_the_rows() -> None:
 def test_text_of_slice_values() -> None:
     assert slice_text(pl.Series("x", [1.0, 2.0])).to_list() == ["1", "2"]
     assert slice_text(pl.Series("x", [True, None])).to_list() == ["true", None]
+
+
+def test_the_column_of_row_numbers_is_no_slice() -> None:
+    table = {"actual": [0, 1], "predicted": [0, 1], ROW: [7, 8]}
+    with pytest.raises(InputError, match=f"numbered here in a column named '{ROW}'.*another name"):
+        load_frames(table, options=make_options(by=ROW), task="classification")

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
+from evalengine.inputs.problems import Note, notes_of_parts
 from evalengine.schemas.errors import InputError
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
@@ -177,3 +178,11 @@ class TestProbabilities:
         assert ee.score(table, metrics=["Brier"]).value("Brier") == 0.0
         logits = pl.DataFrame({"actual": [0, 1], "score": [-2.0, 3.0]})
         assert ee.score(logits, metrics=["ROCAUC"]).value("ROCAUC", label_value=1) == 1.0
+
+
+def test_notes_of_parts_stand_in_the_order_of_one_run() -> None:
+    """Whichever part is the first to have one."""
+    one, two, three = (Note(kind, f"3 {kind}", 3) for kind in ("one", "two", "three"))
+    told = notes_of_parts([[two], [one, two], [], [two, three], [three]])
+    assert [(note.kind, note.count) for note in told] == [("one", 3), ("two", 9), ("three", 6)]
+    assert notes_of_parts([[three], [one, three], [one, two, three]])[1].kind == "two"

@@ -18,7 +18,7 @@ from evalengine.cli import main
 from evalengine.cli.options import generated
 from evalengine.schemas.errors import EvalengineError, InputError
 from evalengine.schemas.options import FIELDS
-from evalengine.schemas.wording import in_python, in_shell, option, options_in
+from evalengine.schemas.wording import in_python, in_shell, option, options_in, sql_name
 
 
 @pytest.mark.parametrize(
@@ -116,3 +116,15 @@ def run_in_python(paths: list[str], args: list[str]) -> None:
         given[name] = dict([value.split("=")]) if name == "columns" else value
         given[name] = int(value) if name == "k" else given[name]
     ee.score(*paths, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("score", "score"), ("sco re*", '"sco re*"'), ("order", '"order"'), ('a"b', '"a""b"')],
+)
+def test_names_in_conditions(name: str, written: str) -> None:
+    assert sql_name(name) == written
+    table = pl.DataFrame({name: [1, None, 3]})
+    assert pl.SQLContext(t=table).execute(
+        f"SELECT * FROM t WHERE {sql_name(name)} IS NOT NULL", eager=True
+    ).height == 2  # fmt: skip

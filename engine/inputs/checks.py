@@ -9,7 +9,7 @@ import polars as pl
 
 from evalengine.schemas.contract import ROW, TABLE, Table
 from evalengine.schemas.options import TASKS_OF
-from evalengine.schemas.wording import option
+from evalengine.schemas.wording import option, sql_name
 
 from .contracts import SKIPPED
 from .distinct import has_repeats
@@ -143,7 +143,7 @@ class Check:
             if n == 0:
                 continue
             has = "has" if len(names) == 1 else "have"
-            how = f", e.g. with {option('where', f'{self.own(names[0])} IS NOT NULL')}"
+            how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"
             skip = f", or write {option('nulls', 'skip')}" if self._skippable(names) else ""
             self.add(
                 names[0], n,

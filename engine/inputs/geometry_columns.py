@@ -20,7 +20,7 @@ from evalengine.schemas.geometry_columns import (
     RASTER_VALUE,
 )
 from evalengine.schemas.options import Options
-from evalengine.schemas.wording import option
+from evalengine.schemas.wording import option, sql_name
 
 from . import box_checks, dtypes
 from .boxes import BOX_NAMES, CORNER_NAMES, Boxes, find_boxes, has_boxes
@@ -146,7 +146,7 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
             names[0], n,
             f"{check.named(names)}: {count_of(n, 'row')} without any geometry,"
             f" {check.rows(bare, [])}. Give each row one, or remove these rows, e.g. with"
-            f" {option('where', f'{check.own(names[0])} IS NOT NULL')}.",
+            f" {option('where', f'{sql_name(check.own(names[0]))} IS NOT NULL')}.",
         )  # fmt: skip
 
 

@@ -53,19 +53,31 @@ def note_of(kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any
 def notes_of_parts(parts: Iterable[Sequence[Note]]) -> list[Note]:
     """Notes of parts of one input as notes of the whole: counts added up, the lowest ids named.
 
+    They stand in the order that parts have them in, whichever part is the first to have one.
+
     Args:
         parts: the notes of each part.
     """
     found: dict[tuple[str, str], list[Note]] = {}
+    order: list[tuple[str, str]] = []
     for notes in parts:
-        for note in notes:
-            plain = note.message
-            if note.words is not None:
-                plain = note.words[2]
-            elif note.count is not None:
-                plain = _COUNTED.sub("#", plain, count=1)
-            found.setdefault((note.kind, plain), []).append(note)
-    return [_whole(notes) for notes in found.values()]
+        kinds = [_kind(note) for note in notes]
+        for i, (kind, note) in enumerate(zip(kinds, notes, strict=True)):
+            if kind not in found:  # before those that follow it here, as in one run of all
+                follows = [order.index(other) for other in kinds[i + 1 :] if other in found]
+                order.insert(min(follows, default=len(order)), kind)
+            found.setdefault(kind, []).append(note)
+    return [_whole(found[kind]) for kind in order]
+
+
+def _kind(note: Note) -> tuple[str, str]:
+    """What notes of parts have in common that are one of the whole."""
+    plain = note.message
+    if note.words is not None:
+        plain = note.words[2]
+    elif note.count is not None:
+        plain = _COUNTED.sub("#", plain, count=1)
+    return note.kind, plain
 
 
 _COUNTED = re.compile(r"\b[0-9][0-9,]*\b")

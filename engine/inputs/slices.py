@@ -115,6 +115,11 @@ def _homes(
 
 
 def _sliceable(piece: str, dtype: pl.DataType, role: str) -> None:
+    if piece == ROW:
+        raise InputError(
+            f"by: rows are numbered here in a column named {piece!r}. Give the column of the"
+            f" {role.replace('_', ' ')} another name."
+        )
     if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
         raise InputError(
             f"by: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices need"

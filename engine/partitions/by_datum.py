@@ -45,7 +45,7 @@ def merged_by_datums(
     blanks = [stored.load(part_file(folder, bucket), BLANK) for bucket in parts]
     blank = plan.module.merge_piece(blanks, plan.settings)
     del blanks
-    stored.save(blank, _file(folder, BLANK))
+    stored.save(blank, _file(folder, BLANK), lasting=False)
     cuts = _cuts([tuple(block) for head in heads for block in head["blocks"]], room)
     firsts = {
         bucket: [first for first, _, _ in head["blocks"]]
@@ -129,7 +129,7 @@ def merge_range(
                 parts.append(module.cut(part, rows))
     merged = module.merge_piece(parts, plan.settings)
     about = {"n": len(merged.datums), "rows": _told_rows(module.row_of(merged))}
-    stored.save(module.things_of(merged), target, about=about)
+    stored.save(module.things_of(merged), target, about=about, lasting=False)
 
 
 def _ends(key: pl.Series, between: tuple[Any, Any]) -> tuple[int, int]:
@@ -188,6 +188,7 @@ def deal_rows(folder: str, piece: int, cuts: Sequence[int]) -> None:
             for one in range(len(cuts) + 2)
         },
         target,
+        lasting=False,
     )
 
 
@@ -211,4 +212,4 @@ def merge_rows(folder: str, one: int, pieces: int) -> None:
     ids = pl.concat([part.datums.id for part in parts])[order]
     stats = merge_stats([part.stats for part in parts], codes)
     things = stats_pieces.things_of_single(ids, stats)
-    stored.save(things, target, about={"n": order.size})
+    stored.save(things, target, about={"n": order.size}, lasting=False)

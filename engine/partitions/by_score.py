@@ -60,7 +60,7 @@ def count_slab(folder: str, number: int, slab: Slab, parts: Sequence[int]) -> No
                 few = rows_between(run, place(run, slab.first), place(run, slab.after))
                 if few.score.size:
                     rows[kind].append(few)
-    stored.save(sum_slab(rows, slab.n_labels), target)
+    stored.save(sum_slab(rows, slab.n_labels), target, lasting=False)
 
 
 def pieces_told(about: dict[str, Any]) -> list[list[slabs.Piece]]:

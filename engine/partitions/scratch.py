@@ -51,7 +51,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
                     f" {option('scratch', '/mnt/large')}."
                 )
             folder.mkdir()
-            stack.callback(_delete, folder)
+            stack.callback(_delete_own, folder, os.getpid())
             _mark(folder, stack)
         except OSError as error:
             raise ScratchError(
@@ -77,6 +77,12 @@ def _mark(folder: Path, stack: ExitStack) -> None:
         _lock(mark)
     json.dump({"pid": os.getpid(), "host": socket.gethostname()}, mark)
     mark.flush()
+
+
+def _delete_own(folder: Path, owner: int) -> None:
+    """Delete a folder, but not where a fork lets go of its copy of who holds it."""
+    if os.getpid() == owner:
+        _delete(folder)
 
 
 def _delete(folder: Path) -> None:

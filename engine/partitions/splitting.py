@@ -259,11 +259,15 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     cuts = list(range(0, max(height, 1), size))
     if len(cuts) == 1 or not files or height // len(files) < size // 8:
         return cuts
-    import pyarrow.parquet as pq  # only where tables are large
+    import pyarrow as pa  # only where tables are large
+    import pyarrow.parquet as pq
 
     ends, at = [0], 0
     for file in files:
-        footer = pq.read_metadata(file)
+        try:
+            footer = pq.read_metadata(file)
+        except (pa.ArrowException, OSError):  # of a type that is not known there; or told below
+            return cuts
         for group in range(footer.num_row_groups):
             at += footer.row_group(group).num_rows
             ends.append(at)

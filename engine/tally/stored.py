@@ -290,7 +290,11 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
         return pl.Series(node["name"], tables[table][column])
     if "frame" in node:
         rows = tables.get(node["frame"])
-        return pl.DataFrame() if rows is None else pl.DataFrame(rows)
+        if rows is None:
+            return pl.DataFrame()
+        frame = pl.DataFrame(rows)
+        frame.columns = rows.column_names  # a column without a name would be given one
+        return frame
     if "tuple" in node:
         return tuple(_made(one, tables) for one in node["tuple"])
     if "list" in node:

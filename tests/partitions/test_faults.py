@@ -147,11 +147,11 @@ def test_a_bucket_that_another_worker_finished_meanwhile_stays(
     tally = stages.tally_bucket
     rows = stages.read_rows
 
-    def late(files: list[Path], before: list[int]) -> pl.DataFrame:
+    def late(files: list[Path], before: list[int], blank: pl.DataFrame) -> pl.DataFrame:
         monkeypatch.setattr(stages, "read_rows", rows)
         folder, bucket = files[0].parents[2], int(files[0].stem)
         tally(str(folder), bucket, 1)  # the other one, from beginning to end
-        return rows(files, before)
+        return rows(files, before, blank)
 
     monkeypatch.setattr(stages, "read_rows", late)
     task, draw = CASES["detection"]
@@ -196,3 +196,17 @@ def test_a_limit_beside_a_given_executor_is_not_said_to_hold(tmp_path: Path) -> 
     with ThreadPoolExecutor(1) as executor:
         card = ee.score(*sides, task="detection", memory_limit="1MB", executor=executor)
     assert [note for note in card.notes if "memory of one process: the threads of a given" in note]
+
+
+def test_a_fork_leaves_the_folder_to_its_owner(tmp_path: Path) -> None:
+    """Its copies of what holds the folder end with it."""
+    held = scratch.scratch_folder(str(tmp_path), 0)
+    folder = held.__enter__()
+    child = os.fork()
+    if not child:
+        held.__exit__(None, None, None)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert folder.is_dir()
+    held.__exit__(None, None, None)
+    assert list(tmp_path.iterdir()) == []

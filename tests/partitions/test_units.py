@@ -43,6 +43,7 @@ from evalengine.schemas.options import Options
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 13)
+    monkeypatch.setattr(dealing, "BATCH", 5)
     task, draw = CASES[name]
     case = draw(5)
     same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
@@ -151,7 +152,7 @@ def dealt(folder: Path, unit: int) -> pl.DataFrame:
     """The rows of a unit, in their order."""
     told = dealing.dealt_of(folder, "predictions", unit)
     files = [dealing.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
-    rows = dealing.read_rows(files, [100] * len(files)).sort(ROW)
+    rows = dealing.read_rows(files, [100] * len(files), pl.DataFrame()).sort(ROW)
     assert rows.height == told.rows
     return rows
 
@@ -234,3 +235,33 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     same_as_in_memory(case, "detection", tmp_path, **how)
     hand.join()
     assert killed
+
+
+@pytest.mark.parametrize("name", ["weather", ""])
+@pytest.mark.parametrize("dtype", [pl.Categorical(), pl.Enum(["sun", "fog", "rain", "snow"])])
+@pytest.mark.parametrize("units", [True, False])
+def test_slices_whose_values_have_codes(
+    name: str, dtype: pl.DataType, units: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch has codes of its own; a column may have no name."""
+    in_buckets(monkeypatch)
+    if units:
+        in_units(monkeypatch, 50)
+    monkeypatch.setattr(dealing, "BATCH", 9)
+    n = pl.col("datum_id")
+    values = pl.when(n % 7 < 3).then(pl.lit("sun")).when(n % 3 == 0).then(pl.lit("rain"))
+    column = values.when(n < 40).then(pl.lit("snow")).cast(dtype).alias(name)  # the rest are null
+    predictions, truths = boxes(60)
+    sides = (predictions, truths.with_columns(column))
+    case = Case(sides, {"by": [name]})
+    same_as_in_memory(case, "detection", tmp_path, executor="processes" if units else "threads")
+
+
+def test_footers_that_only_polars_reads_are_a_hint_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    in_units(monkeypatch, 50)
+    predictions, truths = boxes(60)
+    sides = (predictions.with_columns(pl.lit(1).cast(pl.Int128).alias("large")), truths)
+    same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
