@@ -119,6 +119,16 @@ def test_nulls_are_refused(side: str, column: str) -> None:
     assert message.startswith(side.replace("_", " "))
 
 
+def test_the_advice_for_nulls_quotes_an_odd_name() -> None:
+    """As it stands in the message the condition can be given."""
+    table = predictions().rename({"score": "sco re*"})
+    holed = table.with_columns(pl.when(pl.int_range(pl.len()) > 0).then("sco re*").alias("sco re*"))
+    columns = {"sco re*": "score"}
+    assert """where='"sco re*" IS NOT NULL'""" in refusal(holed, ground_truths(), columns=columns)
+    kept = load(holed, columns=columns, where='"sco re*" IS NOT NULL').predictions
+    assert kept.height == table.height - 1
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("column", ["score", "xmin", "ymax"])
 def test_values_that_are_not_finite_are_refused(column: str, value: float) -> None:

@@ -158,16 +158,16 @@ def _by_row(folder: str, pieces: Pieces, rows: Sequence[list[int] | None], pool:
     height = max(told[2] for told in rows if told) + 1
     step = -(-height // len(pieces))
     cuts = list(range(step, height, step))
-    collected(pool.run(deal_rows, [(folder, piece, cuts) for piece in range(len(pieces))]))
+    collected(pool.run(deal_by_row, [(folder, piece, cuts) for piece in range(len(pieces))]))
     ranges = range(len(cuts) + 2)  # the last one of datums without a row
-    collected(pool.run(merge_rows, [(folder, one, len(pieces)) for one in ranges]))
+    collected(pool.run(merge_by_row, [(folder, one, len(pieces)) for one in ranges]))
     files = [_file(folder, f"rows-{one}") for one in ranges]
     sizes = [stored.head_of(file)["about"]["n"] for file in files]
     filled = [(str(file), n) for file, n in zip(files, sizes, strict=True) if n]
     return Pieces(tuple(file for file, _ in filled), tuple(n for _, n in filled))
 
 
-def deal_rows(folder: str, piece: int, cuts: Sequence[int]) -> None:
+def deal_by_row(folder: str, piece: int, cuts: Sequence[int]) -> None:
     """Deal the datums of a piece out to ranges of rows.
 
     Args:
@@ -192,7 +192,7 @@ def deal_rows(folder: str, piece: int, cuts: Sequence[int]) -> None:
     )
 
 
-def merge_rows(folder: str, one: int, pieces: int) -> None:
+def merge_by_row(folder: str, one: int, pieces: int) -> None:
     """Bring a range of rows together, in their order.
 
     Args:

@@ -160,7 +160,7 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
             ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
-            plain = (pl.col(name).cast(pl.String) for name in categorical(rows))
+            plain = (pl.col(name).cast(pl.String) for name in _categorical(rows))
             dealt = ordered.with_columns(plain).to_arrow()
             for bucket in np.flatnonzero(np.diff(start)).tolist():
                 if bucket not in writers:
@@ -223,15 +223,15 @@ def hashes_of(ids: pl.Series) -> Array:
     return hash_texts(offsets, data)
 
 
-def categorical(frame: pl.DataFrame) -> dict[str, pl.DataType]:
-    """Columns that stand as strings in files, with their dtype.
+def _categorical(frame: pl.DataFrame) -> list[str]:
+    """Columns that stand as strings in files; they are slices, whose values become texts anyway.
 
     Each batch has a dictionary of its own, and a column of an Arrow file can have but one.
     """
-    return {name: dtype for name, dtype in frame.schema.items() if dtype == pl.Categorical}
+    return [name for name, dtype in frame.schema.items() if dtype == pl.Categorical]
 
 
-def read_rows(files: Sequence[Path], before: Sequence[int], blank: pl.DataFrame) -> pl.DataFrame:
+def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
     """The rows of a bucket, numbered as in their table.
 
     They are read and not mapped: what is mapped counts as memory, too.
@@ -239,7 +239,6 @@ def read_rows(files: Sequence[Path], before: Sequence[int], blank: pl.DataFrame)
     Args:
         files: those of each unit that has rows of it, in order; one at least.
         before: rows of the table before each of those units.
-        blank: a frame of the table's columns.
     """
     import pyarrow as pa  # here, since every run asks this package whether it is needed
 
@@ -249,7 +248,6 @@ def read_rows(files: Sequence[Path], before: Sequence[int], blank: pl.DataFrame)
             tables.append(reader.read_all())
     rows = pl.DataFrame(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
     rows.columns = tables[0].column_names  # a column without a name would be given one
-    rows = rows.with_columns(pl.col(name).cast(t) for name, t in categorical(blank).items())
     if not any(before):
         return rows
     more = np.repeat(np.asarray(before, np.int64), [table.num_rows for table in tables])

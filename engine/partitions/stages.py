@@ -144,7 +144,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     files = {role: whole.rows_of_bucket(Path(folder), role, bucket) for role in whole.blanks}
     try:
         frames = {
-            role: read_rows(*here, whole.blanks[role]) if here[0] else whole.blanks[role]
+            role: read_rows(*here) if here[0] else whole.blanks[role]
             for role, here in files.items()
         }
     except FileNotFoundError as error:

@@ -147,11 +147,11 @@ def test_a_bucket_that_another_worker_finished_meanwhile_stays(
     tally = stages.tally_bucket
     rows = stages.read_rows
 
-    def late(files: list[Path], before: list[int], blank: pl.DataFrame) -> pl.DataFrame:
+    def late(files: list[Path], before: list[int]) -> pl.DataFrame:
         monkeypatch.setattr(stages, "read_rows", rows)
         folder, bucket = files[0].parents[2], int(files[0].stem)
         tally(str(folder), bucket, 1)  # the other one, from beginning to end
-        return rows(files, before, blank)
+        return rows(files, before)
 
     monkeypatch.setattr(stages, "read_rows", late)
     task, draw = CASES["detection"]

@@ -152,7 +152,7 @@ def dealt(folder: Path, unit: int) -> pl.DataFrame:
     """The rows of a unit, in their order."""
     told = dealing.dealt_of(folder, "predictions", unit)
     files = [dealing.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
-    rows = dealing.read_rows(files, [100] * len(files), pl.DataFrame()).sort(ROW)
+    rows = dealing.read_rows(files, [100] * len(files)).sort(ROW)
     assert rows.height == told.rows
     return rows
 
