@@ -66,6 +66,7 @@ class Check:
         made: flags of single columns that were made on the way, by name.
         sound: column to the rows in which its nulls are not told already.
         shown: the rows named last, until they are reported.
+        step: raised with each thing that is looked for, whether it is found or not.
     """
 
     def __init__(
@@ -95,17 +96,20 @@ class Check:
         self.notes: list[Note] = []
         self.made: dict[str, Marks] = {}
         self.shown: tuple[tuple[int, str], ...] = ()
+        self.step = 0
 
     def run(self) -> None:
         """Check everything."""
         seen = self._screen()
         self.shape.first(self, seen)
+        self.step += 1
         self._nulls()
-        self._not_finite(seen)
-        self._fractions(seen)
-        self._flags(seen)
-        self._too_low(seen)
+        for look in (self._not_finite, self._fractions, self._flags, self._too_low):
+            self.step += 1
+            look(seen)
+        self.step += 1
         self.shape.last(self, seen)
+        self.step += 1
         self._repeated()
 
     def _screen(self) -> dict[str, Any]:
@@ -299,7 +303,7 @@ class Check:
 
     def add(self, column: str, count: int | None, message: str) -> None:
         """Report a problem."""
-        self.problems.append(Problem(self.side, column, message, count, self.shown))
+        self.problems.append(Problem(self.side, column, message, count, self.shown, self.step))
         self.shown = ()
 
 

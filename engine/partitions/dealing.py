@@ -48,6 +48,7 @@ class Dealing(msgspec.Struct):
         targets: dtypes in which ids and labels meet those of other tables, by column.
         n: number of buckets.
         per: rows of a bucket where rows are datums of their own.
+        ahead: columns whose distinct combinations are told.
     """
 
     role: str
@@ -57,6 +58,7 @@ class Dealing(msgspec.Struct):
     targets: dict[str, pl.DataType]
     n: int
     per: int
+    ahead: tuple[str, ...] = ()
 
 
 class Dealt(msgspec.Struct):
@@ -67,12 +69,14 @@ class Dealt(msgspec.Struct):
         pairs: side to the distinct (label_key, label_value) of its rows.
         keys: the distinct label keys of a table with score columns; None of others.
         buckets: those that rows fell into, ascending.
+        ahead: distinct combinations of the columns that were asked for; None where none were.
     """
 
     rows: int
     pairs: dict[str, pl.DataFrame]
     keys: pl.Series | None
     buckets: list[int]
+    ahead: pl.DataFrame | None = None
 
 
 Unit = tuple[int, int, int | None]
@@ -144,6 +148,7 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
     role, side, n = dealing.role, dealing.side, dealing.n
     pairs: dict[str, pl.DataFrame] = {}
     keys = None
+    ahead: list[pl.DataFrame] = []
     done = 0
     with ExitStack() as stack:
         writers: dict[int, Any] = {}
@@ -173,8 +178,11 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
             if side.naming.wide and "label_key" in rows.columns:
                 some = rows["label_key"].drop_nulls().cast(pl.String)
                 keys = (some if keys is None else keys.append(some)).unique()
+            if dealing.ahead:
+                few = rows.select(name for name in dealing.ahead if name in rows.columns).unique()
+                ahead = [pl.concat([*ahead, few]).unique()]
             done += rows.height
-    return Dealt(done, pairs, keys, sorted(writers))
+    return Dealt(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
 
 
 def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:

@@ -130,8 +130,6 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
-    if plan.task == "judged":
-        return _told_from_rows(plan)
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
     if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
         return (

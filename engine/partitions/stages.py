@@ -54,6 +54,7 @@ class Job(msgspec.Struct):
         ids: datum ids that are written together.
         counted: whether counts by label and score are all that is kept.
         room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
+        several: what the task told of all rows ahead; None of tasks that are not asked.
     """
 
     options: Options
@@ -68,6 +69,7 @@ class Job(msgspec.Struct):
     ids: int
     counted: bool = False
     room: int = 0
+    several: bool | None = None
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -162,7 +164,14 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     if checked.datums is not None:
         heights["datums"] = checked.datums.height
     met = checked.met
-    tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
+    found: dict[str, Any] = {}
+    if job.several is None:
+        tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
+    else:
+        tallies, findings = plan.module.tally_part(
+            checked, plan.settings, job.needs, Threads(threads), several=job.several
+        )
+        found["findings"] = msgspec.to_builtins(findings)
     if job.counted:
         things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
     elif job.room:
@@ -177,6 +186,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         if met is None
         else [met.sizes, met.common, [ids.to_list() for ids in met.lowest]],
         "recognised": checked.recognised,
+        **found,
         **apart,
     }
     stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)
