@@ -75,6 +75,7 @@ class Job(msgspec.Struct):
 def write_job(folder: Path, job: Job) -> None:
     """Leave the job for the stages."""
     (folder / "parts").mkdir()
+    (folder / "blocks").mkdir()
     (folder / "groups").mkdir()
     (folder / "job.pickle").write_bytes(pickle.dumps(job))
     (folder / "versions.json").write_text(json.dumps(VERSIONS))
@@ -175,7 +176,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     if job.counted:
         things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
     elif job.room:
-        things, apart = datum_blocks.apart(tallies, plan, whole.n, job.room)
+        things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:
         things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
