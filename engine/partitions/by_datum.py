@@ -18,6 +18,7 @@ from ..tally.merging_stats import merge_stats
 from ..tally.pieces import Pieces
 from ..tasks import stats_pieces
 from .datum_blocks import BLANK, PER_FILE, Block, blocks_between
+from .scratch import look_for_room
 from .stages import collected, job_of, part_file
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +41,12 @@ def merged_by_datums(
         plan: of the run.
         room: bytes of a piece.
         pool: where stages run.
+
+    Raises:
+        ScratchError: the disk has no room for the merged files, which are as large as those that
+            they are made of: how large those are is known by now.
     """
+    _look_for_room(folder, size_of_files(Path(folder) / "blocks"))
     (Path(folder) / "datums").mkdir()
     blanks = [stored.load(part_file(folder, bucket), BLANK) for bucket in parts]
     blank = plan.module.merge_piece(blanks, plan.settings)
@@ -63,8 +69,19 @@ def merged_by_datums(
     rows = [told["rows"] for told in about]
     by_row = None
     if any(rows) and not _ascending([told for told in rows if told]):
+        # Dealt out and then merged: twice what is there, none of which goes before all is done.
+        _look_for_room(folder, 2 * size_of_files(Path(folder) / "datums"))
         by_row = _by_row(folder, pieces, rows, pool)
     return plan.module.of_pieces(pieces, blank, by_row), sum(sizes)
+
+
+def _look_for_room(folder: str, size: int) -> None:
+    look_for_room(Path(folder).parent, size, " more")
+
+
+def size_of_files(folder: Path) -> int:
+    """Bytes of the files of a folder."""
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def _file(folder: str | Path, name: object) -> Path:
