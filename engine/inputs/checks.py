@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CONTEXT = ("datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score")
 _SHOWN = 3
+_LAST = 1000  # step of what is looked for when all else is done
 _INT64_END = float(2**63)
 
 
@@ -109,7 +110,6 @@ class Check:
             look(seen)
         self.step += 1
         self.shape.last(self, seen)
-        self.step += 1
         self._repeated()
 
     def _screen(self) -> dict[str, Any]:
@@ -242,6 +242,7 @@ class Check:
             values: how many keys.
             shown: the first rows, as :meth:`rows` writes them.
         """
+        self.step = _LAST
         self.add(
             names[-1], rows,
             f"{self.named(names)}: {count_of(values, 'value')} standing in more than one row"

@@ -49,6 +49,8 @@ class Dealing(msgspec.Struct):
         n: number of buckets.
         per: rows of a bucket where rows are datums of their own.
         ahead: columns whose distinct combinations are told.
+        before: rows of the table between its first file and the next one here, where files of
+            other units are left out.
     """
 
     role: str
@@ -59,6 +61,7 @@ class Dealing(msgspec.Struct):
     n: int
     per: int
     ahead: tuple[str, ...] = ()
+    before: int = 0
 
 
 class Dealt(msgspec.Struct):
@@ -155,7 +158,7 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in batches(role, _part(side, unit), dealing.where, dealing.plan):
+        for batch in batches(role, _part(dealing, unit), dealing.where, dealing.plan):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             if side.table.datum in rows.columns:
@@ -196,12 +199,14 @@ def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame
     }
 
 
-def _part(side: Side, unit: Unit) -> Side:
+def _part(dealing: Dealing, unit: Unit) -> Side:
     """The table with the rows of a unit alone."""
+    side = dealing.side
     _, first, rows = unit
     if first == 0 and rows is None:
         return side
-    source = msgspec.structs.replace(side.source, frame=side.source.frame.slice(first, rows))
+    frame = side.source.frame.slice(first - dealing.before, rows)
+    source = msgspec.structs.replace(side.source, frame=frame)
     return Side(source, side.table, side.schema, side.naming)
 
 

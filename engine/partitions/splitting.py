@@ -35,6 +35,7 @@ from .dealing import (
     dealt_of,
     together,
 )
+from .unit_files import ends_of, of_unit
 
 Array = np.ndarray[Any, Any]
 
@@ -145,8 +146,11 @@ def split(
         asked = ahead if role == TABLE else ()
         table = Dealing(role, side, ready.where, ready.plan, targets[role], n, per, asked)
         if _dealt_apart(side, pool):
-            pickled = pickle.dumps(table)
-            calls += [(str(folder), unit, pickled) for unit in units[role]]
+            ends = ends_of(side.source.files) if len(units[role]) > 1 else None
+            calls += [
+                (str(folder), unit, pickle.dumps(of_unit(table, ends, unit)))
+                for unit in units[role]
+            ]
         else:
             deal_rows(folder, units[role][0], table)
     for failure in pool.run(deal_unit, calls) if calls else ():
@@ -267,8 +271,8 @@ def _dealt_apart(side: Side, pool: Pool) -> bool:
 def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     """Rows at which units of about so many rows begin; between row groups where files are here.
 
-    A row group is decoded as a whole: one that two units share costs twice. Files of few rows are
-    not looked into: at most one more is read by each unit.
+    A row group is decoded as a whole: one that two units share costs twice. Row groups of files of
+    few rows are not looked for: at most one more is read by each unit.
     """
     cuts = list(range(0, max(height, 1), size))
     if len(cuts) == 1 or not files or height // len(files) < size // 8:
