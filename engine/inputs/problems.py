@@ -194,6 +194,44 @@ class ChecksFailed(InputError):
         super().__init__("\n".join(_lines(problems, sources)))
 
 
+class PartRefused(InputError):
+    """A problem of one kind that each part of an input has of its own, counted over all.
+
+    Attributes:
+        step: where in the order of all that is looked for it is found.
+        count: how many there are.
+        first: where the one that is named stands: a row, or an id.
+        message: what stands before the count, its words for one and for several, and the rest.
+    """
+
+    def __init__(
+        self,
+        step: tuple[int, int],
+        count: int,
+        first: Any,
+        before: str,
+        words: tuple[str, str],
+        after: str,
+    ) -> None:
+        self.step = step
+        self.count = count
+        self.first = first
+        self.message = before, words, after
+        super().__init__(f"{before}{count_of(count, *words)}{after}")
+
+
+def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
+    """What the whole refuses: the first thing that any part does, counted over all that do.
+
+    Args:
+        parts: one at least, rows numbered as in the whole.
+    """
+    step = min(part.step for part in parts)
+    same = [part for part in parts if part.step == step]
+    first = min(same, key=lambda part: part.first)
+    return PartRefused(step, sum(part.count for part in same), first.first, *first.message)
+
+
 def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:
     """Raise if there is any problem.
 

@@ -23,9 +23,9 @@ from .._version import __version__
 from ..executors import Threads
 from ..inputs.collecting import Prepared
 from ..inputs.frames import Part, assemble
-from ..inputs.problems import ChecksFailed, problems_of_parts
+from ..inputs.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
 from ..schemas.contract import LABELS
-from ..schemas.errors import ExecutorError, ScratchError
+from ..schemas.errors import ExecutorError, InputError, ScratchError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import grouped, stored
@@ -107,15 +107,24 @@ def job_of(folder: str) -> tuple[Job, planner.Plan]:
 
 
 def collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets: problems of their rows together."""
+    """Raise what went wrong in some buckets, in the order in which a run in memory looks for it.
+
+    What is wrong with rows comes before what is wrong with slices, and that before anything else
+    that tables are refused for; both are told of all buckets together.
+    """
     found = [failure for failure in failures if failure is not None]
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
     for failure in found:
-        if not isinstance(failure, ChecksFailed):
+        if not isinstance(failure, InputError):
             raise failure
+    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
     if problems:
         together = problems_of_parts(failure.problems for failure in problems)
         raise ChecksFailed(together, problems[0].sources)
+    refused = [failure for failure in found if isinstance(failure, PartRefused)]
+    if refused:
+        raise refusal_of_parts(refused)
+    for failure in found:
+        raise failure
 
 
 def part_file(folder: str | Path, bucket: int) -> Path:

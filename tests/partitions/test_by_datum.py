@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import FEW, in_buckets, same_as_in_memory, written
+from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
@@ -250,3 +250,53 @@ def test_too_small_a_disk_is_told_before_pieces_are_merged(
         ee.score(*sides, task=task, **case.options, **case.tables, **given, progress=tell)
     assert len(merged) == 1
     assert os.listdir(tmp_path / "s") == []
+
+
+def test_slices_by_columns_of_odd_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    (table,) = sliced().sides
+    odd = table.rename({"kind": "kind ", "level": "le*vel"}).with_columns(kind=pl.lit("k"))
+    by = ["kind ", "kind", "le*vel", r"le\*vel*kind "]
+    card = same_as_in_memory(Case((odd,), {"metrics": ["BLEU"], "by": by}), "text", tmp_path)
+    assert set(by) <= set(card.metrics["slice"].to_list())
+    judged = CASES["judged"][1](3)
+    odd = judged.sides[0].with_columns(pl.col("datum_id").cast(pl.String).alias("a*b "))
+    folder = tmp_path / "judged"
+    folder.mkdir()
+    same_as_in_memory(Case((odd,), {**judged.options, "by": ["a*b "]}), "judged", folder)
+
+
+def told_twice(case: Case, task: str, folder: Path) -> str:
+    """The words in which a run in memory and one through buckets refuse the same tables."""
+    sides = written(case, folder)
+    said = []
+    for given in ({}, {"memory_limit": "1GB", "scratch": str(folder / "s")}):
+        with pytest.raises(ee.InputError) as error:
+            ee.score(*sides, task=task, **case.options, **given)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+    return said[0]
+
+
+def test_slices_that_vary_within_datums_are_counted_in_all_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first by its row, of the first column that varies anywhere."""
+    in_buckets(monkeypatch)
+    predictions, truths = boxes(60)
+    index = pl.int_range(pl.len())
+    varying = predictions.with_columns(
+        even=pl.when(index > 100).then(index % 2).otherwise(0),
+        late=pl.when(index < 60).then(index).otherwise(0),
+    ).reverse()
+    case = Case((varying, truths), {"by": ["even", "late"], "metrics": ["AP"]})
+    said = told_twice(case, "detection", tmp_path)
+    assert "column 'even' of the predictions is not constant within a datum: 27 datums" in said
+    assert "the first is 59" in said
+    sides = (predictions.with_columns(city=pl.col("datum_id")), truths.with_columns(city=index))
+    said = told_twice(Case(sides, {"by": ["city"], "metrics": ["AP"]}), "detection", tmp_path)
+    assert "not constant" in said
+    other = truths.with_columns(city=pl.col("datum_id") + pl.col("datum_id") // 50)
+    case = Case((sides[0], other), {"by": ["city"], "metrics": ["AP"]})
+    said = told_twice(case, "detection", tmp_path)
+    assert "differs between the two sides for 10 datums, the first is 50" in said

@@ -276,7 +276,7 @@ def test_a_unit_has_its_own_files(
     same_as_in_memory(draw(4), task, tmp_path, files=12, executor="processes")
     calls = [call for name, call in pool.called if name == "deal_unit"]
     assert len(calls) > 2
-    for _, (unit, first, rows), pickled in calls:
+    for _, (_, first, rows), pickled in calls:
         table = pickle.loads(pickled)
         files = table.side.source.files
         heights = [pl.scan_parquet(file).select(pl.len()).collect().item() for file in files]
@@ -284,7 +284,7 @@ def test_a_unit_has_its_own_files(
         own = heights[1:] if table.before else heights
         assert before <= first
         assert rows is None or first + rows > before + sum(own[:-1])
-        assert not own or first < before + own[0] or not unit
+        assert not table.before or first < before + own[0]
 
 
 @pytest.mark.parametrize("change", ["dtype", "column", "pages"])
