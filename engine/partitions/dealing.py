@@ -34,7 +34,8 @@ from .repeats import PER_FILE, Writer, once_only
 
 Array = np.ndarray[Any, Any]
 
-BATCH = 200_000  # rows read at a time
+BATCH = 200_000  # rows read at a time, at most
+BATCH_BYTES = 16 << 20  # bytes of them, about: a row may be a whole label map
 
 
 class Dealing(msgspec.Struct):
@@ -51,6 +52,7 @@ class Dealing(msgspec.Struct):
         ahead: columns whose distinct combinations are told.
         before: rows of the table between its first file and the next one here, where files of
             other units are left out.
+        width: bytes of a row, about.
     """
 
     role: str
@@ -62,6 +64,7 @@ class Dealing(msgspec.Struct):
     per: int
     ahead: tuple[str, ...] = ()
     before: int = 0
+    width: int = 1
 
 
 class Dealt(msgspec.Struct):
@@ -158,7 +161,9 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in batches(role, _part(dealing, unit), dealing.where, dealing.plan):
+        for batch in batches(
+            role, _part(dealing, unit), dealing.where, dealing.plan, dealing.width
+        ):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             if side.table.datum in rows.columns:
@@ -211,16 +216,24 @@ def _part(dealing: Dealing, unit: Unit) -> Side:
 
 
 def batches(
-    role: str, side: Side, where: dict[str, Condition], plan: SlicePlan
+    role: str, side: Side, where: dict[str, Condition], plan: SlicePlan, width: int = 1
 ) -> Iterator[pl.DataFrame]:
     """The rows of a table, in order, some at a time.
+
+    Args:
+        role: of the table.
+        side: the table.
+        where: role to the condition on its rows.
+        plan: where slice columns come from.
+        width: bytes of a row, about.
 
     Raises:
         ReadError: a file that cannot be read, which is named.
     """
     query = rows_of(role, side, where, plan)
     try:
-        yield from query.collect_batches(chunk_size=BATCH, maintain_order=True)
+        rows = max(1, min(BATCH, BATCH_BYTES // max(1, width)))
+        yield from query.collect_batches(chunk_size=rows, maintain_order=True)
     except READ_FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             raise  # of what is written meanwhile

@@ -144,7 +144,10 @@ def split(
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
         asked = ahead if role == TABLE else ()
-        table = Dealing(role, side, ready.where, ready.plan, targets[role], n, per, asked)
+        width = heads[role].estimated_size() // max(1, heads[role].height)
+        table = Dealing(
+            role, side, ready.where, ready.plan, targets[role], n, per, asked, width=width
+        )
         if _dealt_apart(side, pool):
             ends = ends_of(side.source.files) if len(units[role]) > 1 else None
             calls += [

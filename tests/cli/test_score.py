@@ -183,9 +183,7 @@ class TestScore:
         assert "--overwrite" in err
         assert run("score", "p", "g", "-o", folder, "--overwrite")[0] == 0
 
-    def test_what_is_written_is_not_advised_to_be_written(
-        self, run: Run, tmp_path: Path
-    ) -> None:
+    def test_what_is_written_is_not_advised_to_be_written(self, run: Run, tmp_path: Path) -> None:
         table = pl.DataFrame({"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"]})
         table.write_parquet(tmp_path / "verdicts.parquet")
         args = ("score", str(tmp_path / "verdicts.parquet"))

@@ -316,3 +316,27 @@ def test_without_footers_all_files_are_left_to_every_unit(
     monkeypatch.setattr(splitting, "ends_of", lambda _: None)
     task, draw = CASES["detection"]
     same_as_in_memory(draw(4), task, tmp_path, files=6, executor="processes")
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])
+def test_wide_rows_are_read_few_at_a_time(
+    width: int, rows: int, table: dealing.Dealing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
+    monkeypatch.setattr(dealing, "BATCH", 30)
+    monkeypatch.setattr(dealing, "BATCH_BYTES", 1000)
+    given = (table.role, table.side, table.where, table.plan)
+    heights = [batch.height for batch in dealing.batches(*given, width)]
+    assert max(heights) <= rows
+    assert sum(heights) == sum(batch.height for batch in dealing.batches(*given))
+
+
+def test_the_width_of_rows_is_told_of_their_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 13)
+    table = pl.DataFrame({"text": ["x" * 5000] * 40, "reference": ["x"] * 40})
+    same_as_in_memory(Case((table,), {}), "text", tmp_path, executor="processes")
+    (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "deal_unit"]
+    assert 5000 <= told.width < 5100
