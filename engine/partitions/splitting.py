@@ -144,7 +144,7 @@ def split(
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
         asked = ahead if role == TABLE else ()
-        width = heads[role].estimated_size() // max(1, heads[role].height)
+        width = int(heads[role].estimated_size()) // max(1, heads[role].height)
         table = Dealing(
             role, side, ready.where, ready.plan, targets[role], n, per, asked, width=width
         )

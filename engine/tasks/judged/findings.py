@@ -111,7 +111,7 @@ def together(parts: Sequence[Findings]) -> Findings:
         parts: of disjoint sets of datums, rows numbered as in the whole.
     """
     steps = [part.wrong_step for part in parts if part.wrong_step is not None]
-    spelled = dict.fromkeys(tuple(one) for part in parts for one in part.spelled)
+    spelled = dict.fromkeys(one for part in parts for one in part.spelled)
     return Findings(
         written=_sums(part.written for part in parts),
         wrong_step=min(steps) if steps else None,
