@@ -25,7 +25,7 @@ from ..inputs.collecting import Prepared
 from ..inputs.frames import Part, assemble
 from ..inputs.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
 from ..schemas.contract import LABELS
-from ..schemas.errors import ExecutorError, InputError, ScratchError
+from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import grouped, stored
@@ -110,11 +110,12 @@ def collected(failures: Sequence[BaseException | None]) -> None:
     """Raise what went wrong in some buckets, in the order in which a run in memory looks for it.
 
     What is wrong with rows comes before what is wrong with slices, and that before anything else
-    that tables are refused for; both are told of all buckets together.
+    that tables or options are refused for; both are told of all buckets together. Failures of the
+    run itself come first: they say that not all rows were looked at.
     """
     found = [failure for failure in failures if failure is not None]
     for failure in found:
-        if not isinstance(failure, InputError):
+        if not isinstance(failure, InputError | OptionError):
             raise failure
     problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
     if problems:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import resource
 import signal
 import threading
@@ -23,7 +24,9 @@ from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_mem
 import evalengine as ee
 from evalengine.executors import pools
 from evalengine.executors.pools import caught
+from evalengine.inputs.problems import ChecksFailed, PartRefused, Problem
 from evalengine.partitions import frame_files, repeats, sizing, splitting
+from evalengine.partitions.stages import collected
 from evalengine.schemas.contract import ROW
 
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
@@ -254,3 +257,25 @@ def test_a_frame_that_a_disk_has_no_room_for(
     finally:
         for limit in limits:
             limit.__exit__(None, None, None)
+
+
+def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
+    """A run that failed itself, then rows, slices, and what tables and options are refused for."""
+    rows = [ChecksFailed([Problem("table", "", f"{n} rows", n)], {}) for n in (1, 2)]
+    slices = [
+        PartRefused(step, n, place, "by: ", ("one", "several"), f", first {place}")
+        for step, n, place in (((1, 0), 2, 9), ((0, 1), 2, 7), ((0, 1), 3, 4))
+    ]
+    others = [ee.OptionError("of options"), ee.InputError("of tables")]
+    failures = [others[0], slices[0], rows[0], None, slices[1], ee.ScratchError("full"), *rows[1:]]
+    with pytest.raises(ee.ScratchError):
+        collected([*failures, slices[2], others[1]])
+    failures.pop(5)
+    with pytest.raises(ChecksFailed, match="3 rows"):
+        collected([*failures, slices[2], others[1]])
+    dealt = [failure for failure in failures if failure not in rows]
+    with pytest.raises(PartRefused, match="by: 5 several, first 4"):
+        collected([*dealt, pickle.loads(pickle.dumps(slices[2])), others[1]])
+    with pytest.raises(ee.OptionError, match="of options"):
+        collected(others)
+    collected([None])

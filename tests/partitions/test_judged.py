@@ -160,8 +160,20 @@ def test_any_table_of_verdicts(
     in_buckets(monkeypatch)
     rng = np.random.default_rng(seed)
     frame = verdicts(rng, broken=broken)
-    case = Case((frame,), asked(rng, frame))
-    alike(case, tmp_path_factory.mktemp("run"))
+    tables: dict[str, Any] = {}
+    options = asked(rng, frame)
+    if rng.random() < 0.3:  # datums that nobody judged, slices of all; now and then some are left
+        ids = frame["datum_id"].unique().sort()
+        more = [f"e{i}" for i in range(4)] if ids.dtype == pl.String else [90, 91, 92, 93]
+        ids = pl.concat([ids, pl.Series("datum_id", more, dtype=ids.dtype)])
+        tables["datums"] = ids.to_frame().with_columns(place=pl.Series(["n", "s"])[
+            pl.int_range(len(ids), eager=True) % 2
+        ])  # fmt: skip
+        options["by"] = [*options.get("by", []), "place"]
+        options.pop("where", None)  # with judgments such a run stays in memory
+        if "judgment_index" not in frame.columns:
+            options["where"] = "place = 's'"
+    alike(Case((frame,), options, tables=tables), tmp_path_factory.mktemp("run"))
 
 
 @pytest.mark.parametrize("piece", [1, 10**9])
