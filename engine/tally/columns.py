@@ -7,9 +7,29 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..kernels.near_points import near_points
 from .grid import Grid
 
 Array = np.ndarray[Any, Any]
+
+_MANY = 1 << 12  # scores of a label from which a sort of them all may be saved
+_SHARE = 8  # points are at most one in so many scores, or most scores are near one
+
+
+def ranks(score: Array, point: Array) -> tuple[Array, Array]:
+    """How many scores are below each point, and how many are at most it, int64 [p] each.
+
+    Args:
+        score: float64 [n], finite, in any order.
+        point: float64 [p], without NaN, in any order; ascending ones are looked up faster.
+    """
+    found = None
+    if score.size >= _MANY and 0 < point.size * _SHARE <= score.size:
+        found = near_points(score, point)
+    near, others = (score.copy(), np.zeros(point.size, np.int64)) if found is None else found
+    near.sort()
+    below, at_most = (np.searchsorted(near, point, side) for side in ("left", "right"))
+    return others + below, others + at_most
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -32,7 +52,8 @@ class Columns(msgspec.Struct, frozen=True):
 class ColumnCounts:
     """What areas and counts at thresholds need of a grid in which every unit has a truth.
 
-    One label after the other is copied and put in order, and its positives are looked up there.
+    One label after the other, its positives and the thresholds are looked up among its scores. Of
+    many scores and few positives only those near one of these are put in order.
 
     Args:
         grid: of which label and unit each score is.
@@ -92,11 +113,12 @@ class ColumnCounts:
             twice = np.zeros(self._label.size, np.int64)
 
             def one(place: int) -> None:
-                ordered = np.sort(self._score[place])
-                positive = np.sort(self._positives(place))
-                for side in ("left", "right"):
-                    twice[place] += np.searchsorted(ordered, positive, side).sum()
-                self._at_cuts[place] = ordered.size - np.searchsorted(ordered, self._cuts)
+                positive = self._positives(place)
+                positive.sort()
+                below, at_most = ranks(self._score[place], np.r_[positive, self._cuts])
+                n = positive.size
+                twice[place] = below[:n].sum() + at_most[:n].sum()
+                self._at_cuts[place] = self._score.shape[1] - below[n:]
 
             self._each(one)
             self._twice = twice
