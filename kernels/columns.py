@@ -20,19 +20,21 @@ _TOGETHER = 256  # blocks taken together: long runs of each label, out of rows t
 
 
 @inner
-def _turn(rows: Array, column: Array, block: int, together: int, place: Array, best: Array) -> int:
+def _turn(
+    rows: Array, width: int, column: Array, block: int, together: int, place: Array, best: Array
+) -> int:
     """Whole blocks to the columns; the number of them is known to the compiler where it is one.
 
     Returns 0 where all scores are finite, else 1.
     """
     highest, at = best[block : block + together], place[block : block + together]
-    highest[:] = -np.inf
-    at[:] = 0
+    for j in range(together):
+        highest[j], at[j] = -np.inf, 0
     wrong = 0
-    for k in range(rows.shape[1]):
+    for k in range(width):
         out = column[k, block : block + together]
         for j in range(together):
-            out[j] = rows[j, k]
+            out[j] = rows[j * width + k]
         for j in range(together):
             value = out[j]
             more = value > highest[j]
@@ -61,11 +63,11 @@ def _lay(score: Array, offset: int, width: int, column: Array, place: Array, bes
                 block, at = block + 1, 0
             continue
         together = min(whole, _TOGETHER)
-        rows = score[i : i + together * width].reshape(together, width)
+        rows = score[i : i + together * width]
         if together == _TOGETHER:
-            wrong |= _turn(rows, column, block, _TOGETHER, place, best)
+            wrong |= _turn(rows, width, column, block, _TOGETHER, place, best)
         else:
-            wrong |= _turn(rows, column, block, together, place, best)
+            wrong |= _turn(rows, width, column, block, together, place, best)
         block += together
         i += together * width
     return wrong == 0

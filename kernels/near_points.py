@@ -49,24 +49,31 @@ def _near(
     bits: Array,
     point: Array,
     point_bits: Array,
-    places: int,
+    flag: Array,
+    count: Array,
+    at: Array,
     below: Array,
     near: Array,
 ) -> int:
     """Values near points to ``near``, how many others are below each to ``below``.
 
+    The arrays between are to work in: zeros of as many places as there are, ``flag`` and ``count``,
+    and ``at`` with room for ``_TOGETHER`` values or all points.
+
     Returns how many are near; -1, and nothing is of use, where a sample says that most are.
     """
     low, high = point[0], point[0]
+    bottom, top = key_of(point_bits[0]), key_of(point_bits[0])
     for i in range(point.size):
         low, high = min(low, point[i]), max(high, point[i])
-    last = places + 1
+        key = key_of(point_bits[i])
+        bottom, top = min(bottom, key), max(top, key)
+    last = count.size - 1
+    places = last - 1
     by_bits = low >= 0.0
     origin, shift, scale = np.int64(0), np.int64(0), 0.0
     if by_bits:
-        bounds = np.array([low, high]).view(np.int64)
-        top = key_of(bounds[1])
-        origin = max(key_of(bounds[0]), top - _OCTAVE * _OCTAVES)
+        origin = max(bottom, top - _OCTAVE * _OCTAVES)
         while (top - origin) >> shift >= places:
             shift += 1
     elif high - low < np.inf:
@@ -74,8 +81,6 @@ def _near(
     else:
         return -1
 
-    flag, count = np.zeros(last + 1, np.uint8), np.zeros(last + 1, np.int64)
-    at = np.empty(max(point.size, _TOGETHER), np.int32)
     if by_bits:
         _by_bits(point_bits, origin, shift, last, at)
     else:
@@ -86,13 +91,12 @@ def _near(
 
     step = max(value.size // _SAMPLE, 1)
     found, seen = 0, 0
-    one = np.empty(1, np.int32)
     for i in range(0, value.size, step):
         if by_bits:
-            _by_bits(bits[i : i + 1], origin, shift, last, one)
+            _by_bits(bits[i : i + 1], origin, shift, last, at)
         else:
-            _by_value(value[i : i + 1], low, scale, last, one)
-        found += flag[one[0]]
+            _by_value(value[i : i + 1], low, scale, last, at)
+        found += flag[at[0]]
         seen += 1
     if 2 * found > seen:
         return -1
@@ -124,7 +128,7 @@ def near_points(value: Array, point: Array) -> tuple[Array, Array] | None:
     """Values that have to be compared with points to know how many are below each of these.
 
     Args:
-        value: float64 [n], finite, in any order.
+        value: float64 [n], fewer than 2^31, finite, in any order.
         point: float64 [p], at least one, without NaN, in any order.
 
     Returns:
@@ -132,14 +136,16 @@ def near_points(value: Array, point: Array) -> tuple[Array, Array] | None:
         others are below each point, the rest of them being above it. None where most are near.
     """
     value, point = frozen(value, np.float64), frozen(point, np.float64)
-    places = min(max(1 << (_EACH * point.size - 1).bit_length(), _FEWEST), _MOST)
+    places = 2 + min(max(1 << (_EACH * point.size - 1).bit_length(), _FEWEST), _MOST)
     below, near = np.empty(point.size, np.int64), np.empty(value.size)
     n = _near(
         value,
         frozen(value.view(np.int64), np.int64),
         point,
         frozen(point.view(np.int64), np.int64),
-        places,
+        np.zeros(places, np.uint8),
+        np.zeros(places, np.int32),
+        np.empty(max(point.size, _TOGETHER), np.int32),
         below,
         near,
     )

@@ -69,17 +69,22 @@ class ColumnCounts:
         self._label, self._over, self._n_labels = grid.label, over, n_labels
         self._score, self._cuts = columns.score, columns.cuts
         # Positives by label: a stable order of the units by what is true of them.
-        self._unit = np.argsort(truth, kind="stable")
+        # Of codes that are short it is found digit by digit.
+        code = truth.astype(np.int16) if n_labels <= np.iinfo(np.int16).max else truth
+        self._unit = np.argsort(code, kind="stable")
         self._start = np.zeros(n_labels + 1, np.int64)
         np.cumsum(np.bincount(truth, minlength=n_labels), out=self._start[1:])
+        self._found: dict[int, Array] = {}
         self._twice: Array | None = None
         self._at_cuts = np.zeros((grid.label.size, self._cuts.size), np.int64)
 
     def _positives(self, place: int) -> Array:
-        """Scores of the label at a place of the grid where it is true, float64."""
-        code = self._label[place]
-        own: Array = self._score[place, self._unit[self._start[code] : self._start[code + 1]]]
-        return own
+        """Scores of the label at a place of the grid where it is true, float64, ascending."""
+        if place not in self._found:
+            code = self._label[place]
+            unit = self._unit[self._start[code] : self._start[code + 1]]
+            self._found[place] = np.sort(self._score[place, unit])
+        return self._found[place]
 
     def _each(self, one: Any) -> None:
         """Call a function on every place of a label in the grid."""
@@ -114,7 +119,6 @@ class ColumnCounts:
 
             def one(place: int) -> None:
                 positive = self._positives(place)
-                positive.sort()
                 below, at_most = ranks(self._score[place], np.r_[positive, self._cuts])
                 n = positive.size
                 twice[place] = below[:n].sum() + at_most[:n].sum()
@@ -136,7 +140,7 @@ class ColumnCounts:
         every = self._at_cuts.copy() if known else np.zeros_like(hits)
 
         def one(place: int) -> None:
-            positive = np.sort(self._positives(place))
+            positive = self._positives(place)
             hits[place] = positive.size - np.searchsorted(positive, thresholds)
             if not known:
                 for at, threshold in enumerate(thresholds.tolist()):
