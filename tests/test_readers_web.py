@@ -26,6 +26,9 @@ WRITE = {
     "t.arrow": ROWS.write_ipc,
 }
 
+ONCE = {"max_retries": 0}
+"""Storage options with which Polars asks no second time, for which it waits a while."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -122,7 +125,7 @@ def test_a_store_that_nobody_is_at_is_told(folder: Path) -> None:
     with web_server(folder) as server:
         address = server.address("t.parquet")
     with pytest.raises(ee.ReadError, match=r"connection.*again"):
-        accuracy(address)
+        accuracy(address, storage_options=ONCE)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
@@ -145,7 +148,7 @@ def test_a_certificate_is_checked(folder: Path, tmp_path: Path) -> None:
         address = server.address("t.parquet")
         assert address.startswith("https://")
         with pytest.raises(ee.ReadError, match=r"t\.parquet"):
-            accuracy(address)
+            accuracy(address, storage_options=ONCE)
         done = subprocess.run(
             [sys.executable, "-c", code, address],
             env={**os.environ, "SSL_CERT_FILE": certificate},
