@@ -119,10 +119,10 @@ def test_nobody_at_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def _late_worker(address: str) -> None:
-    """One that joins after two seconds, in this process, and stays for a while."""
+    """One that joins after a second, in this process, and stays for a while."""
 
     async def work() -> None:
-        await asyncio.sleep(2)
+        await asyncio.sleep(1)
         async with distributed.Worker(address, nthreads=1, dashboard=False):
             await asyncio.sleep(20)
 
@@ -153,8 +153,11 @@ def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
 
 
 @pytest.mark.slow
-def test_killed_workers_of_a_cluster_made_here_are_replaced(tmp_path: Path) -> None:
+def test_killed_workers_of_a_cluster_made_here_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Dask gives up workers whose restart takes a while, as here at once: we ask for others."""
+    monkeypatch.setattr(dask_pool, "TICK", 0.2)
     found: list[Any] = []
 
     def run() -> None:
