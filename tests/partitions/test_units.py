@@ -59,7 +59,7 @@ def test_workers_answer_what_views_ask(
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 50)
     weather = (pl.col("datum_id") % 3).alias("weather")
-    sides = tuple(side.with_columns(weather) for side in boxes(40))
+    sides = tuple(side.with_columns(weather) for side in boxes(25))
     options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
     same_as_in_memory(Case(sides, options), "detection", tmp_path, executor="processes")
     assert len([1 for name, _ in pool.called if name == "answer_group"]) >= 2 * 5
@@ -111,10 +111,10 @@ def test_rows_that_a_condition_leaves_are_numbered_as_they_were(
 ) -> None:
     """How many stand before a unit is known only when the others are dealt out."""
     in_buckets(monkeypatch)
-    in_units(monkeypatch, 13)
+    in_units(monkeypatch, 7)
     where = {"predictions": "score > 0.4", "ground_truths": "datum_id > 7"}
     same_as_in_memory(
-        Case(boxes(), {"where": where}), "detection", tmp_path, files=2, executor="processes"
+        Case(boxes(25), {"where": where}), "detection", tmp_path, files=2, executor="processes"
     )
 
 
