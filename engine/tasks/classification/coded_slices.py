@@ -6,13 +6,13 @@ and crossed columns by the codes of each: no text is held but those of groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ...inputs.slices import SlicePlan, crossed_texts, split
+from ...inputs.slices import SlicePlan, crossed_texts
 from ...tally.datums import dense_groups, lie_close
 
 Array = np.ndarray[Any, Any]
@@ -64,13 +64,13 @@ class CodedSlices:
                 return False
         return True
 
-    def groups(self, by: Iterable[str]) -> dict[str, Coded] | None:
+    def groups(self, parts: Mapping[str, list[str]]) -> dict[str, Coded] | None:
         """Codes and names of groups by slice; columns can be coded no more then.
 
         None where integers lie far apart, or crossed columns would have many more groups than rows.
 
         Args:
-            by: the slices: columns, or several crossed.
+            parts: slice to its columns, several where it crosses them.
         """
         coded: dict[str, Coded] = {}
         for name, column in self._columns.items():
@@ -79,8 +79,8 @@ class CodedSlices:
                 return None
             coded[name] = found
         out = {}
-        for entry in by:
-            pieces = [coded[piece] for piece in split(entry)]
+        for entry, names in parts.items():
+            pieces = [coded[piece] for piece in names]
             together = pieces[0] if len(pieces) == 1 else crossed(pieces)
             if together is None:
                 return None

@@ -185,7 +185,7 @@ def _rows(table: Batches, plan: SlicePlan, *, coded: bool) -> _Rows | _Scores | 
         if scores.kept:
             truth[at : at + actual.size] = actual
         at += actual.size
-    groups = slices.groups(plan.by)
+    groups = slices.groups(plan.parts)
     if groups is None:
         return None
     return _Rows(truth if scores.kept else truth[:0], np.flatnonzero(seen), scores, groups)
