@@ -117,4 +117,5 @@ def points_onward(
 def last_points(carried: PointsCarried) -> tuple[Array, Array, Array, Array]:
     """The points that only the end of all rows completes, as :func:`points_onward` gives them."""
     segment = np.flatnonzero(~np.isnan(carried.level))
-    return segment, *(column[segment] for column in carried)
+    threshold, tp, fp = (column[segment] for column in carried)
+    return segment, threshold, tp, fp

@@ -46,11 +46,11 @@ def no_sums(n: int, n_thresholds: int) -> SumsCarried:
 @kernel
 def _onward(
     start: Array,
-    n_outcomes: int,
     group: Array,
     outcome: Array,
     score: Array,
     weight: Array,
+    n_outcomes: int,
     thresholds: Array,
     rows: Array,
     total: Array,
@@ -73,11 +73,11 @@ def _onward(
 
 def sums_onward(
     start: Array,
-    n_outcomes: int,
     group: Array | None,
     outcome: Array,
     score: Array,
     weight: Array | None,
+    n_outcomes: int,
     thresholds: Array,
     carried: SumsCarried,
 ) -> None:
@@ -85,21 +85,21 @@ def sums_onward(
 
     Args:
         start: int64 [l + 1], CSR offsets of the labels.
-        n_outcomes: number of outcomes.
         group: int32 [n], group of each row, -1 for none; None for one group of all.
         outcome: uint8 [n].
         score: float64 [n], ascending within a label, equal scores in row order.
         weight: float64 [n], or None for 1 each.
+        n_outcomes: number of outcomes.
         thresholds: float64 [t], ascending.
         carried: of segments ``(group * l + label) * n_outcomes + outcome``; written to.
     """
     _onward(
         frozen(start, np.int64),
-        n_outcomes,
         frozen(np.zeros(0) if group is None else group, np.int32),
         frozen(outcome, np.uint8),
         frozen(score, np.float64),
         frozen(np.zeros(0) if weight is None else weight, np.float64),
+        n_outcomes,
         frozen(thresholds, np.float64),
         *carried,
     )

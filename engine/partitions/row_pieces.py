@@ -41,7 +41,8 @@ def apart(
     """
     part = plan.module.filed_part(tallies, plan.settings, needs)
     things: dict[str, Any] = {stored.WHOLE: part.bare, SLICES: part.slices}
-    key, blocks = part.block.key, []
+    key = part.block.key
+    blocks: list[list[Any]] = []
     each = max(1, size_of(part.block) // max(1, len(key)))
     step = max(1, room // (_BLOCKS * n * each))
     for first in range(0, len(key), step):
@@ -81,6 +82,6 @@ def place(rows: ScoreRows, key: slabs.Key | None) -> int:
     begin, end = int(rows.start[key.label]), int(rows.start[key.label + 1])
     own = rows.score[begin:end]
     value = own.dtype.type(key.ordered)  # of a row of the same precision
-    first, last = (int(np.searchsorted(own, value, side)) for side in ("left", "right"))  # type: ignore[call-overload]
+    first, last = (int(np.searchsorted(own, value, side)) for side in ("left", "right"))
     tied = rows.row[begin + first : begin + last]
     return begin + first + int(np.searchsorted(tied, key.datum, "left"))

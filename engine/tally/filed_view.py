@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from ..kernels.carried_sums import SumsCarried, no_sums, reached_in_all, sums_on
 from ..kernels.carried_wins import no_wins, wins_in_all, wins_onward
 from ..kernels.hard_counts import count_hard
 from . import stored
+from .datums import Datums
 from .pooled import keys_as_labels
 from .score_rows import ScoreRows
 from .scored_view import ScoredView
@@ -81,33 +82,49 @@ class GroupsByCode(msgspec.Struct, frozen=True):
         return np.where(inside, code - self.first, -1).astype(np.int32)
 
 
-class FiledDatums:
-    """The datums of a run whose ids are in files, or gone.
+class FiledDatums(Datums, frozen=True, dict=True):
+    """The datums of a run whose ids and slices are beside the rows in files.
 
-    Args:
-        n: how many.
-        slices: slice columns, without rows.
-        names: groups of each of them.
-        id_dtype: dtype of ids.
+    Attributes:
+        kind: dtype of ids.
+        names: groups of each slice column.
     """
 
-    dataset = None
+    kind: Any = None
+    names: tuple[list[str], ...] = ()
 
-    def __init__(
-        self, n: int, slices: pl.DataFrame, names: list[list[str]], id_dtype: pl.DataType
-    ) -> None:
-        self._n = n
-        self._names = names
-        self.slices = slices
-        self.id_dtype = id_dtype
+    @property
+    def id(self) -> pl.Series:
+        """Refused: ids order rows in files, and are shown nowhere."""
+        raise RuntimeError("ids of datums are in files: this frame needs all of them at once")
 
-    def __len__(self) -> int:
-        return self._n
+    @property
+    def id_dtype(self) -> pl.DataType:
+        found: pl.DataType = self.kind
+        return found
 
-    def groups(self, column: str) -> tuple[GroupsByCode, list[str]]:
+    def groups(self, column: str) -> tuple[GroupsByCode, list[str]]:  # type: ignore[override]
         """Groups of all datums, and their names, as :meth:`Datums.groups` has them."""
         place = self.slices.columns.index(column)
-        return GroupsByCode(place, 0, len(self._names[place])), self._names[place]
+        return GroupsByCode(place, 0, len(self.names[place])), self.names[place]
+
+
+class Walked(NamedTuple):
+    """Rows as kernels walk over them.
+
+    Attributes:
+        start: int64 [l + 1], CSR offsets of the labels.
+        group: int32 [n], -1 for none; None for one group of all.
+        outcome: uint8 [n].
+        score: float64 [n], ascending within a label.
+        weight: float64 [n]; None for 1 each.
+    """
+
+    start: Array
+    group: Array | None
+    outcome: Array
+    score: Array
+    weight: Array | None
 
 
 class BlockView(ScoredView):
@@ -126,7 +143,7 @@ class BlockView(ScoredView):
         self._more = block.more
 
     @property
-    def samples(self) -> tuple[Array, Array, Array]:  # type: ignore[override]
+    def samples(self) -> tuple[Array, Array, Array]:
         right, predicted, actual = (self._more[n] for n in ("right", "predicted", "actual"))
         return right, predicted, actual
 
@@ -165,15 +182,15 @@ class FiledView(ScoredView):
             raise RuntimeError("a tally in files has no rows to draw from")
         self._filed = filed
         self._groups = group
-        self._weighted = weighted and self.units.weight is not None
-        if not self._weighted:
+        self._weighs = weighted and self.units.weight is not None
+        if not self._weighs:
             self.units = msgspec.structs.replace(self.units, weight=None)
         self._more = {k: v for k, v in more.items() if k not in ("n_groups", "weights")}
         self._files = filed.scores
 
     @cached_property
     def plain(self) -> FiledView:
-        if not (self._weighted and self._filed.counts["weightless"]):
+        if not (self._weighs and self._filed.counts["weightless"]):
             return self
         return FiledView(
             self._filed,
@@ -191,7 +208,7 @@ class FiledView(ScoredView):
     def blocks(self) -> Iterator[BlockView]:
         """Views of the units of each file, in their order."""
         for block in self._filed.blocks():
-            if not self._weighted:
+            if not self._weighs:
                 units = msgspec.structs.replace(block.units, weight=None)
                 block = msgspec.structs.replace(block, units=units)
             yield BlockView(
@@ -254,12 +271,16 @@ class FiledView(ScoredView):
 
     # -- scored labels -------------------------------------------------------------------------
 
-    def _rows_of(self, file: str) -> tuple[ScoreRows, tuple[Array, ...]]:
-        """The rows of one file, and how kernels take them."""
+    def _walked(self, file: str) -> Walked:
+        """The rows of one file, as kernels take them."""
         rows: ScoreRows = stored.load(file)
-        group = None if self._groups is None else self._groups.of(rows.codes)
-        weight = rows.weight if self._weighted else None
-        return rows, (group, rows.outcome, rows.score.astype(np.float64, copy=False), weight)
+        return Walked(
+            rows.start,
+            None if self._groups is None else self._groups.of(rows.codes),
+            rows.outcome,
+            rows.score.astype(np.float64, copy=False),
+            rows.weight if self._weighs else None,
+        )
 
     def _labelled(self, by_segment: Array) -> Array:
         """[groups * labels * ..., ...] to [group, label, ...]."""
@@ -269,8 +290,7 @@ class FiledView(ScoredView):
         n_groups, n_labels = self.shape
         carried = no_sums(n_groups * n_labels * N_OUTCOMES, thresholds.size)
         for file in reversed(self._files):
-            rows, (group, *columns) = self._rows_of(file)
-            sums_onward(rows.start, N_OUTCOMES, group, *columns, thresholds, carried)
+            sums_onward(*self._walked(file), N_OUTCOMES, thresholds, carried)
         return carried
 
     @cached_property
@@ -311,19 +331,17 @@ class FiledView(ScoredView):
     @property
     def _won(self) -> Array:
         n_groups, n_labels = self.shape
-        carried = no_wins(n_groups * n_labels, weighted=self._weighted)
+        carried = no_wins(n_groups * n_labels, weighted=self._weighs)
         for file in self._files:
-            rows, columns = self._rows_of(file)
-            wins_onward(rows.start, *columns, carried)
+            wins_onward(*self._walked(file), carried)
         won = self._labelled(wins_in_all(carried))
-        return won if self._weighted else won / 2
+        return won if self._weighs else won / 2
 
     def point_blocks(self) -> Iterator[Points]:
         n = self.shape[0] * self.shape[1]
         carried = no_points(n)
         for file in reversed(self._files):
-            rows, columns = self._rows_of(file)
-            yield _by_segment(points_onward(rows.start, *columns, carried), n)
+            yield _by_segment(points_onward(*self._walked(file), carried), n)
         yield _by_segment(last_points(carried), n)
 
     @cached_property
@@ -368,7 +386,7 @@ class _FiledPooled(FiledView):
             scored,
             labels,
             group=view._groups,
-            weighted=view._weighted,
+            weighted=view._weighs,
             n_groups=view.n_groups,
             decision=view.decision,
             over=view.over,

@@ -177,7 +177,13 @@ def of_files(
     blank = first.datums
     return msgspec.structs.replace(
         first,
-        datums=FiledDatums(filed.counts["datums"], blank.slices, names, blank.id_dtype),
+        datums=FiledDatums(
+            None,
+            blank.slices,
+            rows=filed.counts["datums"],
+            kind=blank.id_dtype,
+            names=tuple(names),
+        ),
         labels=labels,
         declared=merge_places(places, codes, labels, keyed=parts[0].keyed),
         scored=merge_heads([part.scored for part in parts], [own["rows"] for own in counts]),

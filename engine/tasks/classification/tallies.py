@@ -13,7 +13,7 @@ from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...tally.counted_view import Counted
 from ...tally.datums import Datums, Labels
-from ...tally.filed_view import Filed, FiledDatums
+from ...tally.filed_view import Filed
 from ...tally.grid import best_labels, outcomes_of
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
@@ -46,7 +46,7 @@ class Tallies(msgspec.Struct, frozen=True):
         filed: files of units and scored labels where their rows are there.
     """
 
-    datums: Datums | FiledDatums
+    datums: Datums
     labels: Labels
     declared: Array | None
     units: Units
@@ -118,7 +118,6 @@ def weight_notes(tallies: Tallies) -> list[Note]:
     """What has ground truths, but none of any weight; see :func:`.weightless.weightless_notes`."""
     datums, filed = tallies.datums, tallies.filed
     if filed is None:
-        assert isinstance(datums, Datums)
         return weightless_notes(tallies.units, tallies.labels, datums)
     if not filed.counts["weightless"]:
         return []
