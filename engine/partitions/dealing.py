@@ -14,6 +14,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ class Dealing(msgspec.Struct):
         targets: dtypes in which ids and labels meet those of other tables, by column.
         n: number of buckets.
         per: rows of a bucket where rows are datums of their own.
+        cuts: rows, ascending, before which reading stops until those before are dealt out: a
+            reader that runs ahead holds what it has read.
     """
 
     role: str
@@ -57,6 +60,7 @@ class Dealing(msgspec.Struct):
     targets: dict[str, pl.DataType]
     n: int
     per: int
+    cuts: tuple[int, ...] = ()
 
 
 class Dealt(msgspec.Struct):
@@ -150,7 +154,7 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in batches(role, _part(side, unit), dealing.where, dealing.plan):
+        for batch in _batches_of(dealing, unit):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             if side.table.datum in rows.columns:
@@ -175,6 +179,17 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
                 keys = (some if keys is None else keys.append(some)).unique()
             done += rows.height
     return Dealt(done, pairs, keys, sorted(writers))
+
+
+def _batches_of(dealing: Dealing, unit: Unit) -> Iterator[pl.DataFrame]:
+    """The rows of a unit, in order, some at a time."""
+    _, first, rows = unit
+    last = None if rows is None else first + rows
+    inside = [cut for cut in dealing.cuts if cut > first and (last is None or cut < last)]
+    for begin, end in pairwise([first, *inside, last]):
+        assert begin is not None
+        part = _part(dealing.side, (0, begin, None if end is None else end - begin))
+        yield from batches(dealing.role, part, dealing.where, dealing.plan)
 
 
 def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:

@@ -34,7 +34,7 @@ from .by_label import merged_by_labels
 from .by_score import merged_by_scores
 from .datum_blocks import in_pieces
 from .dealing import unit_folder
-from .frame_files import frames_of
+from .frame_files import frames_beyond, frames_of
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .row_files import merged_in_files
 from .scratch import gigabytes, scratch_folder
@@ -130,6 +130,7 @@ def wanted(
         least=pool.least,
         workers=limit // share,
         given=given,
+        filed=_in_files(plan, ready, options),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
@@ -189,7 +190,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         notes += whole.notes
         grouped = plan.task == "detection"
         counted = _by_counts(plan, ready, options)
-        filed = not counted and _in_files(plan, ready)
+        filed = _in_files(plan, ready, options)
         job = Job(
             _told(options, plan),
             plan.task,
@@ -238,6 +239,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         makers, _ = planner.summarise(plan, tallies, threads=threads)
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
+        notes += frames_beyond(frames, found.limit)
     return Done(
         plan=plan,
         frames=frames,
@@ -283,10 +285,12 @@ def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
     return bool(asked(plan.metrics, plan.settings, heads_of(ready), options.by))
 
 
-def _in_files(plan: planner.Plan, ready: Prepared) -> bool:
-    """Whether all that is asked for is made of rows in files."""
+def _in_files(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
+    """Whether counts are not all that is needed, but rows in files are."""
     asked = getattr(plan.module, "files_suffice", None)
-    return asked is not None and bool(asked(plan.metrics, plan.settings, heads_of(ready)))
+    if asked is None or _by_counts(plan, ready, options):
+        return False
+    return bool(asked(plan.metrics, plan.settings, heads_of(ready)))
 
 
 def _rows_of(folder: Path, part: int) -> Any:

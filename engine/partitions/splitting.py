@@ -42,6 +42,7 @@ PER_BUCKET = (
     4  # units for each bucket worth having, so that an uneven one does not hold up the rest
 )
 LEAST_UNIT = BATCH  # rows
+STRETCH = 48 << 20  # bytes of rows that are read ahead of being dealt out, about
 MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
 
 
@@ -132,7 +133,8 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
     for role in heads:
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
-        table = Dealing(role, side, ready.where, ready.plan, targets[role], n, per)
+        cuts = stretches(side, heads[role], heights[role])
+        table = Dealing(role, side, ready.where, ready.plan, targets[role], n, per, cuts)
         if _dealt_apart(side, pool):
             pickled = pickle.dumps(table)
             calls += [(str(folder), unit, pickled) for unit in units[role]]
@@ -243,6 +245,25 @@ def units_rows(rows: int, n: int, least: int) -> int:
         least: buckets worth having, a few for each worker.
     """
     return max(LEAST_UNIT, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
+
+
+def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
+    """Rows before which reading of large local Parquet files stops until all before are dealt out.
+
+    Polars decodes some twenty row groups ahead of what is taken from it. Where they are large, as
+    many writers make them, that is more than a bucket.
+
+    Args:
+        side: the table.
+        head: its first rows.
+        height: its rows.
+    """
+    files = side.source.files
+    if side.source.format != "parquet" or not files:
+        return ()
+    each = head.estimated_size() / max(1, head.height) + 1
+    size = max(LEAST_UNIT, int(STRETCH / each))
+    return tuple(_cuts(files, height, size)[1:]) if height // len(files) > size else ()
 
 
 def _dealt_apart(side: Side, pool: Pool) -> bool:

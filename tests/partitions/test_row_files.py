@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine import metrics, planner
-from evalengine.partitions import row_files, running, sizing
+from evalengine.partitions import frame_files, row_files, running, sizing
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
@@ -266,6 +266,21 @@ def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     case = Case(two_tables(5, weighted=True), {"metrics": ["AP", name], "by": ["part"]})
     cases.same_as_in_memory(case, "classification", tmp_path)
     assert asked
+
+
+def test_frames_beyond_the_limit_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
+) -> None:
+    """A curve has a row for every score, and is held."""
+    monkeypatch.setattr(frame_files, "BASE", 10**9 - 10_000)
+    table = one_table(8, weighted=True, named=True).with_columns(score=pl.int_range(pl.len()) / 100)
+    paths = cases.written(Case((table,), {}), tmp_path)
+    how: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    for name, told in (("F1", 0), ("ScorePrecisionRecallCurve", 1)):
+        card = ee.score(*paths, metrics=[name], by=["kind"], **how)
+        notes = [note for note in card.notes if "the frames take" in note]
+        assert len(notes) == told
+        assert all("the largest is 'curves'" in note for note in notes)
 
 
 SCORE = """
