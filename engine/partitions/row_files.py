@@ -103,7 +103,9 @@ def merge_range(
             parts.append(msgspec.structs.replace(some, codes=codes))
     assert labels is not None
     merged = merge_blocks(parts, labels)
-    stored.save(msgspec.structs.replace(merged, ids=None), target, lasting=False)
+    # Groups stand beside the units from here on: each is a datum of its own.
+    units = msgspec.structs.replace(merged.units, datum=None)
+    stored.save(msgspec.structs.replace(merged, ids=None, units=units), target, lasting=False)
 
 
 def merge_slab(

@@ -233,6 +233,54 @@ def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, filed: list[s
     assert filed.count("merge_slab") > 2
 
 
+def odd_table(weighted: bool) -> pl.DataFrame:
+    """Hard labels and scores of three labels, in two data sets."""
+    rng = np.random.default_rng(9)
+    n = 60
+    words = {name: rng.choice(["a", "b", "c"], n) for name in ("actual", "predicted")}
+    score, dataset = rng.integers(0, 9, n) / 8, rng.choice(["x", "y"], n)
+    table = pl.DataFrame({**words, "score": score, "dataset": dataset})
+    return table.with_columns(weights(rng, n)) if weighted else table
+
+
+def under_two_keys(weighted: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+    rows, truths = two_tables(6, weighted=weighted)
+    keys = [pl.lit(key).alias("label_key") for key in ("one", "two")]
+    return pl.concat([rows.with_columns(key) for key in keys]), pl.concat(
+        [truths.with_columns(key) for key in keys]
+    )
+
+
+ODD: dict[str, tuple[Any, dict[str, Any]]] = {
+    "the score of what is predicted": (lambda w: (odd_table(w),), {"by": ["dataset"]}),
+    "one label of three": (
+        lambda w: (odd_table(w).drop("predicted"),),
+        {"positive_label": "b", "average": "micro"},
+    ),
+    "a condition on slices": (
+        lambda w: (odd_table(w),),
+        {"where": "dataset != 'x'", "by": ["dataset"]},
+    ),
+    "declared labels": (
+        lambda w: two_tables(7, weighted=w),
+        {"labels": [9, 4, 3, 2, 1], "by": ["part"], "average": "micro"},
+    ),
+    "mapped labels": (lambda w: two_tables(7, weighted=w), {"label_map": {"3": "1"}}),
+    "two keys": (under_two_keys, {"dialect": "valor", "average": "micro"}),
+    "two keys, by part": (under_two_keys, {"by": ["part"]}),
+    "phoenix": (lambda w: (odd_table(w),), {"dialect": "phoenix"}),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables(name: str, weighted: bool, tmp_path: Path, filed: list[str]) -> None:
+    draw, options = ODD[name]
+    case = Case(draw(weighted), {"metrics": IN_FILES, **options})
+    cases.same_as_in_memory(case, "classification", tmp_path)
+    assert "merge_range" in filed
+
+
 def test_a_condition_that_leaves_no_row(tmp_path: Path, filed: list[str]) -> None:
     rows, truths = two_tables(1, weighted=True)
     options = {"metrics": ["AP", "F1", "ConfusionMatrix"], "by": ["part"], "where": "score > 7"}
