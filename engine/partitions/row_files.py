@@ -103,8 +103,8 @@ def merge_range(
             parts.append(msgspec.structs.replace(some, codes=codes))
     assert labels is not None
     merged = merge_blocks(parts, labels)
-    # Groups stand beside the units from here on: each is a datum of its own.
-    units = msgspec.structs.replace(merged.units, datum=None)
+    # Groups stand beside the units, which stand in order: each is a datum of its own from here on.
+    units = msgspec.structs.replace(merged.units, datum=None, row=None)
     stored.save(msgspec.structs.replace(merged, ids=None, units=units), target, lasting=False)
 
 
@@ -133,7 +133,10 @@ def merge_slab(
         for rows in stored.load_several(part_file(folder, bucket), own):
             some = rows_between(rows, place(rows, between[0]), place(rows, between[1]))
             parts.append(msgspec.structs.replace(some, codes=_recoded(some.codes, maps)))
-    stored.save(merge_rows(parts), target, lasting=False)
+    merged = msgspec.structs.replace(
+        merge_rows(parts), row=np.zeros(0, np.int64)
+    )  # they are in order
+    stored.save(merged, target, lasting=False)
 
 
 def merged_in_files(

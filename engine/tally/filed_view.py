@@ -363,9 +363,11 @@ class FiledView(ScoredView):
 def _by_segment(found: tuple[Array, ...], n: int) -> Points:
     """Points by segment, in the order in which they come within each."""
     segment, threshold, tp, fp = found
-    order = np.argsort(segment, kind="stable")
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(segment, minlength=n), out=start[1:])
+    if (segment[1:] >= segment[:-1]).all():  # one group, in which labels follow one another
+        return Points(start, threshold, tp, fp)
+    order = np.argsort(segment, kind="stable")
     return Points(start, threshold[order], tp[order], fp[order])
 
 

@@ -27,7 +27,8 @@ class ScoreRows(msgspec.Struct, frozen=True):
         start: int64 [l + 1], CSR offsets of the labels.
         score: float32 [n] where scores came in single precision, else float64 [n].
         outcome: uint8 [n], see :class:`~evalengine.tally.units.Scored`.
-        row: int64 [n], where each row stands in the whole input.
+        row: int64 [n], where each row stands in the whole input; [0] where parts were brought
+            together, and nothing asks for it any more.
         weight: float64 [n], weight of each row's unit; None for 1 each.
         codes: int32 [n] arrays, group of each row in each slice column, -1 for none.
     """
