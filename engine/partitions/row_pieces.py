@@ -38,10 +38,16 @@ def apart(
 
     Returns:
         things by name, and what is told of them.
+
+    Raises:
+        RuntimeError: rows of the bucket do not know their places in the input, or stand in another
+            order.
     """
     part = plan.module.filed_part(tallies, plan.settings, needs)
     things: dict[str, Any] = {stored.WHOLE: part.bare, SLICES: part.slices}
     key = part.block.key
+    if not key.is_sorted():
+        raise RuntimeError("units of a bucket do not stand in the order of the input")
     blocks: list[list[Any]] = []
     each = max(1, size_of(part.block) // max(1, len(key)))
     step = max(1, room // (_BLOCKS * n * each))

@@ -55,7 +55,12 @@ def score_rows(
         n_labels: number of such codes.
         weight: float64 [u], weight of each unit; None for 1 each.
         codes: int32 [u] arrays, group of each unit in each slice column.
+
+    Raises:
+        RuntimeError: rows that do not know their places, or stand in another order.
     """
+    if scored.row is None or (np.diff(scored.row) < 0).any():
+        raise RuntimeError("scored labels do not stand in the order of the input")
     n = scored.outcome.size
     if label is None:
         label = np.broadcast_to(np.int32(scored.only), n)
@@ -71,7 +76,7 @@ def score_rows(
         start,
         score.astype(np.float32) if scored.single else score,
         scored.outcome[order],
-        order.astype(np.int64) if scored.row is None else scored.row[order],
+        scored.row[order],
         None if weight is None else weight[unit],
         tuple(code[unit] for code in codes),
     )

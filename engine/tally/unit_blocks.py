@@ -47,11 +47,16 @@ class UnitBlock(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> pl.Series:
-        """What units stand in the order of, first of all: ids of datums, or rows."""
+        """What units stand in the order of, first of all: ids of datums, or rows.
+
+        Raises:
+            RuntimeError: units that know neither.
+        """
         if self.ids is not None:
             return self.ids
-        row = self.units.row
-        return pl.Series(np.arange(len(self)) if row is None else row)
+        if self.units.row is None:
+            raise RuntimeError("units of one table do not know their rows in it")
+        return pl.Series(self.units.row)
 
 
 def chosen(units: Units, rows: slice, datum: Array | None) -> Units:

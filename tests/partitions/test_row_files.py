@@ -19,6 +19,9 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine import metrics, planner
 from evalengine.partitions import frame_files, row_files, running, sizing
+from evalengine.tally.score_rows import score_rows
+from evalengine.tally.unit_blocks import UnitBlock
+from evalengine.tally.units import Scored, Units
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
@@ -329,6 +332,25 @@ def test_frames_beyond_the_limit_are_told(
         notes = [note for note in card.notes if "the frames take" in note]
         assert len(notes) == told
         assert all("the largest is 'curves'" in note for note in notes)
+
+
+@pytest.mark.parametrize("lost", ["row", "order"])
+def test_rows_out_of_place_are_refused(lost: str) -> None:
+    """Cut at keys they would be lost or counted twice."""
+    n = 6
+    row = None if lost == "row" else np.arange(n)[::-1].copy()
+    truth = np.zeros(n, np.int32)
+    units = Units(None, None, truth, None, None, None, None, by_row=True, row=row)
+    block = UnitBlock(None, units, truth == 0, truth == 0, (), {})
+    outcome = np.ones(n, np.uint8)
+    scored = Scored((np.arange(6.0),), outcome, None, None, 0, np.ones(1, bool), False, row=row)
+    with pytest.raises(RuntimeError, match="order of the input"):
+        score_rows(scored, None, 1, None, ())
+    if lost == "row":
+        with pytest.raises(RuntimeError, match="do not know their rows"):
+            len(block.key)
+    else:
+        assert not block.key.is_sorted()
 
 
 SCORE = """
