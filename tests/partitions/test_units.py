@@ -37,9 +37,7 @@ from evalengine.schemas.contract import ROW
 from evalengine.schemas.options import Options
 
 
-@pytest.mark.parametrize(
-    "name", ["detection", "classification", "binary", "segmentation", "retrieval", "lists", "text"]
-)
+@pytest.mark.parametrize("name", CASES)
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 13)
@@ -265,3 +263,80 @@ def test_footers_that_only_polars_reads_are_a_hint_alone(
     predictions, truths = boxes(60)
     sides = (predictions.with_columns(pl.lit(1).cast(pl.Int128).alias("large")), truths)
     same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
+
+
+@pytest.mark.parametrize("name", ["detection", "lists", "judged"])
+def test_a_unit_has_its_own_files(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the first of all, which tells the columns; none opens what stands before its rows."""
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 5)
+    task, draw = CASES[name]
+    same_as_in_memory(draw(4), task, tmp_path, files=12, executor="processes")
+    calls = [call for name, call in pool.called if name == "deal_unit"]
+    assert len(calls) > 2
+    for _, (_, first, rows), pickled in calls:
+        table = pickle.loads(pickled)
+        files = table.side.source.files
+        heights = [pl.scan_parquet(file).select(pl.len()).collect().item() for file in files]
+        before = table.before + heights[0] if table.before else 0
+        own = heights[1:] if table.before else heights
+        assert before <= first
+        assert rows is None or first + rows > before + sum(own[:-1])
+        assert not table.before or first < before + own[0]
+
+
+@pytest.mark.parametrize("change", ["dtype", "column", "pages"])
+def test_a_file_unlike_the_first_is_refused_by_its_unit(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    sides = written(Case(boxes(), {}), tmp_path, files=12)
+    other = Path(sides[0][7])
+    if change == "dtype":
+        pl.read_parquet(other).cast({"score": pl.String}).write_parquet(other)
+    elif change == "column":
+        pl.read_parquet(other).drop("score").write_parquet(other)
+    else:
+        data = bytearray(other.read_bytes())
+        data[4:200] = bytes(196)
+        other.write_bytes(data)
+    in_units(monkeypatch, 13)
+    with pytest.raises(ee.ReadError, match=other.name):
+        ee.score(*sides, task="detection", executor="processes", scratch=str(tmp_path / "s"))
+    assert not (tmp_path / "s").exists() or os.listdir(tmp_path / "s") == []
+
+
+def test_without_footers_all_files_are_left_to_every_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    in_units(monkeypatch, 13)
+    monkeypatch.setattr(splitting, "ends_of", lambda _: None)
+    task, draw = CASES["detection"]
+    same_as_in_memory(draw(4), task, tmp_path, files=6, executor="processes")
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])
+def test_wide_rows_are_read_few_at_a_time(
+    width: int, rows: int, table: dealing.Dealing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
+    monkeypatch.setattr(dealing, "BATCH", 30)
+    monkeypatch.setattr(dealing, "BATCH_BYTES", 1000)
+    given = (table.role, table.side, table.where, table.plan)
+    heights = [batch.height for batch in dealing.batches(*given, width)]
+    assert max(heights) <= rows
+    assert sum(heights) == sum(batch.height for batch in dealing.batches(*given))
+
+
+def test_the_width_of_rows_is_told_of_their_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 13)
+    table = pl.DataFrame({"text": ["x" * 5000] * 40, "reference": ["x"] * 40})
+    same_as_in_memory(Case((table,), {}), "text", tmp_path, executor="processes")
+    (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "deal_unit"]
+    assert 5000 <= told.width < 5100
