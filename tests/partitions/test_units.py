@@ -57,7 +57,7 @@ def test_workers_answer_what_views_ask(
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 50)
     weather = (pl.col("datum_id") % 3).alias("weather")
-    sides = tuple(side.with_columns(weather) for side in boxes(40))
+    sides = tuple(side.with_columns(weather) for side in boxes(25))
     options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
     same_as_in_memory(Case(sides, options), "detection", tmp_path, executor="processes")
     assert len([1 for name, _ in pool.called if name == "answer_group"]) >= 2 * 5
@@ -109,10 +109,10 @@ def test_rows_that_a_condition_leaves_are_numbered_as_they_were(
 ) -> None:
     """How many stand before a unit is known only when the others are dealt out."""
     in_buckets(monkeypatch)
-    in_units(monkeypatch, 13)
+    in_units(monkeypatch, 7)
     where = {"predictions": "score > 0.4", "ground_truths": "datum_id > 7"}
     same_as_in_memory(
-        Case(boxes(), {"where": where}), "detection", tmp_path, files=2, executor="processes"
+        Case(boxes(25), {"where": where}), "detection", tmp_path, files=2, executor="processes"
     )
 
 
@@ -215,9 +215,11 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
     monkeypatch.setattr(splitting, "units_rows", lambda *_: 500)
     killed: list[int] = []
+    dealt: list[Path] = []
 
     def kill() -> None:
         await_that(lambda: any((tmp_path / "scratch").glob("*/buckets/predictions-*")))
+        dealt.extend((tmp_path / "scratch").glob("*/buckets/*_truths-*"))
         for one in multiprocessing.active_children()[:1]:
             os.kill(one.pid or 0, signal.SIGKILL)
             killed.append(one.pid or 0)
@@ -228,11 +230,12 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
         if step.startswith("dealing") and not hand.ident:
             hand.start()
 
-    case = Case(boxes(20_000), {"metrics": ["mAP"]})
+    case = Case(boxes(4_000), {"metrics": ["mAP"]})
     how = {"executor": "processes", "threads": 2, "progress": told}
     same_as_in_memory(case, "detection", tmp_path, **how)
     hand.join()
     assert killed
+    assert len(dealt) < 24  # of 500 rows each: some were still to come
 
 
 @pytest.mark.parametrize("name", ["weather", ""])
@@ -242,7 +245,7 @@ def test_slices_whose_values_have_codes(
     name: str, dtype: pl.DataType, units: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each batch has codes of its own; a column may have no name."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     if units:
         in_units(monkeypatch, 50)
     monkeypatch.setattr(dealing, "BATCH", 9)
@@ -258,7 +261,7 @@ def test_slices_whose_values_have_codes(
 def test_footers_that_only_polars_reads_are_a_hint_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     in_units(monkeypatch, 50)
     predictions, truths = boxes(60)
     sides = (predictions.with_columns(pl.lit(1).cast(pl.Int128).alias("large")), truths)
