@@ -54,6 +54,7 @@ def count_hard(
     group: Array | None,
     weight: Array | None,
     shape: tuple[int, int],
+    onto: tuple[Array, ...] | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """Count units by group and label.
 
@@ -64,13 +65,14 @@ def count_hard(
         group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
         weight: float64 [u], or None for 1 each.
         shape: (n_groups, n_labels).
+        onto: counts of units before these, which go on and are written to; None for none.
 
     Returns:
         float64 [g, l] each (whole numbers below 2^53 without weights): right, truth and
         prediction agree; predicted, on units that have a truth; stray, predicted on units that
         have none; actual, truths.
     """
-    out = tuple(np.zeros(shape) for _ in range(4))
+    out = tuple(np.zeros(shape) for _ in range(4)) if onto is None else onto
     none = np.zeros(0, np.int32)
     _count(
         frozen(truth, np.int32),

@@ -59,12 +59,16 @@ def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: 
 
 def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:
     if settings.multilabel:
-        hit, predicted, actual = view.samples
-        judged = view.judged_units
-        exact = judged[((hit == predicted) & (hit == actual))[judged]]
-        return [key_cells(view, ratio(view.sum_by_key(exact, None), view.judged), NO_TRUTH)]
+        return [key_cells(view, ratio(view.summed(_exact), view.judged), NO_TRUTH)]
     value = ratio(by_key(view, view.hard.right), view.judged)
     return [key_cells(view, value, NO_TRUTH)]
+
+
+def _exact(view: ScoredView) -> tuple[Array, None]:
+    """Units whose predicted labels are exactly the true ones."""
+    hit, predicted, actual = view.samples
+    judged = view.judged_units
+    return judged[((hit == predicted) & (hit == actual))[judged]], None
 
 
 def _balanced(view: ScoredView, settings: Settings, *, adjusted: bool = False) -> list[Cells]:
@@ -116,13 +120,22 @@ def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cell
 def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
     """Observed and expected sums of |i - j| to a power over the ranks of a key's labels."""
     counts = view.hard
-    units = view.units
-    assert units.hard is not None
     place = _places(view)
-    both = np.flatnonzero((units.truth >= 0) & (units.hard >= 0))
-    group = np.zeros(len(units), np.int64) if view.unit_group is None else view.unit_group
-    gap = np.abs(place[group[both], units.truth[both]] - place[group[both], units.hard[both]])
-    observed = view.sum_by_key(both, gap.astype(np.float64) ** power)
+
+    def gaps(few: ScoredView) -> tuple[Array, Array]:
+        units = few.units
+        assert units.hard is not None
+        inside = (units.truth >= 0) & (units.hard >= 0)
+        if few.unit_group is None:
+            both = np.flatnonzero(inside)
+            group = np.zeros(both.size, np.int64)
+        else:
+            both = np.flatnonzero(inside & (few.unit_group >= 0))
+            group = few.unit_group[both].astype(np.int64)
+        gap = np.abs(place[group, units.truth[both]] - place[group, units.hard[both]])
+        return both, gap.astype(np.float64) ** power
+
+    observed = view.summed(gaps)
     n_keys = len(view.labels.key_names)
     expected = np.zeros((view.n_groups, n_keys))
     missed = view.judged - by_key(view, counts.judged)
@@ -169,8 +182,12 @@ def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
     if not settings.multilabel:
         value = 1 - ratio(by_key(view, view.hard.right), view.judged)
         return [key_cells(view, value, NO_TRUTH)]
-    hit, predicted, actual = view.samples
-    wrong = view.sum_by_key(np.arange(hit.size), predicted + actual - 2 * hit)
+
+    def wrong_labels(few: ScoredView) -> tuple[Array, Array]:
+        hit, predicted, actual = few.samples
+        return np.arange(hit.size), predicted + actual - 2 * hit
+
+    wrong = view.summed(wrong_labels)
     n_labels = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
     return [key_cells(view, ratio(wrong, view.judged * n_labels), NO_TRUTH)]
 
@@ -188,12 +205,14 @@ def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _top_k(view: ScoredView, settings: Settings) -> list[Cells]:
-    facts = view.units.facts
-    assert facts is not None
-    found = ~np.isnan(facts.true_score)
+    def among(k: int, few: ScoredView) -> tuple[Array, None]:
+        facts = few.units.facts
+        assert facts is not None
+        return np.flatnonzero(~np.isnan(facts.true_score) & (facts.rank < k)), None
+
     cells = []
     for k in settings.k:
-        right = view.sum_by_key(np.flatnonzero(found & (facts.rank < k)), None)
+        right = view.summed(partial(among, k))
         cells.append(key_cells(view, ratio(right, view.judged), NO_TRUTH, k=k))
     return cells
 

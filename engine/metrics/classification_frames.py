@@ -19,6 +19,7 @@ METRICS = (
     ),
     Metric(
         name="DetailedPrecisionRecallCurve",
+        at_once=True,
         task="classification",
         frame="examples",
         needs=("hard", "scores", "details"),
@@ -31,6 +32,7 @@ METRICS = (
     ),
     Metric(
         name="Outcomes",
+        at_once=True,
         task="classification",
         frame="outcomes",
         needs=("hard",),

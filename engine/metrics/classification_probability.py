@@ -20,23 +20,29 @@ _SKLEARN = "scikit-learn metrics"
 
 
 def _log_loss(view: ScoredView, settings: Settings) -> list[Cells]:
-    facts, scored = view.units.facts, view.scored
-    assert facts is not None
+    scored = view.scored
     assert scored is not None
-    judged = view.judged_units
     smallest = float(np.finfo(np.float32 if scored.single else np.float64).eps)
-    true = np.nan_to_num(facts.true_score[judged], nan=0.0)
-    loss = -np.log(np.clip(true, smallest, 1 - smallest))
-    return [key_cells(view, ratio(view.sum_by_key(judged, loss), view.judged), NO_TRUTH)]
+
+    def losses(few: ScoredView) -> tuple[Array, Array]:
+        facts, judged = few.units.facts, few.judged_units
+        assert facts is not None
+        true = np.nan_to_num(facts.true_score[judged], nan=0.0)
+        return judged, -np.log(np.clip(true, smallest, 1 - smallest))
+
+    return [key_cells(view, ratio(view.summed(losses), view.judged), NO_TRUTH)]
 
 
 def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
-    facts, scored = view.units.facts, view.scored
-    assert facts is not None
+    scored = view.scored
     assert scored is not None
-    judged = view.judged_units
-    squared = facts.squared[judged] + np.isnan(facts.true_score[judged])
-    value = ratio(view.sum_by_key(judged, squared), view.judged)
+
+    def squares(few: ScoredView) -> tuple[Array, Array]:
+        facts, judged = few.units.facts, few.judged_units
+        assert facts is not None
+        return judged, facts.squared[judged] + np.isnan(facts.true_score[judged])
+
+    value = ratio(view.summed(squares), view.judged)
     if scored.several:  # of two classes both squares are there, alike
         value = np.where(np.bincount(view.labels.key)[None, :] == 2, value / 2, value)
     return [key_cells(view, value, NO_TRUTH)]
@@ -44,15 +50,16 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
 
 def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     """Weight, sum of confidence and sum of right ones, [group, key, bin] each."""
-    judged = view.judged_units
-    confidence, right = view.confidence
-    confidence, right = confidence[judged], right[judged]
     assert view.scored is not None
     edges = [view.scored.comparable(edge) for edge in np.linspace(0.0, 1.0, settings.n_bins + 1)]
-    at = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, settings.n_bins - 1)
-    n, sure, hits = (
-        view.sum_by_bin(judged, value, at, settings.n_bins) for value in (None, confidence, right)
-    )
+
+    def binned(few: ScoredView) -> tuple[Array, Array, tuple[Array | None, ...]]:
+        judged = few.judged_units
+        confidence, right = (column[judged] for column in few.confidence)
+        at = np.searchsorted(edges, confidence, side="right") - 1
+        return judged, np.clip(at, 0, settings.n_bins - 1), (None, confidence, right)
+
+    n, sure, hits = view.summed_by_bin(binned, settings.n_bins)
     return n, sure, hits
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tally.cells import Cells, parameters
-from ..tally.curve_areas import average_precision, partial_area, sample_areas
+from ..tally.curve_areas import average_precision, partial_area
 from ..tally.scored_view import ScoredView
 from .label_averages import (
     by_key,
@@ -102,17 +102,21 @@ def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Arra
     As scikit-learn's ``average="samples"``, undefined datums filled, left out or spread likewise.
     """
     rules = settings.rules
-    roc, precision = sample_areas(view)
-    value, judged = (roc if kind == "roc" else precision), view.judged_units
-    if kind == "precision" and rules.precision_without_positives is not None:
-        value = np.where(np.isnan(value), rules.precision_without_positives, value)
-    defined = judged[~np.isnan(value[judged])]
-    n = view.sum_by_key(defined, None)
-    mean = ratio(view.sum_by_key(defined, value[defined]), n)
+
+    def defined(few: ScoredView) -> tuple[Array, Array]:
+        value = few.sample_areas[kind == "precision"]
+        judged = few.judged_units
+        if kind == "precision" and rules.precision_without_positives is not None:
+            value = np.where(np.isnan(value), rules.precision_without_positives, value)
+        unit = judged[~np.isnan(value[judged])]
+        return unit, value[unit]
+
+    n = view.summed(lambda few: (defined(few)[0], None))
+    mean = ratio(view.summed(defined), n)
     has = _DATUMS[kind]
     why: Array | str = f"no datum with {has}"
     if rules.auc_mean_needs_all:
-        broken = view.sum_by_key(judged, None) > n
+        broken = view.summed(lambda few: (few.judged_units, None)) > n
         mean = np.where(broken, np.nan, mean)
         why = np.where(broken, f"a datum without {has}", why)
     return key_cells(view, mean, why, "samples", support)
@@ -192,6 +196,7 @@ METRICS = (
         f"Hand and Till 2001; {_SKLEARN}.roc_auc_score(multi_class='ovo')",
         _one_against_one,
         averages=("macro", "weighted"),
+        at_once=True,
     ),
     _metric(
         "PartialROCAUC",

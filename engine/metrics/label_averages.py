@@ -248,6 +248,10 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
 
 def over_samples(view: ScoredView, settings: Settings, of: Ratio) -> Array:
     """Mean over units of a ratio of each unit's own counts, [group, key]."""
-    value = of(settings, *view.samples)
-    defined = view.judged_units[~np.isnan(value[view.judged_units])]
-    return ratio(view.sum_by_key(defined, value[defined]), view.sum_by_key(defined, None))
+
+    def defined(few: ScoredView) -> tuple[Array, Array]:
+        value, judged = of(settings, *few.samples), few.judged_units
+        unit = judged[~np.isnan(value[judged])]
+        return unit, value[unit]
+
+    return ratio(view.summed(defined), view.summed(lambda few: (defined(few)[0], None)))

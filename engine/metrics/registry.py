@@ -76,6 +76,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         better: ``higher``, ``lower`` or ``neither``.
         by_counts: whether whole numbers by label and score suffice, so that runs in bounded memory
             need no rows of single datums; of classification.
+        at_once: whether it needs all rows in memory at once, so that runs in bounded memory hold
+            them; of classification.
         definition: one sentence with the formula.
         source: whose definition it is.
         compute: from a view and the task's settings to cells; None where the tally stage makes
@@ -95,6 +97,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
     by_counts: bool = False
+    at_once: bool = False
     definition: str
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None

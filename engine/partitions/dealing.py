@@ -14,6 +14,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,6 @@ from .unit_files import ends_of, own_files
 Array = np.ndarray[Any, Any]
 
 BATCH = 200_000  # rows read at a time, at most
-AHEAD_BYTES = 64 << 20  # bytes of rows that are read by one query, about
 BATCH_BYTES = 16 << 20  # bytes of them, about: a row may be a whole label map
 
 
@@ -51,6 +51,8 @@ class Dealing(msgspec.Struct):
         targets: dtypes in which ids and labels meet those of other tables, by column.
         n: number of buckets.
         per: rows of a bucket where rows are datums of their own.
+        cuts: rows, ascending, at which another query begins: one reads ahead of what is taken
+            from it, and holds what it has read.
         ahead: columns whose distinct combinations are told.
         before: rows of the table between its first file and the next one here, where files of
             other units are left out.
@@ -64,6 +66,7 @@ class Dealing(msgspec.Struct):
     targets: dict[str, pl.DataType]
     n: int
     per: int
+    cuts: tuple[int, ...] = ()
     ahead: tuple[str, ...] = ()
     before: int = 0
     width: int = 1
@@ -163,11 +166,7 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in (
-            batch
-            for part in _parts(dealing, unit)
-            for batch in batches(role, part, dealing.where, dealing.plan, dealing.width)
-        ):
+        for batch in _batches_of(dealing, unit):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             if side.table.datum in rows.columns:
@@ -197,6 +196,12 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
     return Dealt(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
 
 
+def _batches_of(dealing: Dealing, unit: Unit) -> Iterator[pl.DataFrame]:
+    """The rows of a unit, in order, some at a time."""
+    for part in _parts(dealing, unit):
+        yield from batches(dealing.role, part, dealing.where, dealing.plan, dealing.width)
+
+
 def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
     """The distinct pairs of all, by side."""
     sides = dict.fromkeys(side for pairs in found for side in pairs)
@@ -221,24 +226,19 @@ def of_unit(table: Dealing, ends: Sequence[int] | None, unit: Unit) -> Dealing:
 
 
 def _parts(dealing: Dealing, unit: Unit) -> Iterator[Side]:
-    """The table with some of a unit's rows at a time, one query each.
-
-    A query reads ahead: of local Parquet files several row groups, whatever is asked for at a time,
-    so that rows of a whole file may be held. Other formats are read by one query.
-    """
-    source = dealing.side.source
-    ends = ends_of(source.files) if source.format == "parquet" and source.files else None
+    """The table with some of a unit's rows at a time, one query each."""
     _, first, rows = unit
-    first -= dealing.before
-    last = 0 if not ends else ends[-1] if rows is None else min(first + rows, ends[-1])
-    step = max(1, AHEAD_BYTES // max(1, dealing.width))
-    if ends is None or last - first <= step:
+    last = None if rows is None else first + rows
+    inside = [cut for cut in dealing.cuts if cut > first and (last is None or cut < last)]
+    if not inside:
         yield _part(dealing, unit)
         return
-    for at in range(first, last, step):
-        many = min(step, last - at)
-        side, before = own_files(dealing.side, ends, at, many)
-        few = msgspec.structs.replace(dealing, side=side, before=before)
+    ends = ends_of(dealing.side.source.files)
+    for at, end in pairwise([first, *inside, last]):
+        assert at is not None
+        many = None if end is None else end - at
+        side, before = own_files(dealing.side, ends, at - dealing.before, many)
+        few = msgspec.structs.replace(dealing, side=side, before=dealing.before + before)
         yield _part(few, (unit[0], at, many))
 
 

@@ -10,9 +10,10 @@ import polars as pl
 
 from .. import planner
 from ..held import FrameFile
+from ..inputs.problems import Note
 from ..schemas.results import frame_schema
 from .datum_blocks import in_pieces
-from .scratch import scratch_folder
+from .scratch import gigabytes, scratch_folder
 from .sizing import BASE
 
 _ROW = 200  # bytes that a row of single datums takes in memory while its frame is made
@@ -44,6 +45,31 @@ def frames_of(
         else:
             frames[name] = make().clone
     return frames
+
+
+def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
+    """Whether the frames that are held take more than there may be.
+
+    Args:
+        frames: what gives each frame of a run, which has been made.
+        limit: bytes of memory that the run may take.
+    """
+    sizes = {
+        name: int(make().estimated_size())
+        for name, make in frames.items()
+        if not isinstance(make, FrameFile)
+    }
+    if BASE + sum(sizes.values()) <= limit:
+        return []
+    largest = max(sizes, key=lambda name: sizes[name])
+    return [
+        Note(
+            "frames_beyond_limit",
+            f"the frames take {gigabytes(sum(sizes.values()))} of memory beside the"
+            f" {gigabytes(BASE)} of the process, more than the limit of {gigabytes(limit)}; the"
+            f" largest is {largest!r}: ask for fewer metrics or slices that fill it.",
+        )
+    ]
 
 
 def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, limit: int) -> Maker:

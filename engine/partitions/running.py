@@ -34,8 +34,9 @@ from .by_label import merged_by_labels
 from .by_score import merged_by_scores
 from .datum_blocks import in_pieces
 from .dealing import unit_folder
-from .frame_files import frames_of
+from .frame_files import frames_beyond, frames_of
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
+from .row_files import merged_in_files
 from .scratch import gigabytes, scratch_folder
 from .sizing import BASE, Sizes, buckets, free_memory, refused, sufficient_limit, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
@@ -129,6 +130,7 @@ def wanted(
         least=pool.least,
         workers=limit // share,
         given=given,
+        filed=_in_files(plan, ready, options),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
@@ -194,6 +196,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         notes += whole.notes
         grouped = plan.task == "detection"
         counted = _by_counts(plan, ready, options)
+        filed = _in_files(plan, ready, options)
         job = Job(
             _told(options, plan),
             plan.task,
@@ -204,9 +207,10 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             found.sizes.chunks if grouped else 0,
             giant=max(1, found.sizes.group_rows // (2 * n)),
             piece=max(1, found.sizes.group_rows // (n if counted else 4 * n)),
+            filed=filed,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
             counted=counted,
-            room=found.sizes.piece if in_pieces(plan.module) else 0,
+            room=found.sizes.piece if filed or in_pieces(plan.module) else 0,
             several=several,
         )
         write_job(folder, job)
@@ -225,6 +229,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
         elif counted:
             tallies, n_datums = merged_by_scores(here, parts, heads, plan, found.sizes, pool)
+        elif filed:
+            tallies, n_datums = merged_in_files(here, parts, heads, plan, found.sizes, pool)
         elif job.room:
             tallies, n_datums = merged_by_datums(here, parts, heads, plan, job.room, pool)
         else:
@@ -238,10 +244,11 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             told = getattr(plan.module, name, None)
             if told is not None:
                 notes = [note for note in notes if note.kind not in kinds] + told(tallies)
-        threads = Threads(options.threads)
+        threads = Threads(1 if filed else options.threads)  # views of files hold one at a time
         makers, _ = planner.summarise(plan, tallies, threads=threads)
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
+        notes += frames_beyond(frames, found.limit)
     return Done(
         plan=plan,
         frames=frames,
@@ -285,6 +292,14 @@ def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
     if asked is None:
         return False
     return bool(asked(plan.metrics, plan.settings, heads_of(ready), options.by))
+
+
+def _in_files(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
+    """Whether counts are not all that is needed, but rows in files are."""
+    asked = getattr(plan.module, "files_suffice", None)
+    if asked is None or _by_counts(plan, ready, options):
+        return False
+    return bool(asked(plan.metrics, plan.settings, heads_of(ready)))
 
 
 def _rows_of(folder: Path, part: int) -> Any:

@@ -13,7 +13,7 @@ import polars as pl
 from .. import planner
 from ..inputs.collecting import Prepared
 from ..inputs.geometry_columns import GEOMETRY_NAMES
-from ..schemas.contract import DATUMS, LABELS
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import OptionError
 from ..schemas.options import Options
 from ..schemas.wording import option
@@ -33,6 +33,9 @@ _PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merge
 _SCRATCH_ROW = {"detection": 60, "classification": 20}
 """Bytes on disk of a row beyond its columns, by task: rows go as tallies come, and of those, merged
 again, no more than this has been seen with any number of labels."""
+_FILED_UNIT, _FILED_SCORE = 140, 100
+"""The same of classification in files, where they stand twice while they are merged: of a row that
+has a truth, and of a score."""
 _OTHER_SCRATCH_ROW = 120  # tallies of other tasks have values of every metric
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -176,6 +179,7 @@ def buckets(
     least: int = 1,
     workers: int = 1,
     given: str | int | None = None,
+    filed: bool = False,
 ) -> Sizes:
     """How to cut a run up so that it stays within a limit.
 
@@ -189,6 +193,7 @@ def buckets(
         workers: processes that share the limit given, the first one among them.
         given: that limit; None where the limit is a share of what is free, which is then made do
             with.
+        filed: whether units and scored labels are merged in files.
 
     Raises:
         OptionError: within the limit given the rows would need too many buckets.
@@ -210,13 +215,24 @@ def buckets(
             f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}."
         )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
+    beyond = _SCRATCH_ROW.get(task, _OTHER_SCRATCH_ROW) * ranked
+    if filed:
+        beyond = sum(_filed_row(ready, role) * rows for role, rows in heights.items())
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(
         n=min(n, MOST_BUCKETS),
-        scratch=int(size) + _SCRATCH_ROW.get(task, _OTHER_SCRATCH_ROW) * ranked,
+        scratch=int(size) + beyond,
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
         chunks=min(256, 4 * max(least, -(-ranked // group_rows))),
         at_once=max(1, workers - 1),
         piece=max(1, int(room) // _PIECES),
     )
+
+
+def _filed_row(ready: Prepared, role: str) -> int:
+    """Bytes on disk, beyond its columns, of a row of a table whose run is merged in files."""
+    naming = ready.sides[role].naming
+    scores = len(naming.labels) if naming.wide else 1
+    of_scores = _FILED_SCORE * scores if role in (PREDICTIONS, TABLE) else 0
+    return of_scores + (_FILED_UNIT if role in (GROUND_TRUTHS, TABLE) else 0)

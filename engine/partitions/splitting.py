@@ -44,6 +44,7 @@ PER_BUCKET = (
     4  # units for each bucket worth having, so that an uneven one does not hold up the rest
 )
 LEAST_UNIT = BATCH  # rows
+STRETCH = 48 << 20  # bytes of rows that are read by one query, about
 MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
 
 
@@ -147,7 +148,16 @@ def split(
         asked = ahead if role == TABLE else ()
         width = int(heads[role].estimated_size()) // max(1, heads[role].height)
         table = Dealing(
-            role, side, ready.where, ready.plan, targets[role], n, per, asked, width=width
+            role,
+            side,
+            ready.where,
+            ready.plan,
+            targets[role],
+            n,
+            per,
+            cuts=stretches(side, heads[role], heights[role]),
+            ahead=asked,
+            width=width,
         )
         if _dealt_apart(side, pool):
             ends = ends_of(side.source.files) if len(units[role]) > 1 else None
@@ -265,6 +275,24 @@ def units_rows(rows: int, n: int, least: int) -> int:
         least: buckets worth having, a few for each worker.
     """
     return max(LEAST_UNIT, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
+
+
+def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
+    """Rows of local Parquet files at which another query begins.
+
+    Polars decodes some twenty row groups ahead of what is taken from it, which may be more than a
+    bucket.
+
+    Args:
+        side: the table.
+        head: its first rows.
+        height: its rows.
+    """
+    files = side.source.files
+    if side.source.format != "parquet" or not files:
+        return ()
+    each = head.estimated_size() / max(1, head.height) + 1
+    return tuple(_cuts(files, height, max(1, int(STRETCH / each)))[1:])
 
 
 def _dealt_apart(side: Side, pool: Pool) -> bool:

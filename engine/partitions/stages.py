@@ -31,7 +31,7 @@ from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
-from . import datum_blocks, score_pieces, slabs
+from . import datum_blocks, row_pieces, score_pieces, slabs
 from .dealing import read_rows
 from .splitting import Whole
 
@@ -54,6 +54,7 @@ class Job(msgspec.Struct):
         ids: datum ids that are written together.
         counted: whether counts by label and score are all that is kept.
         room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
+        filed: whether units and scored labels are merged in files.
         several: what the task told of all rows ahead; None of tasks that are not asked.
     """
 
@@ -69,6 +70,7 @@ class Job(msgspec.Struct):
     ids: int
     counted: bool = False
     room: int = 0
+    filed: bool = False
     several: bool | None = None
 
 
@@ -185,6 +187,8 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         found["findings"] = msgspec.to_builtins(findings)
     if job.counted:
         things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
+    elif job.filed:
+        things, apart = row_pieces.apart(tallies, plan, job.needs, whole.n, job.room, job.piece)
     elif job.room:
         things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:

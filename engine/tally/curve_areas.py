@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..kernels.partial_area import partial_areas
+from ..kernels.partial_area import area_in_all, areas_onward, no_area
 from ..kernels.partition import partition
+from ..kernels.point_precision import PrecisionCarried, no_precision, precision_onward
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
-from .sorted_scores import HIT, N_OUTCOMES, OTHER, Points, Sorted
+from .sorted_scores import HIT, N_OUTCOMES, OTHER, Sorted
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
@@ -30,22 +31,20 @@ def average_precision(view: ScoredView) -> Array:
 
     Datums that do not list the label come last, all at once, as in the ROC curve.
     """
-    found = _precision(
-        view.points, view.listed[0].ravel(), view.positives.ravel(), view.negatives.ravel()
+    hits, positives, negatives = (
+        column.ravel() for column in (view.listed[0], view.positives, view.negatives)
     )
-    return found.reshape(view.shape)
+    carried = no_precision(hits.size)
+    for found in view.point_blocks():
+        precision_onward(found.start, found.tp, found.fp, carried)
+    return _with_unlisted(carried, hits, positives, negatives).reshape(view.shape)
 
 
-def _precision(found: Points, hits: Array, positives: Array, negatives: Array) -> Array:
-    """Average precision of every segment of points, float64 [s]; NaN without positives."""
-    starts = found.start[:-1]
-    gained = np.diff(found.tp, prepend=0.0)
-    some = np.diff(found.start) > 0
-    gained[starts[some]] = found.tp[starts[some]]
-    terms = gained * _over(found.tp, found.tp + found.fp, 0.0)
-    total = np.zeros(starts.size)
-    if terms.size:
-        total[some] = np.add.reduceat(terms, starts[some])
+def _with_unlisted(
+    carried: PrecisionCarried, hits: Array, positives: Array, negatives: Array
+) -> Array:
+    """Average precision of curves, float64 [s]; NaN without positives."""
+    total = carried.total + carried.lost
     total = total + (positives - hits) * _over(positives, positives + negatives, 0.0)
     return _over(total, positives, np.nan)
 
@@ -60,10 +59,11 @@ def partial_area(view: ScoredView, limit: float) -> Array:
         limit: the false-positive rate, in (0, 1].
     """
     assert view.scored is not None
-    found = view.points
-    area = partial_areas(
-        found.start, found.tp, found.fp, view.positives.ravel(), view.negatives.ravel(), limit
-    ).reshape(view.shape)
+    positives, negatives = view.positives.ravel(), view.negatives.ravel()
+    carried = no_area(positives, negatives)
+    for found in view.point_blocks():
+        areas_onward(found.start, found.tp, found.fp, positives, negatives, limit, carried)
+    area = area_in_all(positives, negatives, limit, carried).reshape(view.shape)
     return np.where(view.scored.labels, area, np.nan)
 
 
@@ -97,4 +97,7 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
     bounds = rows.bounds(HIT), rows.bounds(OTHER)
     won = wins(*bounds, score) / 2 + hits * absent + missing * absent / 2
     roc = _over(won, positives * negatives, np.nan)
-    return roc, _precision(Points(*points(*bounds, score)), hits, positives, negatives)
+    carried = no_precision(n)
+    found_at, _, tp, fp = points(*bounds, score)
+    precision_onward(found_at, tp, fp, carried)
+    return roc, _with_unlisted(carried, hits, positives, negatives)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import polars as pl
 
 from .datums import Labels
 from .scored_view import ScoredView
+
+Array = np.ndarray[Any, Any]
+
+
+def keys_as_labels(labels: Labels) -> tuple[Labels, Array]:
+    """Label keys as labels, and which of them each label is under, bool [l, k]."""
+    names = pl.DataFrame(
+        {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
+    )
+    keys = np.arange(len(labels.key_names), dtype=np.int32)
+    return Labels(names, keys, labels.key_names), labels.key[:, None] == keys
 
 
 class Pooled(ScoredView):
@@ -16,9 +29,7 @@ class Pooled(ScoredView):
     def __init__(self, view: ScoredView) -> None:
         labels, scored = view.labels, view.scored
         assert scored is not None
-        names = pl.DataFrame(
-            {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
-        )
+        names, keys = keys_as_labels(labels)
         label = None if scored.label_codes is None else labels.key[scored.label_codes]
         only = int(labels.key[scored.only]) if not scored.several else -1
         pooled = msgspec.structs.replace(
@@ -32,13 +43,12 @@ class Pooled(ScoredView):
         super().__init__(
             view.units,
             pooled,
-            Labels(names, np.arange(len(labels.key_names), dtype=np.int32), labels.key_names),
+            names,
             decision=view.decision,
             over=view.over,
             group=view.group,
             n_groups=view.n_groups,
             weights=view.weights,
         )
-        keys = labels.key[:, None] == np.arange(len(labels.key_names))
         self.positives = view.positives @ keys
         self.negatives = (view.negatives * scored.labels) @ keys

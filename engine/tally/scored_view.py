@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -30,13 +31,13 @@ from .sorted_scores import (
     sorted_by_counts,
     wins_by_ranges,
 )
+from .unit_view import UnitView
 from .units import Scored, Units
-from .view import View
 
 Array = np.ndarray[Any, Any]
 
 
-class ScoredView(View):
+class ScoredView(UnitView):
     """Units and scored labels by groups of datums; arrays have leading axes [group, label].
 
     Args:
@@ -60,8 +61,7 @@ class ScoredView(View):
         decision: float = 0.5,
         **grouping: Any,
     ) -> None:
-        super().__init__(labels, **grouping)
-        self.units = units
+        super().__init__(units, labels, **grouping)
         self.scored = scored
         self.declared = declared
         self.order = order
@@ -100,72 +100,6 @@ class ScoredView(View):
     def has_scores(self) -> bool:
         """Whether anything was scored, so that labels can be ranked."""
         return self.scored is not None and self.scored.ranked
-
-    @cached_property
-    def unit_weight(self) -> Array | None:
-        """Weight of every unit, float64 [u]: its own times its datum's draws; None for 1 each."""
-        own = self.units.weight
-        if self.weights is None:
-            return own
-        drawn = self.weights[self.units.datum_of()].astype(np.float64)
-        return drawn if own is None else own * drawn
-
-    @cached_property
-    def unit_group(self) -> Array | None:
-        """Group of every unit, int32 [u], -1 for none; None for one group of all."""
-        if self.group is None or self.units.datum is None:
-            return self.group
-        return self.group[self.units.datum]
-
-    def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
-        """(Weighted) number or sum of units by group and one more code, float64 [group, width].
-
-        Args:
-            unit: int64 [m], units.
-            column: int [m], code of each below ``width``.
-            width: number of codes.
-            value: float64 [m], what is summed, or None for 1 each.
-        """
-        code = column.astype(np.int64)
-        weight = value
-        if self.unit_weight is not None:
-            own = self.unit_weight[unit]
-            weight = own if value is None else value * own
-        if self.unit_group is not None:
-            group = self.unit_group[unit]
-            code = code + group.astype(np.int64) * width
-            if (group < 0).any():
-                inside = group >= 0
-                code = code[inside]
-                weight = None if weight is None else weight[inside]
-        found = np.bincount(code, weight, minlength=self.n_groups * width)
-        return found.astype(np.float64).reshape(self.n_groups, width)
-
-    def sum_by_key(self, unit: Array, value: Array | None) -> Array:
-        """(Weighted) sum of a value over units, float64 [group, key].
-
-        Args:
-            unit: int64 [m], ascending.
-            value: float64 [m], or None for 1 each.
-        """
-        return self.by_group(unit, self._key_of(unit), len(self.labels.key_names), value)
-
-    def sum_by_bin(self, unit: Array, value: Array | None, at: Array, n_bins: int) -> Array:
-        """(Weighted) sum of a value over units by key and bin, float64 [group, key, bin].
-
-        Args:
-            unit: int64 [m], ascending.
-            value: float64 [m], or None for 1 each.
-            at: int64 [m], bin of each, below ``n_bins``.
-            n_bins: number of bins.
-        """
-        n_keys = len(self.labels.key_names)
-        found = self.by_group(unit, self._key_of(unit) * n_bins + at, n_keys * n_bins, value)
-        return found.reshape(self.n_groups, n_keys, n_bins)
-
-    def _key_of(self, unit: Array) -> Array:
-        key = self.units.key
-        return np.zeros(unit.size, np.int64) if key is None else key[unit].astype(np.int64)
 
     @cached_property
     def samples(self) -> tuple[Array, Array, Array]:
@@ -227,7 +161,7 @@ class ScoredView(View):
     def judged(self) -> Array:
         """(Weighted) units of ``judged_units``, float64 [group, key]."""
         if self.units.truth_start is not None:
-            return self.sum_by_key(self.judged_units, None)
+            return self.summed(lambda few: (few.judged_units, None))
         out = np.zeros((self.n_groups, len(self.labels.key_names)))
         for k in range(out.shape[1]):
             out[:, k] = self.positives[:, self.labels.key == k].sum(axis=1)
@@ -259,13 +193,22 @@ class ScoredView(View):
     @cached_property
     def every(self) -> Array:
         """(Weighted) units that have a truth or a prediction, float64 [group, key]."""
-        units = self.units
-        if units.truth_start is None and units.truth.size and units.truth.min() >= 0:
+        if self.units.truth_start is None and self._all_true:
             return self.judged  # one cheap pass instead of lists of all units
-        known = self.known_units
-        if known.size == self.judged_units.size:
+        known, judged = self._known_and_judged
+        if known == judged:
             return self.judged
-        return self.sum_by_key(known, None)
+        return self.summed(lambda few: (few.known_units, None))
+
+    @property
+    def _all_true(self) -> bool:
+        """Whether there are units, and all have a truth; of those with one at most."""
+        return self.units.truth.size > 0 and bool(self.units.truth.min() >= 0)
+
+    @property
+    def _known_and_judged(self) -> tuple[int, int]:
+        """Units that have a truth or a prediction, and those of ``judged_units``."""
+        return self.known_units.size, self.judged_units.size
 
     @cached_property
     def hard(self) -> HardCounts:
@@ -469,6 +412,17 @@ class ScoredView(View):
                 out.append(self.spread(rows.astype(np.float64), 0.0))
             self._reached[thresholds] = out[0], out[1], out[2]
         return self._reached[thresholds]
+
+    def point_blocks(self) -> Iterator[Points]:
+        """``points`` in parts, each of which goes on where the one before ended: here, in one."""
+        yield self.points
+
+    @property
+    def sample_areas(self) -> tuple[Array, Array]:
+        """See :func:`~evalengine.tally.curve_areas.sample_areas`."""
+        from .curve_areas import sample_areas
+
+        return sample_areas(self)
 
     @cached_property
     def points(self) -> Points:

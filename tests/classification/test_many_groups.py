@@ -16,7 +16,7 @@ from late import Late
 
 from evalengine.executors.threads import Threads
 from evalengine.kernels import group_ranges
-from evalengine.kernels.partial_area import partial_areas
+from evalengine.kernels.partial_area import area_in_all, areas_onward, no_area
 from evalengine.kernels.partition import partition, segment_starts
 from evalengine.metrics.segments import first_of, largest_of, last_of, segment_of
 from evalengine.tally import sorted_scores
@@ -57,10 +57,16 @@ def test_partial_area_by_hand() -> None:
     start = np.array([0, 2, 4, 5, 6])
     tp, fp = np.array([1.0, 2, 1, 2, 1, 1]), np.array([0.0, 2, 1, 2, 0, 0])
     positives, negatives = np.array([2.0, 2, 2, 0]), np.array([2.0, 2, 2, 1])
-    found = partial_areas(start, tp, fp, positives, negatives, 0.5)
+
+    def areas(limit: float) -> Array:
+        carried = no_area(positives, negatives)
+        areas_onward(start, tp, fp, positives, negatives, limit, carried)
+        return area_in_all(positives, negatives, limit, carried)
+
+    found = areas(0.5)
     assert found[:3].tolist() == [0.3125, 0.125, 0.3125]
     assert np.isnan(found[3])
-    assert partial_areas(start, tp, fp, positives, negatives, 1.0)[:3].tolist() == [0.75, 0.5, 0.75]
+    assert areas(1.0)[:3].tolist() == [0.75, 0.5, 0.75]
 
 
 def grouped(seed: int, weighted: bool) -> pl.DataFrame:

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from merging.parts import Case
 from object_store import object_store
-from partitions.cases import FEW, WIDE, boxes, in_buckets
+from partitions.cases import FEW, WIDE, boxes, in_buckets, same_as_in_memory
 
 import evalengine as ee
-from evalengine.partitions import running
+from evalengine.partitions import dealing, running, splitting
 from evalengine.partitions.scratch import scratch_folder
 from evalengine.schemas.errors import ScratchError
 
@@ -107,3 +108,49 @@ def test_scratch_that_is_no_folder_is_told(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(ScratchError, match=r"no scratch folder can be made there"):
             ee.score(*boxes(), task="detection", memory_limit="1GB", scratch=str(tmp_path / name))
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("where", [None, "score > 0.3"])
+@pytest.mark.parametrize("named", [False, True])
+def test_large_files_are_read_stretch_by_stretch(
+    where: str | None, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows keep their numbers, and no more than a stretch is read ahead."""
+    in_buckets(monkeypatch)
+    monkeypatch.setattr(splitting, "STRETCH", 1)
+    read: list[int] = []
+    real = dealing.batches
+
+    def counting(*given: Any) -> Any:
+        read.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(dealing, "batches", counting)
+    table = boxes(60)[0].select(pl.col("score"), actual=pl.col("label_value") % 2)
+    if named:
+        table = table.with_columns(datum_id=pl.int_range(pl.len()).reverse())
+    options = {"metrics": ["AP", "LogLoss"], **({} if where is None else {"where": where})}
+    same_as_in_memory(Case((table,), options), "classification", tmp_path, files=2)
+    assert len(read) > 8
+
+
+def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
+    """Of local Parquet files that are larger than one."""
+    from evalengine.inputs.frames import prepare
+    from evalengine.inputs.opening import open_inputs
+    from evalengine.schemas.options import Options
+
+    path = tmp_path / "table.parquet"
+    table = pl.DataFrame({"actual": [0, 1] * 600_000, "score": [0.25] * 1_200_000})
+    table.write_parquet(path, row_group_size=150_000)
+    found = []
+    for given in (str(path), table):
+        side = prepare(open_inputs(given), "classification", Options()).sides["table"]
+        found.append(splitting.stretches(side, table.head(10), table.height))
+    assert found[1] == ()
+    assert len(found[0]) == 0  # forty-eight megabytes are more than all rows
+    wide = pl.DataFrame({"note": [str(i) * 400 for i in range(10)]})
+    side = prepare(open_inputs(str(path)), "classification", Options()).sides["table"]
+    cuts = splitting.stretches(side, wide, table.height)
+    assert len(cuts) > 3
+    assert all(cut % 150_000 == 0 for cut in cuts)

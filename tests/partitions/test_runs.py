@@ -231,7 +231,7 @@ def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     assert sizes(enough).n <= sizing.MOST_BUCKETS
 
 
-@pytest.mark.parametrize("task", ["detection", "classification"])
+@pytest.mark.parametrize("task", ["detection", "classification", "classification in files"])
 @pytest.mark.parametrize("labels", [1, 40])
 def test_scratch_holds_no_more_than_was_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, labels: int
@@ -262,6 +262,10 @@ def test_scratch_holds_no_more_than_was_looked_for(
         )
         sides = [predictions, predictions.drop("score").unique("datum_id", keep="first")]
     given = written(Case((sides[0], sides[1]), {}), tmp_path, rows=50_000)
-    ee.score(*given, task=task, memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told)
+    task, _, filed = task.partition(" ")
+    asked = {"metrics": ["AP", "mAP", "LogLoss"], "average": "micro"} if filed else {}
+    ee.score(
+        *given, task=task, **asked, memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
+    )
     assert len(held) > 3
     assert looked_for[0] / 3 < max(held) < looked_for[0]

@@ -354,7 +354,7 @@ def test_a_table_is_read_by_queries_of_some_rows(
     in_buckets(monkeypatch)
     if units:
         in_units(monkeypatch, 13)
-    monkeypatch.setattr(dealing, "AHEAD_BYTES", 200)
+    monkeypatch.setattr(splitting, "STRETCH", 200)
     read: list[int] = []
     part = dealing._part
 

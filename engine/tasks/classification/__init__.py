@@ -6,6 +6,7 @@ The names below are what the planner calls of every task.
 from .batched import stream
 from .counting import count, counts_suffice, merge_counted, thresholds_of
 from .explaining import explain
+from .filing import filed_part, files_suffice, of_files
 from .fitting import fit
 from .merging import lean, merge
 from .samples import samples
@@ -21,10 +22,13 @@ __all__ = [
     "counts_suffice",
     "default_metrics",
     "explain",
+    "filed_part",
+    "files_suffice",
     "fit",
     "lean",
     "merge",
     "merge_counted",
+    "of_files",
     "own_frames",
     "resolve",
     "samples",

@@ -47,7 +47,7 @@ def confusion_examples(
 
 
 class _Cells:
-    """Units of one view that are in some cell, and names of cells.
+    """Units of one view that are in some cell.
 
     Attributes:
         unit: int64 [m], units with a truth or a prediction, in a group.
@@ -55,10 +55,9 @@ class _Cells:
     """
 
     def __init__(self, tallies: Tallies, view: ScoredView) -> None:
-        self._tallies = tallies
-        units = tallies.units
+        units = view.units
         assert units.hard is not None
-        n = self.n = len(tallies.labels) + 1
+        n = len(tallies.labels) + 1
         actual = np.where(units.truth < 0, n - 1, units.truth).astype(np.int64)
         predicted = np.where(units.hard < 0, n - 1, units.hard).astype(np.int64)
         cell = actual * n + predicted
@@ -68,24 +67,27 @@ class _Cells:
             cell = cell + view.unit_group.astype(np.int64) * (n * n)
         self.unit, self.cell = unit, cell[unit]
 
-    def split(self, cell: Array) -> tuple[Array, Array, Array]:
-        """Group, actual and predicted of some cells."""
-        return cell // (self.n * self.n), cell // self.n % self.n, cell % self.n
 
-    def named(self, cell: Array, column: str | None, names: list[str]) -> dict[str, Any]:
-        """The columns that say what each of some cells is."""
-        group, actual, predicted = self.split(cell)
-        labels = self._tallies.labels.frame
-        values = labels["label_value"].extend_constant(None, 1)
-        return {
-            "label_key": labels["label_key"].gather(
-                np.where(actual == self.n - 1, predicted, actual)
-            ),
-            "actual": values.gather(actual),
-            "predicted": values.gather(predicted),
-            "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
-            "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group),
-        }
+def _split(tallies: Tallies, cell: Array) -> tuple[Array, Array, Array]:
+    """Group, actual and predicted of some cells."""
+    n = len(tallies.labels) + 1
+    return cell // (n * n), cell // n % n, cell % n
+
+
+def _named(tallies: Tallies, cell: Array, column: str | None, names: list[str]) -> dict[str, Any]:
+    """The columns that say what each of some cells is."""
+    group, actual, predicted = _split(tallies, cell)
+    labels = tallies.labels.frame
+    values = labels["label_value"].extend_constant(None, 1)
+    return {
+        "label_key": labels["label_key"].gather(
+            np.where(actual == len(tallies.labels), predicted, actual)
+        ),
+        "actual": values.gather(actual),
+        "predicted": values.gather(predicted),
+        "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
+        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group),
+    }
 
 
 def _counts_of(
@@ -93,19 +95,43 @@ def _counts_of(
 ) -> pl.DataFrame:
     """The cells of one view."""
     schema = frame_schema("confusion", label=tallies.labels.dtype, weighted=tallies.weighted)
-    cells = _Cells(tallies, view)
-    weight = view.unit_weight
-    each = np.ones(cells.unit.size) if weight is None else weight[cells.unit]
-    counted = (
-        pl.DataFrame({"cell": cells.cell, "count": each})
-        .group_by("cell")
-        .agg(pl.col("count").sum())
-        .sort("cell")
-    )
-    made = cells.named(counted["cell"].to_numpy(), column, names)
-    nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, counted.height)
-    made |= {"iou_threshold": nothing, "score_threshold": nothing, "count": counted["count"]}
+    there, count = np.zeros(0, np.int64), np.zeros(0)
+    for few in view.blocks():
+        cells = _Cells(tallies, few)
+        weight = few.unit_weight
+        each = np.ones(cells.unit.size) if weight is None else weight[cells.unit]
+        there, count = _added(there, count, cells.cell, each)
+    made = _named(tallies, there, column, names)
+    nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, there.size)
+    made |= {"iou_threshold": nothing, "score_threshold": nothing, "count": count}
     return pl.DataFrame(made).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+
+
+def _added(there: Array, count: Array, cell: Array, each: Array) -> tuple[Array, Array]:
+    """Sums by cell that go on, one addition after the other in the order of units.
+
+    Args:
+        there: int64 [c], cells so far, ascending.
+        count: float64 [c], their sums.
+        cell: int64 [m], cells of further units.
+        each: float64 [m], what they add.
+    """
+    many = cell.size and int(cell.max()) >= max(_DENSE, 4 * cell.size)
+    found = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
+    every = np.union1d(there, found)
+    at = np.searchsorted(every, cell) if many else _places(every)[cell]
+    code = np.concatenate([np.searchsorted(every, there), at])
+    return every, np.bincount(code, np.concatenate([count, each]), minlength=every.size)
+
+
+def _places(cell: Array) -> Array:
+    """Where each of some cells stands among them, by a table of all up to the last."""
+    out = np.zeros(int(cell[-1]) + 1 if cell.size else 0, np.int64)
+    out[cell] = np.arange(cell.size)
+    return out
+
+
+_DENSE = 1 << 20  # cells up to which a table of them costs nothing
 
 
 def _examples_of(
@@ -122,8 +148,8 @@ def _examples_of(
     kept = within < max(most, 1)
     unit, count = unit[kept], np.repeat(count, np.minimum(count, max(most, 1)))
     cell = cell[kept]
-    _, actual, predicted = cells.split(cell)
-    none = cells.n - 1
+    _, actual, predicted = _split(tallies, cell)
+    none = len(tallies.labels)
     kind = np.select([actual == predicted, predicted == none, actual == none], [0, 2, 3], 1)
     index = pl.Series(units.datum_of(unit)).set(pl.Series(np.full(unit.size, most == 0)), None)
     score = None
@@ -132,7 +158,7 @@ def _examples_of(
         score = pl.Series(given, nan_to_null=True)
     outcome, observation = (np.array(words)[kind] for words in zip(*KINDS, strict=True))
     shown = np.where(actual == none, predicted, actual)
-    made = cells.named(cell, column, names) | {
+    made = _named(tallies, cell, column, names) | {
         "dataset": None if datums.dataset is None else datums.dataset.gather(index),
         "label_value": labels.frame["label_value"].gather(shown),
         "outcome": outcome,

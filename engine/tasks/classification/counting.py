@@ -31,7 +31,7 @@ from ...tally.score_counts import (
 from ...tally.scored_view import ScoredView
 from ...tally.units import Scored, Units
 from ..workers import Workers
-from .merging import lean
+from .merging import without_scores
 from .settings import Settings
 from .tallies import Tallies
 
@@ -96,19 +96,9 @@ def count(
         tallies,
         datums=Datums(None, pl.DataFrame()),
         units=Units(None, None, none, None, None if hard is None else none, None, None),
-        scored=None if scored is None else _bare(tallies, scored),
+        scored=None if scored is None else without_scores(scored),
     )
     return bare, units, scores, runs
-
-
-def _bare(tallies: Tallies, scored: Scored) -> Scored:
-    if scored.several:
-        own = lean(tallies)[0].scored
-        assert own is not None
-        return own
-    return msgspec.structs.replace(
-        scored, given=(), outcome=np.zeros(0, np.uint8), unit=None, row=None, few=None
-    )
 
 
 def thresholds_of(settings: Settings, *, single: bool) -> Array:

@@ -70,17 +70,23 @@ def lean(tallies: Tallies) -> tuple[Tallies, Scored | None]:
     scored = tallies.scored
     if scored is None or not scored.several:
         return tallies, None
+    return msgspec.structs.replace(tallies, scored=without_scores(scored)), scored
+
+
+def without_scores(scored: Scored) -> Scored:
+    """What scored labels are like, without any."""
     none = np.zeros(0, np.int32)
-    bare = msgspec.structs.replace(
+    return msgspec.structs.replace(
         scored,
         given=(),
         outcome=np.zeros(0, np.uint8),
-        label=none,
+        label=none if scored.several else None,
         unit=None if scored.unit_codes is None else none,
         grid=None,
+        few=None,
+        columns=None,
         row=None if scored.row is None else np.zeros(0, np.int64),
     )
-    return msgspec.structs.replace(tallies, scored=bare), scored
 
 
 def _scored(

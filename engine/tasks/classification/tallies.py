@@ -13,6 +13,7 @@ from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...tally.counted_view import Counted
 from ...tally.datums import Datums, Labels
+from ...tally.filed_view import Filed
 from ...tally.grid import best_labels, outcomes_of
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
@@ -21,7 +22,7 @@ from .encode import Batch, Rows, encode_batch
 from .probabilities import check_probabilities
 from .relabelled import without_repeats
 from .settings import Settings
-from .weightless import weightless_notes
+from .weightless import notes_of_blocks, weightless_notes
 
 Array = np.ndarray[Any, Any]
 
@@ -42,6 +43,7 @@ class Tallies(msgspec.Struct, frozen=True):
         details: whether the detailed curve was asked for.
         confusion_examples: whether examples of the confusion matrix were.
         counted: what is left of units and scored labels where their rows were counted and are gone.
+        filed: files of units and scored labels where their rows are there.
     """
 
     datums: Datums
@@ -55,6 +57,7 @@ class Tallies(msgspec.Struct, frozen=True):
     details: bool = False
     confusion_examples: bool = False
     counted: Counted | None = None
+    filed: Filed | None = None
 
     @property
     def weighted(self) -> bool:
@@ -113,7 +116,14 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 def weight_notes(tallies: Tallies) -> list[Note]:
     """What has ground truths, but none of any weight; see :func:`.weightless.weightless_notes`."""
-    return weightless_notes(tallies.units, tallies.labels, tallies.datums)
+    datums, filed = tallies.datums, tallies.filed
+    if filed is None:
+        return weightless_notes(tallies.units, tallies.labels, datums)
+    if not filed.counts["weightless"]:
+        return []
+    names = {column: datums.groups(column)[1] for column in datums.slices.columns}
+    blocks = ((block.units, block.codes) for block in filed.blocks())
+    return notes_of_blocks(blocks, tallies.labels, names)
 
 
 def _unscored(batch: Batch) -> Units:

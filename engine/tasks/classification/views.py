@@ -12,6 +12,7 @@ import polars as pl
 from ...kernels.detailed_cells import N_CELLS
 from ...schemas.results import empty_frame
 from ...tally.counted_view import CountedView
+from ...tally.filed_view import FiledView, GroupsByCode
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
 from .settings import Settings
@@ -25,7 +26,7 @@ EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
 def view(
     tallies: Tallies,
     settings: Settings,
-    group: Array | None = None,
+    group: Array | GroupsByCode | None = None,
     n_groups: int = 1,
     weights: Array | None = None,
     threads: Workers | None = None,
@@ -35,13 +36,17 @@ def view(
     Args:
         tallies: what the run left behind.
         settings: the run's settings.
-        group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
+        group: int32 [n_datums], group of each datum, -1 for none; of tallies in files what their
+            datums give; None for all in one.
         n_groups: number of groups.
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: where segments are sorted; one after the other where None.
     """
-    counted = tallies.counted if group is None else None
-    make = ScoredView if counted is None else partial(CountedView, counted)
+    make: Callable[..., ScoredView] = ScoredView
+    if tallies.filed is not None:
+        make = partial(FiledView, tallies.filed)
+    elif tallies.counted is not None and group is None:
+        make = partial(CountedView, tallies.counted)
     return make(
         tallies.units,
         tallies.scored,

@@ -1,0 +1,391 @@
+"""Classification merged in files: every frame of a run in memory, to the bit, whatever is asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from merging.parts import Case
+from partitions import cases
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+from evalengine import metrics, planner
+from evalengine.partitions import frame_files, row_files, running, sizing
+from evalengine.tally.score_rows import score_rows
+from evalengine.tally.unit_blocks import UnitBlock
+from evalengine.tally.units import Scored, Units
+from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
+
+Array = np.ndarray[Any, Any]
+
+TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, piece=1500)
+"""Slabs of sixteen scores, ranges of some dozen units."""
+
+IN_FILES = [
+    name
+    for name in metrics.names("classification")
+    if not metrics.get("classification", name).at_once
+]
+OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
+
+drawn = settings(
+    max_examples=1,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+seeds = given(seed=st.integers(0, 2**32 - 1))
+
+
+@pytest.fixture
+def filed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every run goes through buckets and none is merged in memory; says what was merged."""
+    cases.in_buckets(monkeypatch, TINY)
+    monkeypatch.setattr(running, "_beyond", lambda *_: pytest.fail("merged in memory"))
+    seen: list[str] = []
+
+    def counting(name: str) -> Any:
+        real = getattr(row_files, name)
+
+        def counted(*call: Any) -> None:
+            seen.append(name)
+            real(*call)
+
+        return counted
+
+    for name in ("merge_range", "merge_slab"):
+        monkeypatch.setattr(row_files, name, counting(name))
+    return seen
+
+
+def weights(rng: np.random.Generator, n: int) -> pl.Series:
+    """Weights whose sums depend on their order; some are 0."""
+    return pl.Series("weight", np.round(rng.random(n) * 3) * rng.random(n))
+
+
+def one_table(seed: int, *, weighted: bool, named: bool) -> pl.DataFrame:
+    """A binary table with ties, sliced by words and by numbers."""
+    rng = np.random.default_rng(seed)
+    n, different = int(rng.integers(40, 90)), int(rng.choice([2, 9, 1000]))
+    table = pl.DataFrame(
+        {
+            "actual": rng.integers(0, 2, n),
+            "score": rng.integers(0, different, n) / different,
+            "kind": rng.choice(["x", "ä", None], n).tolist(),
+            "level": rng.integers(-2, 3, n),
+        },
+        schema_overrides={"kind": pl.String},
+    )
+    if named:
+        table = table.with_columns(datum_id=pl.Series(rng.permutation(n)))
+    return table.with_columns(weights(rng, n)) if weighted else table
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("average", ["macro", "micro"])
+@drawn
+@seeds
+def test_one_table(
+    average: str,
+    weighted: bool,
+    named: bool,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    filed: list[str],
+) -> None:
+    """Rows in no order of ids; log loss, calibration, curves at every score and chosen thresholds
+    among all that is asked for.
+    """
+    case = Case(
+        (one_table(seed, weighted=weighted, named=named),),
+        {"metrics": IN_FILES, "average": average, "by": ["kind", "level", "kind*level"]},
+    )
+    filed.clear()
+    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    assert filed.count("merge_range") > 1
+    assert filed.count("merge_slab") > 1
+
+
+def two_tables(
+    seed: int, *, weighted: bool, several: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Lists of scored labels, of which some are missing, against one truth a datum or several."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 70))
+    ids = rng.permutation(n)
+    names = ids if rng.random() < 0.5 else np.array([f"d{i}" for i in ids])
+    rows = pl.DataFrame({"datum_id": np.repeat(names, 3), "label_value": np.tile([3, 1, 2], n)})
+    score = pl.Series(rng.integers(0, 5, 3 * n) / 4)
+    rows = rows.with_columns(score=score.cast(pl.Float32 if rng.random() < 0.5 else pl.Float64))
+    rows = rows.filter(pl.Series(rng.random(3 * n) < 0.8)).sample(
+        fraction=1, shuffle=True, seed=seed
+    )
+    truths = pl.DataFrame(
+        {"datum_id": names, "label_value": rng.integers(1, 5, n), "part": rng.integers(0, 3, n)}
+    )
+    if weighted:
+        truths = truths.with_columns(weights(rng, n))
+    truths = truths.filter(pl.Series(rng.random(n) < 0.8))
+    if several:
+        other = truths.with_columns(label_value=pl.col("label_value") % 4 + 1)
+        truths = pl.concat([truths, other.gather_every(2)])
+    return rows, truths
+
+
+@pytest.mark.parametrize("dialect", ["standard", "valor", "sklearn"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("average", ["macro", "micro"])
+@drawn
+@seeds
+def test_two_tables(
+    average: str,
+    weighted: bool,
+    dialect: str,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    filed: list[str],
+) -> None:
+    options = {"metrics": IN_FILES, "average": average, "by": ["part"], "dialect": dialect}
+    case = Case(two_tables(seed, weighted=weighted), options)
+    filed.clear()
+    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    assert filed.count("merge_range") > 1
+    assert filed.count("merge_slab") > 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted", "samples"])
+@drawn
+@seeds
+def test_several_labels_a_datum(
+    average: str,
+    weighted: bool,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    filed: list[str],
+) -> None:
+    options = {"metrics": OF_SEVERAL, "average": average, "by": ["part"], "multilabel": True}
+    case = Case(two_tables(seed, weighted=weighted, several=True), options)
+    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    assert filed
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("keys", [1, 2])
+def test_score_columns_under_label_keys(
+    keys: int, sides: int, weighted: bool, tmp_path: Path, filed: list[str]
+) -> None:
+    """Several scores stand in one row, several units are of one datum."""
+    rng = np.random.default_rng(keys + 2 * sides)
+    n = 50
+    table = pl.DataFrame({f"p_{name}": rng.integers(0, 4, n) / 3 for name in "abc"})
+    table = table.with_columns(label_key=pl.Series(rng.choice(["one", "two"][:keys], n)))
+    truths = pl.Series("actual", rng.choice(["a", "b"], n))
+    options = {"metrics": IN_FILES, "score_columns": "p_*", "average": "micro"}
+    ids = pl.Series("datum_id", rng.permutation(n) // keys if sides == 1 else rng.permutation(n))
+    if sides == 1 and keys == 2:  # a datum under both keys
+        order = np.argsort(ids.to_numpy(), kind="stable")
+        key = np.empty(n, dtype=object)
+        key[order] = np.tile(["one", "two"], n // 2)
+        table = table.with_columns(label_key=pl.Series(key.tolist()))
+    weight = [weights(rng, n)] if weighted else []
+    if sides == 1:
+        case = Case((table.with_columns(truths, ids, *weight),), options)
+    else:
+        long = pl.DataFrame([ids, table["label_key"], truths.alias("label_value"), *weight])
+        case = Case((table.with_columns(ids), long), options)
+    cases.same_as_in_memory(case, "classification", tmp_path)
+    assert filed
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, filed: list[str]) -> None:
+    """Labels that become one; no score anywhere."""
+    rng = np.random.default_rng(4)
+    n = 60
+    words = ["cat", "kitten", "dog"]
+    table = pl.DataFrame({"actual": rng.choice(words, n), "predicted": rng.choice(words, n)})
+    if weighted:
+        table = table.with_columns(weights(rng, n))
+    asked = [name for name in IN_FILES if metrics.get("classification", name).needs == ("hard",)]
+    options = {"metrics": [*asked, "ConfusionMatrix"], "label_map": {"kitten": "cat"}}
+    cases.same_as_in_memory(
+        Case((table.with_columns(s=pl.int_range(n) % 3),), {**options, "by": ["s"]}),
+        "classification",
+        tmp_path,
+    )
+    assert "merge_range" in filed
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, filed: list[str]) -> None:
+    """A tie of more rows than a slab holds is cut by rows, and walked over as one."""
+    table = one_table(3, weighted=weighted, named=True).with_columns(score=pl.lit(0.5))
+    options = {"metrics": IN_FILES, "average": "micro", "by": ["level"]}
+    cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    assert filed.count("merge_slab") > 2
+
+
+def odd_table(weighted: bool) -> pl.DataFrame:
+    """Hard labels and scores of three labels, in two data sets."""
+    rng = np.random.default_rng(9)
+    n = 60
+    words = {name: rng.choice(["a", "b", "c"], n) for name in ("actual", "predicted")}
+    score, dataset = rng.integers(0, 9, n) / 8, rng.choice(["x", "y"], n)
+    table = pl.DataFrame({**words, "score": score, "dataset": dataset})
+    return table.with_columns(weights(rng, n)) if weighted else table
+
+
+def under_two_keys(weighted: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+    rows, truths = two_tables(6, weighted=weighted)
+    keys = [pl.lit(key).alias("label_key") for key in ("one", "two")]
+    return pl.concat([rows.with_columns(key) for key in keys]), pl.concat(
+        [truths.with_columns(key) for key in keys]
+    )
+
+
+ODD: dict[str, tuple[Any, dict[str, Any]]] = {
+    "the score of what is predicted": (lambda w: (odd_table(w),), {"by": ["dataset"]}),
+    "one label of three": (
+        lambda w: (odd_table(w).drop("predicted"),),
+        {"positive_label": "b", "average": "micro"},
+    ),
+    "a condition on slices": (
+        lambda w: (odd_table(w),),
+        {"where": "dataset != 'x'", "by": ["dataset"]},
+    ),
+    "declared labels": (
+        lambda w: two_tables(7, weighted=w),
+        {"labels": [9, 4, 3, 2, 1], "by": ["part"], "average": "micro"},
+    ),
+    "mapped labels": (lambda w: two_tables(7, weighted=w), {"label_map": {"3": "1"}}),
+    "two keys": (under_two_keys, {"dialect": "valor", "average": "micro"}),
+    "two keys, by part": (under_two_keys, {"by": ["part"]}),
+    "phoenix": (lambda w: (odd_table(w),), {"dialect": "phoenix"}),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables(name: str, weighted: bool, tmp_path: Path, filed: list[str]) -> None:
+    draw, options = ODD[name]
+    case = Case(draw(weighted), {"metrics": IN_FILES, **options})
+    cases.same_as_in_memory(case, "classification", tmp_path)
+    assert "merge_range" in filed
+
+
+def test_a_condition_that_leaves_no_row(tmp_path: Path, filed: list[str]) -> None:
+    rows, truths = two_tables(1, weighted=True)
+    options = {"metrics": ["AP", "F1", "ConfusionMatrix"], "by": ["part"], "where": "score > 7"}
+    cases.same_as_in_memory(Case((rows, truths), options), "classification", tmp_path)
+    assert "merge_slab" not in filed
+
+
+def test_many_groups_are_seen_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
+) -> None:
+    monkeypatch.setattr(planner, "_GROUP_CELLS", 20)
+    table = one_table(8, weighted=True, named=True).with_columns(level=pl.int_range(pl.len()) % 23)
+    options = {"metrics": IN_FILES, "by": ["level"]}
+    card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    assert card.metrics["slice_value"].n_unique() > 20
+
+
+def test_processes_merge_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases.in_buckets(monkeypatch, TINY)
+    case = Case(two_tables(2, weighted=True), {"metrics": IN_FILES, "by": ["part"]})
+    cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
+
+
+@pytest.mark.parametrize("name", ["mROCAUCOneVsOne", "Outcomes", "DetailedPrecisionRecallCurve"])
+def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are merged in memory, which the run is asked about."""
+    cases.in_buckets(monkeypatch, TINY)
+    asked: list[Any] = []
+    real = running._beyond
+    monkeypatch.setattr(running, "_beyond", lambda *call: asked.append(call) or real(*call))
+    case = Case(two_tables(5, weighted=True), {"metrics": ["AP", name], "by": ["part"]})
+    cases.same_as_in_memory(case, "classification", tmp_path)
+    assert asked
+
+
+def test_frames_beyond_the_limit_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
+) -> None:
+    """A curve has a row for every score, and is held."""
+    monkeypatch.setattr(frame_files, "BASE", 10**9 - 10_000)
+    table = one_table(8, weighted=True, named=True).with_columns(score=pl.int_range(pl.len()) / 100)
+    paths = cases.written(Case((table,), {}), tmp_path)
+    how: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    for name, told in (("F1", 0), ("ScorePrecisionRecallCurve", 1)):
+        card = ee.score(*paths, metrics=[name], by=["kind"], **how)
+        notes = [note for note in card.notes if "the frames take" in note]
+        assert len(notes) == told
+        assert all("the largest is 'curves'" in note for note in notes)
+
+
+@pytest.mark.parametrize("lost", ["row", "order"])
+def test_rows_out_of_place_are_refused(lost: str) -> None:
+    """Cut at keys they would be lost or counted twice."""
+    n = 6
+    row = None if lost == "row" else np.arange(n)[::-1].copy()
+    truth = np.zeros(n, np.int32)
+    units = Units(None, None, truth, None, None, None, None, by_row=True, row=row)
+    block = UnitBlock(None, units, truth == 0, truth == 0, (), {})
+    outcome = np.ones(n, np.uint8)
+    scored = Scored((np.arange(6.0),), outcome, None, None, 0, np.ones(1, bool), False, row=row)
+    with pytest.raises(RuntimeError, match="order of the input"):
+        score_rows(scored, None, 1, None, ())
+    if lost == "row":
+        with pytest.raises(RuntimeError, match="do not know their rows"):
+            len(block.key)
+    else:
+        assert not block.key.is_sorted()
+
+
+SCORE = """
+import resource, sys
+import evalengine as ee
+card = ee.score(sys.argv[1], metrics=sys.argv[3].split(","), by=["part"], threads=1,
+                memory_limit=sys.argv[2], scratch=sys.argv[4])
+card.save(sys.argv[5])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+"""
+
+
+@pytest.mark.slow
+def test_memory_stays_within_the_limit(tmp_path: Path) -> None:
+    """With weights and slices, of two million rows, which in memory take twice as much."""
+    n, limit = 2_000_000, 640 << 20
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame(
+        {
+            "datum_id": rng.permutation(n),
+            "actual": rng.integers(0, 2, n),
+            "score": rng.random(n),
+            "weight": rng.random(n),
+            "part": rng.integers(0, 4, n),
+        }
+    )
+    path, out = tmp_path / "table.parquet", tmp_path / "out"
+    table.write_parquet(path, row_group_size=100_000)
+    asked = ["F1", "ROCAUC", "AP", "LogLoss", "ECE", "TopKAccuracy", "ThresholdAtMaxF"]
+    told = subprocess.run(
+        [sys.executable, "-c", SCORE, path, str(limit), ",".join(asked), tmp_path / "s", out],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(told.stdout) <= limit
+    whole = ee.score(table, metrics=asked, by=["part"])
+    assert_frame_equal(ee.load(out).metrics, whole.metrics, check_exact=True)
