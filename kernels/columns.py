@@ -17,12 +17,12 @@ _TOGETHER = 256  # blocks taken together: long runs of each label, out of rows t
 
 
 @inner
-def _turn(rows: Array, column: Array, block: int, together: int) -> None:
+def _turn(rows: Array, width: int, column: Array, block: int, together: int) -> None:
     """Whole blocks to the columns; the number of them is known to the compiler where it is one."""
-    for k in range(rows.shape[1]):
+    for k in range(width):
         out = column[k, block : block + together]
         for j in range(together):
-            out[j] = rows[j, k]
+            out[j] = rows[j * width + k]
 
 
 @kernel
@@ -39,11 +39,11 @@ def _lay(score: Array, offset: int, width: int, column: Array) -> None:
                 block, at = block + 1, 0
             continue
         together = min(whole, _TOGETHER)
-        rows = score[i : i + together * width].reshape(together, width)
+        rows = score[i : i + together * width]
         if together == _TOGETHER:
-            _turn(rows, column, block, _TOGETHER)
+            _turn(rows, width, column, block, _TOGETHER)
         else:
-            _turn(rows, column, block, together)
+            _turn(rows, width, column, block, together)
         block += together
         i += together * width
 
