@@ -67,15 +67,15 @@ class _Memory:
         owner: what keeps it.
         data: address of the first value.
         shape: of the array.
-        dtype: of its values.
+        value: dtype of its values, and whether they may be written to.
     """
 
-    def __init__(self, owner: Any, data: int, shape: tuple[int, ...], dtype: str) -> None:
+    def __init__(self, owner: Any, data: int, shape: tuple[int, ...], value: Value) -> None:
         self._owner = owner
         self.__array_interface__ = {
-            "data": (data, False),
+            "data": (data, not value.writable),
             "shape": shape,
-            "typestr": np.dtype(dtype).str,
+            "typestr": np.dtype(value.kind).str,
             "version": 3,
         }
 
@@ -99,7 +99,7 @@ def _array(value: Value, at: int, release: int) -> Callable[[Any, Any], Any]:
         shape = tuple(out[at + 5 : at + 5 + ndim])
         # without an owner it lies in what the kernel was given
         owner = _capsule()(out[at], None, release) if out[at] else given
-        return np.asarray(_Memory(owner, out[at + 4], shape, value.kind))
+        return np.asarray(_Memory(owner, out[at + 4], shape, value))
 
     return read
 
