@@ -2,9 +2,11 @@
 
     python benchmarks/scale.py --images 10e6 20e6 --in-memory 1e6 --limit 2GB --folder /mnt/large
     python benchmarks/scale.py --task classification --images 5e6 --in-memory 1e6 --limit 2GB
+    python benchmarks/scale.py --task judged --images 4.2e5 --in-memory 4.2e5 --limit 1GiB
 
 ``--images`` says how many images are made and scored within the limit, one run after the other;
-with about ten detections and five ground truths each, or ten scored labels and one truth each.
+with about ten detections and five ground truths each, or ten scored labels and one truth each; or
+so many datums with verdicts, pairs of texts, or pairs of label maps.
 ``--in-memory`` is how many are scored in memory for the rate to compare with. Every run is a fresh
 process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
 run. ``--write-docs`` puts the figures into docs/benchmarks.md.
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import measuring
+import scale_data
 
 STEP = 100_000  # images made at a time
 LABELS = 80
@@ -39,6 +42,7 @@ HEADINGS = {
         "Ten scored labels and one true label of each generated image, one Parquet file a side; the"
         " default metrics, which are made of counts. Rows are of both sides.",
     ),
+    **scale_data.HEADINGS,
 }
 
 
@@ -49,8 +53,9 @@ def make(folder: Path, task: str, images: int) -> None:
 
     rng = np.random.default_rng(8)
     writers: dict[str, Any] = {}
-    for first in range(0, images, STEP):
-        for name, rows in DRAWN[task](rng, first, min(STEP, images - first)).items():
+    step = scale_data.STEPS.get(task, STEP)
+    for first in range(0, images, step):
+        for name, rows in DRAWN[task](rng, first, min(step, images - first)).items():
             if name not in writers:
                 path = table_file(folder, task, name, images).with_suffix(".draft")
                 writers[name] = pq.ParquetWriter(path, rows.schema)
@@ -127,6 +132,7 @@ def scored_labels(rng: Any, first: int, many: int) -> dict[str, Any]:
 DRAWN: dict[str, Callable[[Any, int, int], dict[str, Any]]] = {
     "detection": detections,
     "classification": scored_labels,
+    **scale_data.DRAWN,
 }
 
 
@@ -142,9 +148,12 @@ def score(
     import evalengine as ee
 
     given: dict[str, Any] = {"task": task, "threads": threads, "executor": executor}
+    given |= scale_data.GIVEN.get(task, {})
     if limit:
         given |= {"memory_limit": limit, "scratch": str(folder / "scratch")}
-    card = ee.score(*(str(table_file(folder, task, side, images)) for side in SIDES), **given)
+    card = ee.score(
+        *(str(table_file(folder, task, side, images)) for side in sides_of(task)), **given
+    )
     run = card._run() if callable(card._run) else card._run
     rows = {name: one["rows"] for name, one in run["inputs"].items()}
     digest = "".join(card.frame(name).write_csv() for name in FRAMES if name in card.frames)
@@ -159,7 +168,11 @@ def score(
     )
 
 
-SIDES = ("predictions", "truths")
+def sides_of(task: str) -> tuple[str, ...]:
+    """The tables of a task."""
+    return scale_data.SIDES.get(task, ("predictions", "truths"))
+
+
 FRAMES = ("metrics", "curves")
 
 
@@ -212,13 +225,17 @@ def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
     if plain is not None and largest["limit"]:
         ratio = largest["cpu"] / largest["rows"] / (plain["cpu"] / plain["rows"])
         out += ["", f"CPU a row, within {largest['limit']} against in memory: {ratio:.2f}."]
-    factor = BILLION / largest["rows"]
+    if task in SCRATCH:
+        factor = BILLION / largest["rows"]
+        out += [
+            "",
+            f"Projected from {largest['rows']:,} rows to a billion, on this machine:"
+            f" {largest['buckets'] * factor:,.0f} buckets,"
+            f" {largest['wall'] * factor / 3600:.1f} hours"
+            f" ({largest['cpu'] * factor / 3600:.1f} of CPU),"
+            f" {SCRATCH[task] * BILLION / 1e9:,.0f} GB of scratch.",
+        ]
     out += [
-        "",
-        f"Projected from {largest['rows']:,} rows to a billion, on this machine:"
-        f" {largest['buckets'] * factor:,.0f} buckets, {largest['wall'] * factor / 3600:.1f} hours"
-        f" ({largest['cpu'] * factor / 3600:.1f} of CPU), {SCRATCH[task] * BILLION / 1e9:,.0f} GB"
-        " of scratch.",
         "",
         f"Made by `{command}` on {measuring.platform.machine()},"
         f" {measuring.platform.python_version()}.",
@@ -265,7 +282,7 @@ def main() -> None:
     wanted = [(arguments.in_memory, "")] if arguments.in_memory else []
     wanted += [(images, arguments.limit) for images in arguments.images]
     for at, (images, limit) in enumerate(wanted):
-        files = [table_file(folder, task, side, images) for side in SIDES]
+        files = [table_file(folder, task, side, images) for side in sides_of(task)]
         if not all(file.exists() for file in files):
             make(folder, task, images)
         runs.append(measured(arguments, images, limit))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import weakref
 from collections.abc import Callable
@@ -48,7 +47,10 @@ class FrameFile:
             ) from error
 
     def copy_to(self, target: Path) -> None:
-        """Make another file of the same content, or another name of the same file.
+        """Make another file of the same content.
+
+        It is no second name of this file: what somebody writes into saved results would show in
+        this frame, and in all other results that were saved of it.
 
         Args:
             target: its path, where nothing stands.
@@ -56,7 +58,4 @@ class FrameFile:
         Raises:
             OSError: it cannot be written.
         """
-        try:
-            os.link(self.path, target)
-        except OSError:  # another disk, or a file system without such names
-            shutil.copyfile(self.path, target)
+        shutil.copyfile(self.path, target)

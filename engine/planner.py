@@ -166,9 +166,45 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     chosen, notes = plan.module.fit(
         plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
-    frames.notes += notes
-    frames.notes += [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+    frames.notes += notes + _idle(plan)
     return _with(plan, chosen)
+
+
+def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
+    """The plan with the metrics that rows may carry, of tasks whose rows tell, and what else.
+
+    Args:
+        plan: the plan.
+        ahead: distinct values of the columns that the task's ``AHEAD`` names.
+    """
+    chosen, several = plan.module.may_fit(
+        plan.metrics, plan.needs, ahead, asked_for=plan.options.metrics is not None
+    )
+    return _with(plan, chosen), several
+
+
+def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
+    """The plan for tables whose parts are tallied already; see :func:`fitted`.
+
+    Args:
+        plan: the plan.
+        found: what the task found in all parts.
+
+    Returns:
+        the plan; what is told of it and of the tables.
+
+    Raises:
+        InputError: as :func:`fitted` and :func:`run`.
+    """
+    chosen, notes = plan.module.fit_written(
+        plan.metrics, found.written, plan.settings, asked_for=plan.options.metrics is not None
+    )
+    fit = _with(plan, chosen)
+    return fit, [*notes, *_idle(plan), *plan.module.told(found, plan.settings, fit.needs)]
+
+
+def _idle(plan: Plan) -> list[Note]:
+    return [Note("idle_option", said) for said in idle(plan.options, plan.task)]
 
 
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .collector import collector_paused
+from .collector import collector_paused, pause_while_compiling
 from .folder import cache_folder
 from .loading import PARTS_OF_DISPATCHER, light_cache, no_extensions
 from .objects.calls import Files
@@ -39,6 +39,7 @@ def _numba() -> Any:
         typing.refresh()
         return typing.resolve_value_type(made)
 
+    pause_while_compiling()
     typeof_impl.register(Kernel)(type_of_kernel)
     typeof_impl.register(Instruction)(type_of_instruction)
     return numba

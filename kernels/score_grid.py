@@ -27,7 +27,7 @@ _PAD = 2  # NaN behind each label's positives, below which nothing is
 
 
 @inner
-def _key(bits: Any) -> Any:
+def key_of(bits: Any) -> Any:
     """An integer that does not fall where the float of these bits rises; both zeros have one."""
     sign = bits >> 63
     return ((bits ^ (sign & _POSITIVE_BITS)) - sign) >> 1
@@ -80,13 +80,13 @@ def _fill(
         end = start[s + 1] - _PAD
         if end == start[s]:
             continue
-        low[s] = _key(bits[start[s]])
-        span = _key(bits[end - 1]) - low[s]
+        low[s] = key_of(bits[start[s]])
+        span = key_of(bits[end - 1]) - low[s]
         room = first[s + 1] - first[s] - 3
         while (span >> shift[s]) >= room:
             shift[s] += 1
         for i in range(start[s], end):
-            at = (_key(bits[i]) - low[s]) >> shift[s]
+            at = (key_of(bits[i]) - low[s]) >> shift[s]
             table[first[s] + at + 2] += 1
         for k in range(first[s] + 1, first[s + 1]):
             table[k] += table[k - 1]
@@ -142,7 +142,7 @@ def _wins(
             seen = 0
             for i in range(begin + (s - offset - begin) % width, end, width):
                 value = score[i]
-                at = min(max(((_key(bits[i]) - origin) >> by) + 1, 0), last)
+                at = min(max(((key_of(bits[i]) - origin) >> by) + 1, 0), last)
                 below = int(places[at])
                 one, two = own[below], own[below + 1]
                 passed += 2 * below + int(one < value) + int(one <= value)

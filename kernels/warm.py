@@ -16,9 +16,11 @@ from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
 from .group_ranges import GroupRange
 from .hash_codes import hash_codes
+from .held_values import hold
 from .label_matching import match_labels
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
+from .near_points import near_points
 from .pairing import meet, write_truths
 from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition, segment_starts
@@ -64,7 +66,9 @@ def _scores() -> None:
     count_ranges([score], outcome, np.zeros(1))
     gather_range([score], outcome, (-np.inf, np.inf), (4, 0), np.empty(6))
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
-    lay_columns(score, 0, np.empty((2, 2)))
+    lay_columns(score, 0, np.empty((2, 2)), np.empty(2, np.int32), np.empty(2))
+    hold(value, 0, 4, np.empty(1, np.int64))
+    near_points(score, score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))

@@ -20,4 +20,6 @@ class Late:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest looks at every name of a module for fixtures
+            raise AttributeError(attribute)
         return getattr(pytest.importorskip(self._name), attribute)

@@ -6,39 +6,34 @@ has them; nobody checks signatures.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from loopback import FileHandler, FileServer, part_of, served
 
 BUCKET = "tables"
 
 
-class Store(ThreadingHTTPServer):
-    """The server.
+class Store(FileServer):
+    """The server; files of its folder are the objects.
 
     Attributes:
-        folder: whose files are the objects.
         asked: method and path of every request.
     """
 
-    daemon_threads = True
-
     def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.folder = folder
+        super().__init__(folder, _Handler)
         self.asked: list[tuple[str, str]] = []
 
     @property
     def options(self) -> dict[str, str]:
         """``storage_options`` by which it is reached."""
         return {
-            "aws_endpoint_url": f"http://127.0.0.1:{self.server_address[1]}",
+            "aws_endpoint_url": f"http://{self.at}",
             "aws_access_key_id": "someone",
             "aws_secret_access_key": "something",
             "aws_region": "us-east-1",
@@ -50,15 +45,8 @@ class Store(ThreadingHTTPServer):
         return f"s3://{BUCKET}/{pattern}"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(FileHandler):
     server: Store
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-    def do_HEAD(self) -> None:
-        self._object(send=False)
 
     def do_GET(self) -> None:
         asked = urlsplit(self.path)
@@ -66,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.asked.append(("LIST", asked.path))
             self._list(parse_qs(asked.query).get("prefix", [""])[0])
         else:
-            self._object(send=True)
+            super().do_GET()
 
     def _list(self, prefix: str) -> None:
         found = sorted(
@@ -84,44 +72,28 @@ class _Handler(BaseHTTPRequestHandler):
             '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>'
             f"<Name>{BUCKET}</Name><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>"
         ).encode()
-        self._send(200, body, {"Content-Type": "application/xml"}, send=True)
+        self.send(200, {"Content-Type": "application/xml"}, body)
 
-    def _object(self, *, send: bool) -> None:
+    def answer(self, *, send: bool) -> None:
         path = unquote(urlsplit(self.path).path)
         self.server.asked.append((self.command, path))
         file = self.server.folder / path.removeprefix(f"/{BUCKET}/")
-        if not file.is_file():
-            body = b"<Error><Code>NoSuchKey</Code></Error>"
-            self._send(404, body, {"Content-Type": "application/xml"}, send=send)
-            return
-        data, status, more = file.read_bytes(), 200, {"ETag": '"e"'}
-        more["Last-Modified"] = formatdate(0, usegmt=True)
         wanted = self.headers.get("Range")
-        if wanted is not None:
-            first, _, last = wanted.removeprefix("bytes=").partition("-")
-            begin = int(first) if first else max(0, len(data) - int(last))
-            end = min(len(data), int(last) + 1) if first and last else len(data)
-            more["Content-Range"] = f"bytes {begin}-{end - 1}/{len(data)}"
-            data, status = data[begin:end], 206
-        self._send(status, data, more, send=send)
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str], *, send: bool) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if send:
-            self.wfile.write(body)
+        if not file.is_file():
+            status, headers = 404, {"Content-Type": "application/xml"}
+            body = b"<Error><Code>NoSuchKey</Code></Error>"
+        else:
+            status, body = 200, file.read_bytes()
+            headers = {"ETag": '"e"', "Last-Modified": formatdate(0, usegmt=True)}
+            if wanted is not None:
+                status = 206
+                body, told = part_of(body, wanted)
+                headers.update(told)
+        self.send(status, headers, body, body if send else b"")
 
 
 @contextmanager
 def object_store(folder: Path) -> Iterator[Store]:
     """The server while it is needed."""
-    with Store(folder) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Store(folder)) as server:
+        yield server

@@ -175,3 +175,22 @@ def test_the_column_of_row_numbers_is_no_slice() -> None:
     table = {"actual": [0, 1], "predicted": [0, 1], ROW: [7, 8]}
     with pytest.raises(InputError, match=f"numbered here in a column named '{ROW}'.*another name"):
         load_frames(table, options=make_options(by=ROW), task="classification")
+
+
+def test_a_column_is_found_by_its_whole_name_first() -> None:
+    """Stars and blanks of a name are its own; in a cross a star of a name has a backslash."""
+    table = DATUMS.rename({"weather": "a*b", "camera": "c "}).with_columns(
+        a=pl.col("datum_id"), c=pl.lit("x")
+    )
+    by = ("a*b", "c ", "c", r"a\*b*c ", "a * c")
+    slices = load(datums=table, by=by).slices
+    assert slices is not None
+    assert slices.rows() == [
+        (1, "rain", "8", "x", "rain*8", "1*x"),
+        (2, "sun", "7", "x", "sun*7", "2*x"),
+        (3, "rain", None, "x", None, "3*x"),
+    ]
+    blank = load(datums=DATUMS, by=(" weather ",)).slices
+    assert blank is not None
+    assert blank[" weather "].to_list() == ["rain", "sun", "rain"]
+    refusal(r"no slice column 'b' \(in 'weather\*b'\)", datums=DATUMS, by=("weather*b",))

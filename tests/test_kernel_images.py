@@ -97,7 +97,8 @@ def test_arrays_returned_alike(datum: Array) -> None:
 @given(SCORES, st.integers(1, 7), st.integers(0, 20))
 def test_laid_in_columns_alike(score: Array, width: int, offset: int) -> None:
     column = np.zeros((width, (score.size + offset) // width + 1))
-    ours, theirs = both(columns._lay, frozen(score, np.float64), offset, width, column)
+    best = np.zeros(column.shape[1], np.int32), np.zeros(column.shape[1])
+    ours, theirs = both(columns._lay, frozen(score, np.float64), offset, width, column, *best)
     assert bits(ours) == bits(theirs)
 
 
@@ -106,7 +107,7 @@ def test_blocks_taken_together_are_laid_as_by_numpy() -> None:
     score = np.random.default_rng(3).random(7 * 600 + 5)
     for offset in (0, 3):
         column = np.full((7, 603), -1.0)
-        columns.lay_columns(score, offset, column)
+        columns.lay_columns(score, offset, column, np.zeros(603, np.int32), np.zeros(603))
         expected = np.full(column.size, -1.0)
         expected[offset : offset + score.size] = score
         assert (column.T.ravel() == expected).all()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -118,17 +120,13 @@ def test_a_broken_file_is_told_as_such(folder: Path) -> None:
         accuracy(server.address("t.parquet"))
 
 
-def test_a_store_that_nobody_is_at_is_told(folder: Path) -> None:
-    with web_server(folder) as server:
-        address = server.address("t.parquet")
-    with pytest.raises(ee.ReadError, match=r"connection.*again"):
-        accuracy(address)
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
-def test_a_certificate_is_checked(folder: Path, tmp_path: Path) -> None:
-    """An unknown one is refused; one that ``SSL_CERT_FILE`` names is known."""
-    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A certificate of the loopback that nobody knows, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("certificates are made by openssl")
+    home = tmp_path_factory.mktemp("certificate")
+    certificate, key = str(home / "certificate.pem"), str(home / "key.pem")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out",
          certificate, "-days", "2", "-subj", "/CN=localhost",
@@ -137,18 +135,47 @@ def test_a_certificate_is_checked(folder: Path, tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )  # fmt: skip
+    return certificate, key
+
+
+@pytest.fixture(scope="module")
+def unreached(
+    tmp_path_factory: pytest.TempPathFactory, certificate: tuple[str, str]
+) -> dict[str, BaseException | None]:
+    """What reading a table ends with where nobody is at the address, or somebody unknown.
+
+    At once, since Polars asks each twenty times, which nobody can tell it not to.
+    """
+    here = tmp_path_factory.mktemp("web")
+    WRITE["t.parquet"](here / "t.parquet")
+    with web_server(here) as gone:
+        addresses = {"nobody": gone.address("t.parquet")}
+    with web_server(here, certificate) as server, ThreadPoolExecutor(2) as pool:
+        addresses["unknown"] = server.address("t.parquet")
+        assert addresses["unknown"].startswith("https://")
+        reads = {name: pool.submit(accuracy, one) for name, one in addresses.items()}
+        return {name: read.exception() for name, read in reads.items()}
+
+
+@pytest.mark.parametrize("who", ["nobody", "unknown"])
+def test_an_address_without_an_answer_is_told(
+    who: str, unreached: dict[str, BaseException | None]
+) -> None:
+    """Nobody at it, or a server whose certificate nobody knows."""
+    assert isinstance(unreached[who], ee.ReadError)
+    assert re.search(r"t\.parquet: .*connection.*again", str(unreached[who]), re.DOTALL)
+
+
+def test_a_certificate_that_is_named_is_known(folder: Path, certificate: tuple[str, str]) -> None:
+    """By ``SSL_CERT_FILE``."""
     code = (
         "import sys, evalengine as ee\n"
         "print(ee.score(sys.argv[1], task='classification').value('Accuracy', average=None))"
     )
-    with web_server(folder, (certificate, key)) as server:
-        address = server.address("t.parquet")
-        assert address.startswith("https://")
-        with pytest.raises(ee.ReadError, match=r"t\.parquet"):
-            accuracy(address)
+    with web_server(folder, certificate) as server:
         done = subprocess.run(
-            [sys.executable, "-c", code, address],
-            env={**os.environ, "SSL_CERT_FILE": certificate},
+            [sys.executable, "-c", code, server.address("t.parquet")],
+            env={**os.environ, "SSL_CERT_FILE": certificate[0]},
             check=True,
             capture_output=True,
             text=True,

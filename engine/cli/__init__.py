@@ -133,7 +133,7 @@ def score(
 
         if frame is None:
             show(card, form)
-            _tell_of_frames(card, form)
+            _tell_of_frames(card, form, written=out is not None)
         else:
             show_frame(card.frame(frame), form)
     if out is not None:
@@ -141,14 +141,21 @@ def score(
     return GATE_FAILED if told_gates(judge_gates(card)) else DONE
 
 
-def _tell_of_frames(card: Any, form: str) -> None:
-    """Name the frames beside the metrics that were asked for: nothing is made and not told."""
+def _tell_of_frames(card: Any, form: str, *, written: bool) -> None:
+    """Name the frames beside the metrics that were asked for: nothing is made and not told.
+
+    Args:
+        card: of the run.
+        form: in which it is shown.
+        written: whether all of them stand in a folder already.
+    """
     asked = [name for name in card.frames if name not in ("metrics", "curves")]
     if card.options.metrics is not None and card.curves.height:
         asked.insert(0, "curves")
     if asked and form in ("table", "markdown"):
         told = ", ".join(f"{name} ({card.height(name)} rows)" for name in asked)
-        click.echo(f"also made: {told}; print one with --frame NAME, write all with --out DIR")
+        rest = "" if written else ", write all with --out DIR"
+        click.echo(f"also made: {told}; print one with --frame NAME{rest}")
 
 
 cli.add_command(run)

@@ -19,7 +19,7 @@ from .frames import Frames, assemble
 
 _FORMATS = ("parquet", "ipc")  # what is read fast enough for more than one go at it
 
-_SHORT = (pl.Int8, pl.UInt8, pl.Boolean)
+_SHORT = (pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Int32, pl.UInt32, pl.Boolean)
 
 
 class Batches:

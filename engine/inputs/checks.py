@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CONTEXT = ("datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score")
 _SHOWN = 3
+_LAST = 1000  # step of what is looked for when all else is done
 _INT64_END = float(2**63)
 
 
@@ -66,6 +67,7 @@ class Check:
         made: flags of single columns that were made on the way, by name.
         sound: column to the rows in which its nulls are not told already.
         shown: the rows named last, until they are reported.
+        step: raised with each thing that is looked for, whether it is found or not.
     """
 
     def __init__(
@@ -95,16 +97,18 @@ class Check:
         self.notes: list[Note] = []
         self.made: dict[str, Marks] = {}
         self.shown: tuple[tuple[int, str], ...] = ()
+        self.step = 0
 
     def run(self) -> None:
         """Check everything."""
         seen = self._screen()
         self.shape.first(self, seen)
+        self.step += 1
         self._nulls()
-        self._not_finite(seen)
-        self._fractions(seen)
-        self._flags(seen)
-        self._too_low(seen)
+        for look in (self._not_finite, self._fractions, self._flags, self._too_low):
+            self.step += 1
+            look(seen)
+        self.step += 1
         self.shape.last(self, seen)
         self._repeated()
 
@@ -238,6 +242,7 @@ class Check:
             values: how many keys.
             shown: the first rows, as :meth:`rows` writes them.
         """
+        self.step = _LAST
         self.add(
             names[-1], rows,
             f"{self.named(names)}: {count_of(values, 'value')} standing in more than one row"
@@ -299,7 +304,7 @@ class Check:
 
     def add(self, column: str, count: int | None, message: str) -> None:
         """Report a problem."""
-        self.problems.append(Problem(self.side, column, message, count, self.shown))
+        self.problems.append(Problem(self.side, column, message, count, self.shown, self.step))
         self.shown = ()
 
 

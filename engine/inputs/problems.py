@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -58,16 +58,26 @@ def notes_of_parts(parts: Iterable[Sequence[Note]]) -> list[Note]:
     Args:
         parts: the notes of each part.
     """
-    found: dict[tuple[str, str], list[Note]] = {}
-    order: list[tuple[str, str]] = []
-    for notes in parts:
-        kinds = [_kind(note) for note in notes]
-        for i, (kind, note) in enumerate(zip(kinds, notes, strict=True)):
+    return [_whole(notes) for notes in _by_kind(parts, _kind)]
+
+
+T = TypeVar("T")
+
+
+def _by_kind(
+    parts: Iterable[Sequence[T]], kind_of: Callable[[T], tuple[str, ...]]
+) -> list[list[T]]:
+    """What parts tell by its kind, in the order that parts have kinds in."""
+    found: dict[tuple[str, ...], list[T]] = {}
+    order: list[tuple[str, ...]] = []
+    for told in parts:
+        kinds = [kind_of(one) for one in told]
+        for i, (kind, one) in enumerate(zip(kinds, told, strict=True)):
             if kind not in found:  # before those that follow it here, as in one run of all
                 follows = [order.index(other) for other in kinds[i + 1 :] if other in found]
                 order.insert(min(follows, default=len(order)), kind)
-            found.setdefault(kind, []).append(note)
-    return [_whole(found[kind]) for kind in order]
+            found.setdefault(kind, []).append(one)
+    return [found[kind] for kind in order]
 
 
 def _kind(note: Note) -> tuple[str, str]:
@@ -104,6 +114,7 @@ class Problem(msgspec.Struct, frozen=True):
         message: what is wrong, where, and the way out.
         count: how many rows, where there is a number.
         shown: the rows named in the message: number in the table, and how it is written.
+        step: of the check that found it; problems of parts are told in the order of these.
     """
 
     side: str
@@ -111,6 +122,7 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
     count: int | None = None
     shown: tuple[tuple[int, str], ...] = ()
+    step: int = 0
 
 
 def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
@@ -119,12 +131,14 @@ def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
     Args:
         parts: the problems of each part, rows numbered as in the whole.
     """
-    found: dict[tuple[str, str, str], list[Problem]] = {}
-    for problems in parts:
-        for problem in problems:
-            plain = _PLURAL.sub(r"# \1", _NUMBER.sub("#", _without_rows(problem)))
-            found.setdefault((problem.side, problem.column, plain), []).append(problem)
-    return [_in_all(problems) for problems in found.values()]
+    whole = [_in_all(problems) for problems in _by_kind(parts, _kind_of_problem)]
+    return sorted(whole, key=lambda problem: problem.step)
+
+
+def _kind_of_problem(problem: Problem) -> tuple[str, str, str]:
+    """What problems of parts have in common that are one of the whole."""
+    plain = _PLURAL.sub(r"# \1", _NUMBER.sub("#", _without_rows(problem)))
+    return problem.side, problem.column, plain
 
 
 _NUMBER = re.compile(r"(?<![\w.='])[0-9]{1,3}(?:,[0-9]{3})*(?= [a-z])")
@@ -158,7 +172,7 @@ def _in_all(problems: Sequence[Problem]) -> Problem:
     said = _COUNTED.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
     said = said.replace(_MARK, "; ".join(row for _, row in shown))
     n = sum(problem.count or 0 for problem in problems)
-    return Problem(most.side, most.column, said, n, shown)
+    return Problem(most.side, most.column, said, n, shown, most.step)
 
 
 _COUNTED = re.compile(_NUMBER.pattern + r"(?: (row|null|value|inverted box)\b)?")
@@ -178,6 +192,44 @@ class ChecksFailed(InputError):
         self.problems = tuple(problems)
         self.sources = dict(sources)
         super().__init__("\n".join(_lines(problems, sources)))
+
+
+class PartRefused(InputError):
+    """A problem of one kind that each part of an input has of its own, counted over all.
+
+    Attributes:
+        step: where in the order of all that is looked for it is found.
+        count: how many there are.
+        first: where the one that is named stands: a row, or an id.
+        message: what stands before the count, its words for one and for several, and the rest.
+    """
+
+    def __init__(
+        self,
+        step: tuple[int, int],
+        count: int,
+        first: Any,
+        before: str,
+        words: tuple[str, str],
+        after: str,
+    ) -> None:
+        self.step = step
+        self.count = count
+        self.first = first
+        self.message = before, words, after
+        super().__init__(f"{before}{count_of(count, *words)}{after}")
+
+
+def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
+    """What the whole refuses: the first thing that any part does, counted over all that do.
+
+    Args:
+        parts: one at least, rows numbered as in the whole.
+    """
+    step = min(part.step for part in parts)
+    same = [part for part in parts if part.step == step]
+    first = min(same, key=lambda part: part.first)
+    return PartRefused(step, sum(part.count for part in same), first.first, *first.message)
 
 
 def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:

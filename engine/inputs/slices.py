@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 import polars as pl
@@ -22,7 +23,7 @@ from .distinct import union
 from .known import Known
 from .meeting import Speech
 from .names import Naming
-from .problems import Note, count_of, listing, note_of
+from .problems import Note, PartRefused, listing, note_of
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 
@@ -32,12 +33,14 @@ class SlicePlan(msgspec.Struct):
 
     Attributes:
         by: the entries as given, in order, each once.
+        parts: entry to its columns, several where it crosses them.
         homes: column name to the tables it is read from; the first that knows a datum tells.
         extra: table to the expressions to read beside its canonical columns.
         speech: what the task calls its datums.
     """
 
     by: tuple[str, ...] = ()
+    parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     homes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
     speech: Speech = Speech()
@@ -53,9 +56,23 @@ class SlicePlan(msgspec.Struct):
         return frame.drop(names) if names else frame
 
 
-def split(entry: str) -> list[str]:
-    """``"weather*camera"`` to its two columns."""
-    return [piece.strip() for piece in entry.split("*")]
+_STAR = re.compile(r"(?<!\\)\*")
+
+
+def split(entry: str, there: Container[str]) -> list[str]:
+    """``"weather*camera"`` to its two columns.
+
+    A column whose whole name the entry is comes first, stars and blanks included. Of a cross,
+    blanks around names are left out unless a column has them, and ``\\*`` is a star of a name.
+
+    Args:
+        entry: as given.
+        there: names of columns.
+    """
+    if entry in there:
+        return [entry]
+    pieces = [piece.replace(r"\*", "*") for piece in _STAR.split(entry)]
+    return [piece if piece in there else piece.strip() for piece in pieces]
 
 
 def plan_slices(
@@ -75,8 +92,15 @@ def plan_slices(
     """
     plan = SlicePlan(tuple(dict.fromkeys(by)), speech=speech)
     names = {"datum_id", speech.column}
+    there = {
+        name
+        for role, (schema, naming) in sides.items()
+        if role != LABELS
+        for name in (*schema, *naming.exprs)
+    }
     for entry in plan.by:
-        for piece in split(entry):
+        plan.parts[entry] = split(entry, there)
+        for piece in plan.parts[entry]:
             if piece in plan.homes:
                 continue
             if piece in names:
@@ -156,11 +180,12 @@ def build_slices(
             slices = slices.join(
                 values, on="datum_id", how="left", maintain_order="left", suffix=f" {role}"
             )
-    for name, homes in plan.homes.items():
+    for place, (name, homes) in enumerate(plan.homes.items()):
         if len(homes) > 1:
-            slices = _agreed(slices, name, homes, plan.speech)
+            slices = _agreed(slices, name, homes, plan.speech, place)
     crossed = [
-        _crossed([pl.col(f"__{piece}") for piece in split(entry)]).alias(entry) for entry in plan.by
+        _crossed([pl.col(f"__{piece}") for piece in plan.parts[entry]]).alias(entry)
+        for entry in plan.by
     ]
     slices = slices.select("datum_id", *crossed)
     return slices, [
@@ -199,7 +224,7 @@ def slices_by_row(
     )
     columns: list[pl.Expr] = []
     for entry in plan.by:
-        pieces = split(entry)
+        pieces = plan.parts[entry]
         if len(pieces) == 1:
             columns.append(pl.col(pieces[0]).alias(entry))
         else:
@@ -215,6 +240,16 @@ def slices_by_row(
 def slice_text(values: pl.Series) -> pl.Series:
     """Slice values as they stand in ``slice_value``; for distinct values rather than rows."""
     return values.to_frame().select(_text(values.name, values.dtype)).to_series()
+
+
+def crossed_texts(pieces: Sequence[pl.Series]) -> pl.Series:
+    """Values of crossed columns, as they stand in ``slice_value``, from the texts of each column.
+
+    Args:
+        pieces: String columns of one length, without nulls.
+    """
+    columns = {str(at): piece for at, piece in enumerate(pieces)}
+    return pl.DataFrame(columns).select(_crossed([pl.col(name) for name in columns])).to_series()
 
 
 def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[Note]:
@@ -234,18 +269,22 @@ def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[No
 
 
 def _agreed(
-    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: Speech
+    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: Speech, place: int
 ) -> pl.DataFrame:
     """One column from the two sides', which must not contradict each other."""
     first, second = f"__{name}", f"__{name} {homes[1]}"
     torn = slices.filter(pl.col(first) != pl.col(second))
     if torn.height:
         datum, one, other = torn.select("datum_id", first, second).row(0)
-        raise InputError(
-            f"by: column {name!r} differs between the two sides for"
-            f" {count_of(torn.height, speech.one, speech.many)}, the first is {datum!r} with"
+        raise PartRefused(
+            (len(_LOOKED_AT), place),
+            torn.height,
+            datum,
+            f"by: column {name!r} differs between the two sides for ",
+            (speech.one, speech.many),
+            f", the first is {datum!r} with"
             f" {one!r} in the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give"
-            f" one value per {speech.one}, e.g. in {option('datums')}."
+            f" one value per {speech.one}, e.g. in {option('datums')}.",
         )
     return slices.with_columns(pl.coalesce(first, second).alias(first))
 
@@ -279,25 +318,33 @@ def _per_datum(frame: pl.DataFrame, names: list[str], role: str, speech: Speech)
         return values
     found = values.unique(maintain_order=True)
     if found["datum_id"].is_duplicated().any():
-        _refuse_varying(values, names, role, speech)
+        numbered = values.with_columns(frame[ROW]) if ROW in frame.columns else values
+        _refuse_varying(numbered, names, role, speech)
     return found
 
 
 def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: Speech) -> None:
-    for name in names:
+    """Refuse columns with several values in a datum; in a part rows bear the numbers they have."""
+    if ROW not in values.columns:
+        values = values.with_row_index(ROW)
+    for place, name in enumerate(names):
         several = (
             values.group_by("datum_id", maintain_order=True)
-            .agg(pl.col(f"__{name}").unique(maintain_order=True))
+            .agg(pl.col(f"__{name}").unique(maintain_order=True), pl.col(ROW).first())
             .filter(pl.col(f"__{name}").list.len() > 1)
         )
         if several.height:
-            datum, found = several.row(0)
-            n = count_of(several.height, f"{speech.one} has", f"{speech.many} have")
-            raise InputError(
+            datum, found, row = several.row(0)
+            raise PartRefused(
+                (_LOOKED_AT.index(role), place),
+                several.height,
+                row,
                 f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
-                f" {speech.one}: {n} several values, the first is {datum!r} with"
+                f" {speech.one}: ",
+                (f"{speech.one} has", f"{speech.many} have"),
+                f" several values, the first is {datum!r} with"
                 f" {listing(found, most=2)}. A slice is a group of {speech.many}; give one value"
-                f" per {speech.one}, e.g. in {option('datums')}."
+                f" per {speech.one}, e.g. in {option('datums')}.",
             )
 
 

@@ -29,10 +29,12 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
                     f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
                     f" whole, {check.rows(where, [column.name])}. Indexes and counts are whole.",
                 )  # fmt: skip
+    check.step += 1
     if "item_index" not in columns:
         return  # verdicts are counted by their rows
     key = [name for name in VERDICT_KEY if name in columns]
     _check_holes(check, key)
+    check.step += 1
     named = check.frame.filter(pl.col("item_index").is_not_null())
     if not rows_repeat(named.select(pl.struct(key).hash().alias("key")), ["key"]):
         return

@@ -105,7 +105,7 @@ def refuse_slices(by: Sequence[str], carried: pl.DataFrame) -> None:
         InputError: a column that is not carried along.
     """
     there = carried.columns[1:]
-    for name in (piece for entry in by for piece in split(entry)):
+    for name in (piece for entry in by for piece in split(entry, there)):
         if name not in there:
             raise InputError(
                 f"by: no slice column {name!r} among the columns of data that are carried along"

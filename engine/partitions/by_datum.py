@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from ..tally import stored
 from ..tally.merging_stats import merge_stats
 from ..tally.pieces import Pieces
 from ..tasks import stats_pieces
-from .datum_blocks import BLANK, Block
+from .datum_blocks import BLANK, PER_FILE, Block, blocks_between
+from .scratch import look_for_room
 from .stages import collected, job_of, part_file
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +41,12 @@ def merged_by_datums(
         plan: of the run.
         room: bytes of a piece.
         pool: where stages run.
+
+    Raises:
+        ScratchError: the disk has no room for the merged files, which are as large as those that
+            they are made of: how large those are is known by now.
     """
+    _look_for_room(folder, size_of_files(Path(folder) / "blocks"))
     (Path(folder) / "datums").mkdir()
     blanks = [stored.load(part_file(folder, bucket), BLANK) for bucket in parts]
     blank = plan.module.merge_piece(blanks, plan.settings)
@@ -63,8 +69,19 @@ def merged_by_datums(
     rows = [told["rows"] for told in about]
     by_row = None
     if any(rows) and not _ascending([told for told in rows if told]):
+        # Dealt out and then merged: twice what is there, none of which goes before all is done.
+        _look_for_room(folder, 2 * size_of_files(Path(folder) / "datums"))
         by_row = _by_row(folder, pieces, rows, pool)
     return plan.module.of_pieces(pieces, blank, by_row), sum(sizes)
+
+
+def _look_for_room(folder: str, size: int) -> None:
+    look_for_room(Path(folder).parent, size, " more")
+
+
+def size_of_files(folder: Path) -> int:
+    """Bytes of the files of a folder."""
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def _file(folder: str | Path, name: object) -> Path:
@@ -122,8 +139,7 @@ def merge_range(
     module = plan.module
     parts = [stored.load(_file(folder, BLANK))]
     for bucket, begin, end in blocks:
-        names = [f"block-{i}" for i in range(begin, end)]
-        for part in stored.load_several(part_file(folder, bucket), names):
+        for part in blocks_between(folder, bucket, begin, end):
             rows = slice(*_ends(module.key_of(part), between))
             if rows.start < rows.stop:
                 parts.append(module.cut(part, rows))
@@ -160,11 +176,21 @@ def _by_row(folder: str, pieces: Pieces, rows: Sequence[list[int] | None], pool:
     cuts = list(range(step, height, step))
     collected(pool.run(deal_by_row, [(folder, piece, cuts) for piece in range(len(pieces))]))
     ranges = range(len(cuts) + 2)  # the last one of datums without a row
-    collected(pool.run(merge_by_row, [(folder, one, len(pieces)) for one in ranges]))
-    files = [_file(folder, f"rows-{one}") for one in ranges]
-    sizes = [stored.head_of(file)["about"]["n"] for file in files]
-    filled = [(str(file), n) for file, n in zip(files, sizes, strict=True) if n]
-    return Pieces(tuple(file for file, _ in filled), tuple(n for _, n in filled))
+    filled = [stored.head_of(_dealt(folder, piece, None))["about"]["ranges"]
+              for piece in range(len(pieces))]  # fmt: skip
+    having = [[piece for piece, some in enumerate(filled) if one in some] for one in ranges]
+    collected(pool.run(merge_by_row, [(folder, one, having[one]) for one in ranges if having[one]]))
+    made = [_file(folder, f"rows-{one}") for one in ranges if having[one]]
+    return Pieces(tuple(map(str, made)), tuple(stored.head_of(file)["about"]["n"] for file in made))
+
+
+def _dealt(folder: str, piece: int, one: int | None) -> Path:
+    """Where the datums of a piece in a range of rows stand; what is told of all, for None.
+
+    A few ranges stand in a file: what is in a file is read whenever it is opened, which would be
+    done for all ranges as often as there are ranges.
+    """
+    return _file(folder, f"dealt-{piece}" if one is None else f"dealt-{piece}-{one // PER_FILE}")
 
 
 def deal_by_row(folder: str, piece: int, cuts: Sequence[int]) -> None:
@@ -175,35 +201,37 @@ def deal_by_row(folder: str, piece: int, cuts: Sequence[int]) -> None:
         piece: which one.
         cuts: rows at which ranges begin, but the first.
     """
-    target = _file(folder, f"dealt-{piece}")
+    target = _dealt(folder, piece, None)
     if target.exists():
         return
     whole = stats_pieces.whole_piece(_file(folder, piece))
     assert whole.row is not None
     place = np.searchsorted(cuts, whole.row, "right")
     place[whole.row < 0] = len(cuts) + 1
-    stored.save(
-        {
-            f"range-{one}": stats_pieces.cut(whole, np.flatnonzero(place == one))
-            for one in range(len(cuts) + 2)
-        },
-        target,
-        lasting=False,
-    )
+    order = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[order], np.arange(len(cuts) + 3))
+    ranges = [one for one, (begin, end) in enumerate(pairwise(ends.tolist())) if begin < end]
+    for file, several in groupby(ranges, lambda one: _dealt(folder, piece, one)):
+        things = {
+            f"range-{one}": stats_pieces.cut(whole, order[ends[one] : ends[one + 1]])
+            for one in several
+        }
+        stored.save(things, file, lasting=False)
+    stored.save({}, target, about={"ranges": ranges}, lasting=False)
 
 
-def merge_by_row(folder: str, one: int, pieces: int) -> None:
+def merge_by_row(folder: str, one: int, pieces: Sequence[int]) -> None:
     """Bring a range of rows together, in their order.
 
     Args:
         folder: the scratch folder.
         one: number of the range.
-        pieces: how many pieces there are.
+        pieces: those that have datums in it.
     """
     target = _file(folder, f"rows-{one}")
     if target.exists():
         return
-    parts = [stored.load(_file(folder, f"dealt-{i}"), f"range-{one}") for i in range(pieces)]
+    parts = [stored.load(_dealt(folder, piece, one), f"range-{one}") for piece in pieces]
     row = np.concatenate([part.row for part in parts])
     order = np.argsort(row, kind="stable")
     code = np.empty(order.size, np.int64)

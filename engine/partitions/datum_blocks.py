@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +12,10 @@ import numpy as np
 import polars as pl
 
 from .. import planner
+from ..tally import stored
 
 BLANK = "blank"
+PER_FILE = 8  # blocks of a file: to read one, the list of what is in its file is read
 _BLOCKS = 4  # blocks of a bucket in a piece, so that few datums beside it are read with one
 
 Block = tuple[Any, int, int]
@@ -23,16 +27,23 @@ def in_pieces(module: ModuleType) -> bool:
     return hasattr(module, "of_pieces")
 
 
-def apart(
-    tallies: Any, plan: planner.Plan, buckets: int, room: int
+def block_file(folder: str | Path, bucket: int, file: int) -> Path:
+    """Where some consecutive blocks of a bucket stand."""
+    return Path(folder) / "blocks" / f"{bucket}-{file}.tally"
+
+
+def write_blocks(
+    tallies: Any, plan: planner.Plan, buckets: int, room: int, folder: str | Path, bucket: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A bucket's tally as blocks of consecutive datums, and one of no datum.
+    """A bucket's tally written as blocks of consecutive datums, and one of no datum.
 
     Args:
         tallies: of the bucket.
         plan: of the run.
         buckets: how many there are.
         room: bytes of a piece of the whole.
+        folder: the scratch folder.
+        bucket: which one.
 
     Returns:
         things by name, and what is told of them.
@@ -42,13 +53,31 @@ def apart(
     n = len(key)
     each = max(1, size_of(tallies) // max(1, n))
     step = max(1, room // (_BLOCKS * buckets * each))
-    things = {BLANK: module.cut(tallies, slice(0, 0))}
     blocks: list[Block] = []
+    here: dict[str, Any] = {}
     for i, first in enumerate(range(0, n, step)):
         many = min(step, n - first)
-        things[f"block-{i}"] = module.cut(tallies, slice(first, first + many))
+        here[f"block-{i}"] = module.cut(tallies, slice(first, first + many))
         blocks.append((key[first], many, many * each))
-    return things, {"blocks": blocks}
+        if len(here) == PER_FILE or first + many == n:
+            stored.save(here, block_file(folder, bucket, i // PER_FILE), lasting=False)
+            here = {}
+    return {BLANK: module.cut(tallies, slice(0, 0))}, {"blocks": blocks}
+
+
+def blocks_between(folder: str | Path, bucket: int, begin: int, end: int) -> Iterator[Any]:
+    """Some consecutive blocks of a bucket, one at a time.
+
+    Args:
+        folder: the scratch folder.
+        bucket: which one.
+        begin: the first of its blocks.
+        end: one past the last.
+    """
+    for file in range(begin // PER_FILE, -(-end // PER_FILE)):
+        first, last = max(begin, file * PER_FILE), min(end, (file + 1) * PER_FILE)
+        names = [f"block-{i}" for i in range(first, last)]
+        yield from stored.load_several(block_file(folder, bucket, file), names)
 
 
 def size_of(thing: Any) -> int:

@@ -34,7 +34,8 @@ from .repeats import PER_FILE, Writer, once_only
 
 Array = np.ndarray[Any, Any]
 
-BATCH = 200_000  # rows read at a time
+BATCH = 200_000  # rows read at a time, at most
+BATCH_BYTES = 16 << 20  # bytes of them, about: a row may be a whole label map
 
 
 class Dealing(msgspec.Struct):
@@ -48,6 +49,10 @@ class Dealing(msgspec.Struct):
         targets: dtypes in which ids and labels meet those of other tables, by column.
         n: number of buckets.
         per: rows of a bucket where rows are datums of their own.
+        ahead: columns whose distinct combinations are told.
+        before: rows of the table between its first file and the next one here, where files of
+            other units are left out.
+        width: bytes of a row, about.
     """
 
     role: str
@@ -57,6 +62,9 @@ class Dealing(msgspec.Struct):
     targets: dict[str, pl.DataType]
     n: int
     per: int
+    ahead: tuple[str, ...] = ()
+    before: int = 0
+    width: int = 1
 
 
 class Dealt(msgspec.Struct):
@@ -67,12 +75,14 @@ class Dealt(msgspec.Struct):
         pairs: side to the distinct (label_key, label_value) of its rows.
         keys: the distinct label keys of a table with score columns; None of others.
         buckets: those that rows fell into, ascending.
+        ahead: distinct combinations of the columns that were asked for; None where none were.
     """
 
     rows: int
     pairs: dict[str, pl.DataFrame]
     keys: pl.Series | None
     buckets: list[int]
+    ahead: pl.DataFrame | None = None
 
 
 Unit = tuple[int, int, int | None]
@@ -144,13 +154,16 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
     role, side, n = dealing.role, dealing.side, dealing.n
     pairs: dict[str, pl.DataFrame] = {}
     keys = None
+    ahead: list[pl.DataFrame] = []
     done = 0
     with ExitStack() as stack:
         writers: dict[int, Any] = {}
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in batches(role, _part(side, unit), dealing.where, dealing.plan):
+        for batch in batches(
+            role, _part(dealing, unit), dealing.where, dealing.plan, dealing.width
+        ):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             if side.table.datum in rows.columns:
@@ -173,8 +186,11 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
             if side.naming.wide and "label_key" in rows.columns:
                 some = rows["label_key"].drop_nulls().cast(pl.String)
                 keys = (some if keys is None else keys.append(some)).unique()
+            if dealing.ahead:
+                few = rows.select(name for name in dealing.ahead if name in rows.columns).unique()
+                ahead = [pl.concat([*ahead, few]).unique()]
             done += rows.height
-    return Dealt(done, pairs, keys, sorted(writers))
+    return Dealt(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
 
 
 def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
@@ -188,26 +204,36 @@ def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame
     }
 
 
-def _part(side: Side, unit: Unit) -> Side:
+def _part(dealing: Dealing, unit: Unit) -> Side:
     """The table with the rows of a unit alone."""
+    side = dealing.side
     _, first, rows = unit
     if first == 0 and rows is None:
         return side
-    source = msgspec.structs.replace(side.source, frame=side.source.frame.slice(first, rows))
+    frame = side.source.frame.slice(first - dealing.before, rows)
+    source = msgspec.structs.replace(side.source, frame=frame)
     return Side(source, side.table, side.schema, side.naming)
 
 
 def batches(
-    role: str, side: Side, where: dict[str, Condition], plan: SlicePlan
+    role: str, side: Side, where: dict[str, Condition], plan: SlicePlan, width: int = 1
 ) -> Iterator[pl.DataFrame]:
     """The rows of a table, in order, some at a time.
+
+    Args:
+        role: of the table.
+        side: the table.
+        where: role to the condition on its rows.
+        plan: where slice columns come from.
+        width: bytes of a row, about.
 
     Raises:
         ReadError: a file that cannot be read, which is named.
     """
     query = rows_of(role, side, where, plan)
     try:
-        yield from query.collect_batches(chunk_size=BATCH, maintain_order=True)
+        rows = max(1, min(BATCH, BATCH_BYTES // max(1, width)))
+        yield from query.collect_batches(chunk_size=rows, maintain_order=True)
     except READ_FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             raise  # of what is written meanwhile

@@ -134,7 +134,10 @@ class Writer:
 def find_repeats(
     folder: str, role: str, column: str, n: int, units: Sequence[tuple[str, int]]
 ) -> None:
-    """Leave a file that tells which of some values stand in several rows; none where none do.
+    """Leave a file that tells which of some values stand in several rows, if any do.
+
+    A worker that is taken for dead may be alive, and its call run twice at once: the file comes
+    before the values go, and whoever finds values gone finds it.
 
     Args:
         folder: the scratch folder.
@@ -147,26 +150,41 @@ def find_repeats(
     if target.exists():
         return
     files = [(values_file(Path(unit), column, n), before) for unit, before in units]
+    # Not every unit has values of every file: those that have none never had them, or the twin of
+    # this call has deleted them, which it does once the result is there.
     files = [(path, before) for path, before in files if path.exists()]
-    if not files:
+    try:
+        parts = [_numbered(path, before) for path, before in files]
+    except FileNotFoundError:
+        if target.exists():
+            return
+        raise
+    if target.exists():  # some may have gone before they were looked for
         return
-    import pyarrow as pa
-
-    parts = []
-    for path, before in files:
-        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-            parts.append(pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before))
-    rows = pl.concat(parts)
+    told = Repeats(0, 0, [])
+    rows = pl.concat(parts) if parts else None
     del parts
-    if has_repeats(rows[column]):
+    if rows is not None and has_repeats(rows[column]):
         some = rows.filter(pl.col(column).is_duplicated())
         first = some[ROW].bottom_k(_SHOWN).sort().to_list()
         told = Repeats(some[column].n_unique(), some.height, first)
-        draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        draft.write_bytes(msgspec.json.encode(told))
-        os.replace(draft, target)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft.write_bytes(msgspec.json.encode(told))
+    os.replace(draft, target)
     for path, _ in files:
         path.unlink(missing_ok=True)
+
+
+def _numbered(path: Path, before: int) -> pl.DataFrame:
+    """Values of one unit with the numbers of their rows in the whole table.
+
+    Raises:
+        FileNotFoundError: another process has deleted them.
+    """
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before)
 
 
 def repeated(
@@ -189,7 +207,8 @@ def repeated(
             continue
         for name in once_only(side):
             files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
-            found = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            every = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            found = [one for one in every if one.rows]
             if not found:
                 continue
             first = sorted(row for one in found for row in one.first)[:_SHOWN]

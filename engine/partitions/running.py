@@ -181,10 +181,16 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     """
     ready, n = found.ready, found.sizes.n
     notes = told_before(ready, options)
-    plan, fit_notes = _fitted(plan, ready)
+    asked, ahead = plan, getattr(plan.module, "AHEAD", ())
+    fit_notes: list[Note] = []
+    if not ahead:
+        plan, fit_notes = _fitted(plan, ready)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"dealing rows out to {n} buckets")
-        whole = split(ready, found.heights, folder, n, pool)
+        whole = split(ready, found.heights, folder, n, pool, ahead)
+        several = None
+        if ahead:
+            plan, several = planner.may_fit(plan, whole.ahead)
         notes += whole.notes
         grouped = plan.task == "detection"
         counted = _by_counts(plan, ready, options)
@@ -201,6 +207,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
             counted=counted,
             room=found.sizes.piece if in_pieces(plan.module) else 0,
+            several=several,
         )
         write_job(folder, job)
         here = str(folder)
@@ -208,6 +215,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         repeats = _repeats(ready, whole, folder, pool)
         collected([*pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]), repeats])
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
+        if several is not None:
+            plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
         _check_met(heads, ready, whole)
         notes += _notes(heads, ready, whole, options)
         tell("merging")
@@ -318,6 +327,12 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
     )
     sources = {role: side.source.description for role, side in ready.sides.items()}
     return ChecksFailed(problems, sources) if problems else None
+
+
+def _found(plan: planner.Plan, heads: list[dict[str, Any]]) -> Any:
+    """What a task found in all buckets."""
+    parts = [msgspec.convert(head["findings"], plan.module.Findings) for head in heads]
+    return plan.module.together(parts)
 
 
 def _told(options: Options, plan: planner.Plan) -> Options:

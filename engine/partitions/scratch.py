@@ -43,13 +43,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         try:
             home.mkdir(parents=True, exist_ok=True)
             sweep(home)
-            free = shutil.disk_usage(home).free
-            if free < needed:
-                raise ScratchError(
-                    f"{home}: about {gigabytes(needed)} of scratch are needed and"
-                    f" {gigabytes(free)} are free. Name a folder on a larger disk:"
-                    f" {option('scratch', '/mnt/large')}."
-                )
+            look_for_room(home, needed)
             folder.mkdir()
             stack.callback(_delete_own, folder, os.getpid())
             _mark(folder, stack)
@@ -68,6 +62,25 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
                     f" larger disk: {option('scratch', '/mnt/large')}."
                 ) from error
             raise
+
+
+def look_for_room(home: Path, needed: int, more: str = "") -> None:
+    """Refuse to begin what the disk has no room for.
+
+    Args:
+        home: a folder on that disk.
+        needed: bytes that are about to be written, about.
+        more: said of them, where some stand there already.
+
+    Raises:
+        ScratchError: less is free.
+    """
+    free = shutil.disk_usage(home).free
+    if free < needed:
+        raise ScratchError(
+            f"{home}: about {gigabytes(needed)}{more} of scratch are needed and {gigabytes(free)}"
+            f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}."
+        )
 
 
 def _mark(folder: Path, stack: ExitStack) -> None:

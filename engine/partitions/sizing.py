@@ -26,6 +26,7 @@ LEAST = 448 << 20
 
 MOST_BUCKETS = 400  # files held open at once
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
+_GROWTH_OF = {"text": 8}  # the same of tasks that take more: tokens beside their texts
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
 _PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
@@ -130,8 +131,6 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
-    if plan.task == "judged":
-        return _told_from_rows(plan)
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
     if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
         return (
@@ -200,9 +199,10 @@ def buckets(
         for role, rows in heights.items()
         if role in heads and role != LABELS
     )
-    n = max(least, -(-int(size * _GROWTH) // max(1, int(room))))
+    growth = _GROWTH_OF.get(task, _GROWTH)
+    n = max(least, -(-int(size * growth) // max(1, int(room))))
     if n > MOST_BUCKETS and given is not None:
-        enough = (int(size * _GROWTH / MOST_BUCKETS / _SHARE) + BASE) * workers
+        enough = (int(size * growth / MOST_BUCKETS / _SHARE) + BASE) * workers
         enough = -(-enough // _STEP) * _STEP
         raise OptionError(
             f"{option('memory_limit', given)}: too small for these tables, whose"

@@ -23,7 +23,7 @@ from ..inputs.collecting import Prepared, Side, rows_of
 from ..inputs.problems import Note
 from ..readers.explain import explain
 from ..readers.tables import READ_FAILURES
-from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
 from .dealing import (
     BATCH,
     Dealing,
@@ -35,6 +35,7 @@ from .dealing import (
     dealt_of,
     together,
 )
+from .unit_files import ends_of, of_unit
 
 Array = np.ndarray[Any, Any]
 
@@ -59,6 +60,7 @@ class Whole(msgspec.Struct):
         notes: what bringing ids and labels to one dtype told.
         begins: role to how many rows stand before each of its units.
         dealt: role to the buckets that each of its units has rows of.
+        ahead: distinct combinations of the columns that were asked for.
     """
 
     n: int
@@ -70,6 +72,7 @@ class Whole(msgspec.Struct):
     notes: list[Note]
     begins: dict[str, tuple[int, ...]]
     dealt: dict[str, list[frozenset[int]]]
+    ahead: pl.DataFrame
 
     @property
     def known(self) -> pl.DataFrame | None:
@@ -109,7 +112,14 @@ def _read(ready: Prepared, role: str, query: pl.LazyFrame) -> pl.DataFrame:
         raise explain(ready.sides[role].source, error) from error
 
 
-def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: Pool) -> Whole:
+def split(
+    ready: Prepared,
+    heights: dict[str, int],
+    folder: Path,
+    n: int,
+    pool: Pool,
+    ahead: tuple[str, ...] = (),
+) -> Whole:
     """Deal all rows out: those of Parquet files by workers that can read them, others here.
 
     Args:
@@ -118,6 +128,7 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
         folder: where the buckets go.
         n: number of buckets.
         pool: where stages run.
+        ahead: columns of the one table whose distinct combinations are to be told.
 
     Raises:
         InputError: ids or labels that are integers on one side and strings on the other.
@@ -132,10 +143,17 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
     for role in heads:
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
-        table = Dealing(role, side, ready.where, ready.plan, targets[role], n, per)
+        asked = ahead if role == TABLE else ()
+        width = int(heads[role].estimated_size()) // max(1, heads[role].height)
+        table = Dealing(
+            role, side, ready.where, ready.plan, targets[role], n, per, asked, width=width
+        )
         if _dealt_apart(side, pool):
-            pickled = pickle.dumps(table)
-            calls += [(str(folder), unit, pickled) for unit in units[role]]
+            ends = ends_of(side.source.files) if len(units[role]) > 1 else None
+            calls += [
+                (str(folder), unit, pickle.dumps(of_unit(table, ends, unit)))
+                for unit in units[role]
+            ]
         else:
             deal_rows(folder, units[role][0], table)
     for failure in pool.run(deal_unit, calls) if calls else ():
@@ -148,6 +166,8 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
     key = ["label_key", "label_value"]
     pairs = together([one.pairs for parts in told.values() for one in parts])
+    known = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
+    known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
     pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
     labels = _labels(ready)
@@ -166,6 +186,7 @@ def split(ready: Prepared, heights: dict[str, int], folder: Path, n: int, pool: 
         notes=notes,
         begins=before,
         dealt={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
+        ahead=pl.concat(known, how="diagonal").unique(),
     )
 
 
@@ -253,8 +274,8 @@ def _dealt_apart(side: Side, pool: Pool) -> bool:
 def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     """Rows at which units of about so many rows begin; between row groups where files are here.
 
-    A row group is decoded as a whole: one that two units share costs twice. Files of few rows are
-    not looked into: at most one more is read by each unit.
+    A row group is decoded as a whole: one that two units share costs twice. Row groups of files of
+    few rows are not looked for: at most one more is read by each unit.
     """
     cuts = list(range(0, max(height, 1), size))
     if len(cuts) == 1 or not files or height // len(files) < size // 8:

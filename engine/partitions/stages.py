@@ -23,9 +23,9 @@ from .._version import __version__
 from ..executors import Threads
 from ..inputs.collecting import Prepared
 from ..inputs.frames import Part, assemble
-from ..inputs.problems import ChecksFailed, problems_of_parts
+from ..inputs.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
 from ..schemas.contract import LABELS
-from ..schemas.errors import ExecutorError, ScratchError
+from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import grouped, stored
@@ -54,6 +54,7 @@ class Job(msgspec.Struct):
         ids: datum ids that are written together.
         counted: whether counts by label and score are all that is kept.
         room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
+        several: what the task told of all rows ahead; None of tasks that are not asked.
     """
 
     options: Options
@@ -68,11 +69,13 @@ class Job(msgspec.Struct):
     ids: int
     counted: bool = False
     room: int = 0
+    several: bool | None = None
 
 
 def write_job(folder: Path, job: Job) -> None:
     """Leave the job for the stages."""
     (folder / "parts").mkdir()
+    (folder / "blocks").mkdir()
     (folder / "groups").mkdir()
     (folder / "job.pickle").write_bytes(pickle.dumps(job))
     (folder / "versions.json").write_text(json.dumps(VERSIONS))
@@ -104,15 +107,25 @@ def job_of(folder: str) -> tuple[Job, planner.Plan]:
 
 
 def collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets: problems of their rows together."""
+    """Raise what went wrong in some buckets, in the order in which a run in memory looks for it.
+
+    What is wrong with rows comes before what is wrong with slices, and that before anything else
+    that tables or options are refused for; both are told of all buckets together. Failures of the
+    run itself come first: they say that not all rows were looked at.
+    """
     found = [failure for failure in failures if failure is not None]
-    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
     for failure in found:
-        if not isinstance(failure, ChecksFailed):
+        if not isinstance(failure, InputError | OptionError):
             raise failure
+    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
     if problems:
         together = problems_of_parts(failure.problems for failure in problems)
         raise ChecksFailed(together, problems[0].sources)
+    refused = [failure for failure in found if isinstance(failure, PartRefused)]
+    if refused:
+        raise refusal_of_parts(refused)
+    for failure in found:
+        raise failure
 
 
 def part_file(folder: str | Path, bucket: int) -> Path:
@@ -162,11 +175,18 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     if checked.datums is not None:
         heights["datums"] = checked.datums.height
     met = checked.met
-    tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
+    found: dict[str, Any] = {}
+    if job.several is None:
+        tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
+    else:
+        tallies, findings = plan.module.tally_part(
+            checked, plan.settings, job.needs, Threads(threads), several=job.several
+        )
+        found["findings"] = msgspec.to_builtins(findings)
     if job.counted:
         things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
     elif job.room:
-        things, apart = datum_blocks.apart(tallies, plan, whole.n, job.room)
+        things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:
         things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
     notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
@@ -177,6 +197,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         if met is None
         else [met.sizes, met.common, [ids.to_list() for ids in met.lowest]],
         "recognised": checked.recognised,
+        **found,
         **apart,
     }
     stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)

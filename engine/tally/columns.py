@@ -7,9 +7,29 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..kernels.near_points import near_points
 from .grid import Grid
 
 Array = np.ndarray[Any, Any]
+
+_MANY = 1 << 12  # scores of a label from which a sort of them all may be saved
+_SHARE = 8  # points are at most one in so many scores, or most scores are near one
+
+
+def ranks(score: Array, point: Array) -> tuple[Array, Array]:
+    """How many scores are below each point, and how many are at most it, int64 [p] each.
+
+    Args:
+        score: float64 [n], finite, in any order.
+        point: float64 [p], without NaN, in any order; ascending ones are looked up faster.
+    """
+    found = None
+    if score.size >= _MANY and 0 < point.size * _SHARE <= score.size:
+        found = near_points(score, point)
+    near, others = (score.copy(), np.zeros(point.size, np.int64)) if found is None else found
+    near.sort()
+    below, at_most = (np.searchsorted(near, point, side) for side in ("left", "right"))
+    return others + below, others + at_most
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -32,7 +52,8 @@ class Columns(msgspec.Struct, frozen=True):
 class ColumnCounts:
     """What areas and counts at thresholds need of a grid in which every unit has a truth.
 
-    One label after the other is copied and put in order, and its positives are looked up there.
+    One label after the other, its positives and the thresholds are looked up among its scores. Of
+    many scores and few positives only those near one of these are put in order.
 
     Args:
         grid: of which label and unit each score is.
@@ -48,17 +69,22 @@ class ColumnCounts:
         self._label, self._over, self._n_labels = grid.label, over, n_labels
         self._score, self._cuts = columns.score, columns.cuts
         # Positives by label: a stable order of the units by what is true of them.
-        self._unit = np.argsort(truth, kind="stable")
+        # Of codes that are short it is found digit by digit.
+        code = truth.astype(np.int16) if n_labels <= np.iinfo(np.int16).max else truth
+        self._unit = np.argsort(code, kind="stable")
         self._start = np.zeros(n_labels + 1, np.int64)
         np.cumsum(np.bincount(truth, minlength=n_labels), out=self._start[1:])
+        self._found: dict[int, Array] = {}
         self._twice: Array | None = None
         self._at_cuts = np.zeros((grid.label.size, self._cuts.size), np.int64)
 
     def _positives(self, place: int) -> Array:
-        """Scores of the label at a place of the grid where it is true, float64."""
-        code = self._label[place]
-        own: Array = self._score[place, self._unit[self._start[code] : self._start[code + 1]]]
-        return own
+        """Scores of the label at a place of the grid where it is true, float64, ascending."""
+        if place not in self._found:
+            code = self._label[place]
+            unit = self._unit[self._start[code] : self._start[code + 1]]
+            self._found[place] = np.sort(self._score[place, unit])
+        return self._found[place]
 
     def _each(self, one: Any) -> None:
         """Call a function on every place of a label in the grid."""
@@ -92,11 +118,11 @@ class ColumnCounts:
             twice = np.zeros(self._label.size, np.int64)
 
             def one(place: int) -> None:
-                ordered = np.sort(self._score[place])
-                positive = np.sort(self._positives(place))
-                for side in ("left", "right"):
-                    twice[place] += np.searchsorted(ordered, positive, side).sum()
-                self._at_cuts[place] = ordered.size - np.searchsorted(ordered, self._cuts)
+                positive = self._positives(place)
+                below, at_most = ranks(self._score[place], np.r_[positive, self._cuts])
+                n = positive.size
+                twice[place] = below[:n].sum() + at_most[:n].sum()
+                self._at_cuts[place] = self._score.shape[1] - below[n:]
 
             self._each(one)
             self._twice = twice
@@ -114,7 +140,7 @@ class ColumnCounts:
         every = self._at_cuts.copy() if known else np.zeros_like(hits)
 
         def one(place: int) -> None:
-            positive = np.sort(self._positives(place))
+            positive = self._positives(place)
             hits[place] = positive.size - np.searchsorted(positive, thresholds)
             if not known:
                 for at, threshold in enumerate(thresholds.tolist()):

@@ -22,6 +22,21 @@ SLICES, COUNTED, STATUS, NEED = "slices", "counted", "status", "need-"
 """Things in a file: slice columns, which datums count, their standing, columns of a need."""
 
 
+def column_thing(need: str, place: int) -> str:
+    """Name of the thing that is one column of a need: each is read by itself."""
+    return f"{NEED}{need}.{place}"
+
+
+def column_of_thing(name: str) -> tuple[str, int]:
+    """Need and place of a column by the name of its thing."""
+    need, _, place = name.removeprefix(NEED).rpartition(".")
+    return need, int(place)
+
+
+Rows = tuple[Array, Array, Array | None]
+"""Counted datums in a group, the group of each, and how often each counts; None for once."""
+
+
 class Pieces(msgspec.Struct, frozen=True):
     """Files of a tally, each of consecutive datums, ascending in id from file to file.
 
@@ -180,9 +195,8 @@ class PiecedStatsView(PiecedView):
         super().__init__(stats.pieces, labels, **grouping)
         self.stats = stats
 
-    def _rows(self, piece: int) -> tuple[Array, Array, Array | None]:
+    def _rows(self, piece: int, counted: Array) -> Rows:
         """Counted datums of a file in a group, the group of each, and how often each counts."""
-        (counted,) = self.pieces.load(piece, COUNTED)
         return Stats(counted, {}, ((), counted)).view(self.labels, **self.grouping(piece)).rows
 
     @cached_property
@@ -190,7 +204,8 @@ class PiecedStatsView(PiecedView):
         """Datums that count, float64 [group]."""
         out = np.zeros(self.n_groups)
         for piece in range(len(self.pieces)):
-            _, group, weight = self._rows(piece)
+            (counted,) = self.pieces.load(piece, COUNTED)
+            _, group, weight = self._rows(piece, counted)
             out += np.bincount(group, weight, minlength=self.n_groups)
         return out
 
@@ -203,21 +218,20 @@ class PiecedStatsView(PiecedView):
             if one is column
         )
 
-    def _each(self, column: Column) -> Iterator[tuple[int, Column]]:
-        """The column in every file."""
-        need, place = self._place(column)
+    def _each(self, column: Column) -> Iterator[tuple[Column, Rows]]:
+        """The column in every file, which is opened once, and its counted datums."""
+        name = column_thing(*self._place(column))
         for piece in range(len(self.pieces)):
-            (columns,) = self.pieces.load(piece, NEED + need)
-            yield piece, columns[place]
+            here, counted = self.pieces.load(piece, name, COUNTED)
+            yield here, self._rows(piece, counted)
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """See :meth:`StatsView.standings`."""
         assert column.status is not None
         width = len(column.status[0])
         pairs, many = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for piece, here in self._each(column):
+        for here, (rows, group, weight) in self._each(column):
             assert here.status is not None
-            rows, group, weight = self._rows(piece)
             there, place = np.unique(group * width + here.status[1][rows], return_inverse=True)
             pairs.append(there)
             many.append(np.bincount(place, weight).astype(np.float64))
@@ -229,8 +243,7 @@ class PiecedStatsView(PiecedView):
         """See :meth:`StatsView.total`."""
         inner = of(column.values).shape[1:]
         sums, many = np.zeros((2, int(np.prod(inner)), self.n_groups))
-        for piece, here in self._each(column):
-            rows, group, weight = self._rows(piece)
+        for here, (rows, group, weight) in self._each(column):
             values = of(here.values)
             flat = values.reshape(values.shape[0], -1)
             for i in range(flat.shape[1]):

@@ -14,7 +14,17 @@ from ..tally import stored
 from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.merging_stats import merge_stats
-from ..tally.pieces import COUNTED, NEED, SLICES, STATUS, DatumsInPieces, Pieces, StatsInPieces
+from ..tally.pieces import (
+    COUNTED,
+    NEED,
+    SLICES,
+    STATUS,
+    DatumsInPieces,
+    Pieces,
+    StatsInPieces,
+    column_of_thing,
+    column_thing,
+)
 from ..tally.stats import Column, Stats
 from .stats_views import StatsTallies, no_labels
 
@@ -129,7 +139,11 @@ def things_of_stats(datums: Datums, stats: Stats) -> dict[str, Any]:
         SLICES: datums.slices,
         COUNTED: stats.counted,
         STATUS: stats.status,
-        **{NEED + need: columns for need, columns in stats.columns.items()},
+        **{
+            column_thing(need, i): column
+            for need, columns in stats.columns.items()
+            for i, column in enumerate(columns)
+        },
     }
 
 
@@ -144,7 +158,10 @@ def whole_piece(file: str | Path) -> StatsTallies:
     ids, row, counted, status, *columns = stored.load_several(
         file, [IDS, ROW, COUNTED, STATUS, *needs]
     )
-    made = {name.removeprefix(NEED): some for name, some in zip(needs, columns, strict=True)}
+    made: dict[str, tuple[Column, ...]] = {}
+    for name, column in zip(needs, columns, strict=True):  # in the order of their places
+        need, _ = column_of_thing(name)
+        made[need] = (*made.get(need, ()), column)
     datums = Datums(ids, pl.DataFrame())
     return StatsTallies(datums, no_labels(), Stats(counted, made, status), row, None, {})
 
@@ -215,12 +232,13 @@ def single_stats(
     """
     for need, i, p, k in _variants(stats, cuts):
         for piece in range(len(pieces)):
-            ids, counted, status, made = pieces.load(piece, IDS, COUNTED, STATUS, NEED + need)
+            name = column_thing(need, i)
+            ids, counted, status, made = pieces.load(piece, IDS, COUNTED, STATUS, name)
             few = msgspec.structs.replace(
-                made[i],
-                parameters=(made[i].parameters[p],),
-                k=(made[i].k[k],),
-                values=made[i].values[:, p : p + 1, k : k + 1],
+                made,
+                parameters=(made.parameters[p],),
+                k=(made.k[k],),
+                values=made.values[:, p : p + 1, k : k + 1],
             )
             stats_of_few = Stats(counted, {need: (few,)}, status)
-            yield Datums(ids, pl.DataFrame()), stats_of_few, {need: {made[i].k[k]}}
+            yield Datums(ids, pl.DataFrame()), stats_of_few, {need: {made.k[k]}}

@@ -18,7 +18,7 @@ from evalengine.inputs import batches
 from evalengine.kernels.few_scores import MOST
 from evalengine.metrics.registry import all_metrics
 from evalengine.tally import score_ranges
-from evalengine.tasks.classification import streaming
+from evalengine.tasks.classification import coded_slices, streaming
 
 rng = np.random.default_rng(31)
 N = 9_000
@@ -148,11 +148,44 @@ def test_slices_of_several_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert_same_either_way(monkeypatch, streaming, paths, **options)
 
 
+def texts(n_groups: int = 300) -> pl.Series:
+    """Names whose order is not that of their numbers, with a star, an empty one and a long one."""
+    odd = pl.col("group").replace_strict(
+        {3: "", 4: "*", 5: r"\*", 6: "é" * 20, 9: "10*2"}, default=None
+    )
+    group = part(pl.Int32, n_groups=n_groups).to_frame("group")
+    return group.select(pl.coalesce(odd, pl.col("group").cast(pl.String))).to_series()
+
+
+@pytest.mark.parametrize("metrics", [METRICS, COUNTED])
+@pytest.mark.parametrize("score", [FEW, MANY])
+@pytest.mark.parametrize(
+    "by",
+    [
+        ("name",), ("name", "fold"), ("fold*name",), ("part*part",), ("name*fold*name", "part"),
+        ("part*fold", "fold", "name * fold"),
+    ],
+)  # fmt: skip
+def test_slices_of_texts_and_crossed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    by: tuple[str, ...],
+    score: Any,
+    metrics: list[str],
+) -> None:
+    monkeypatch.setattr(batches.Batches, "__iter__", by_thousands)
+    monkeypatch.setattr(streaming, "_LARGE", 1)
+    rows = sliced(score, name=texts(40), part=part(pl.Int16, -20, 40), fold=part(pl.UInt8, 9, 12))
+    paths = saved(tmp_path, table=rows)
+    assert_same_either_way(monkeypatch, streaming, paths, metrics=metrics, by=by, threads=2)
+
+
 @pytest.mark.parametrize(
     ("column", "by"),
     [
-        (part(pl.Int32).cast(pl.String), "part"),
-        (part(pl.Int32), "part*part"),
+        (pl.Series([None, *map(str, range(N - 1))]), "part"),
+        (part(pl.Int32).cast(pl.Date), "part"),
+        (pl.Series(map(str, range(N))), "part*part"),  # more pairs than a table has room for
         (part(pl.Int64) * 1_000_000, "part"),
         (part(pl.Int64) + (1 << 40), "part"),
         (pl.Series([None, *range(N - 1)], dtype=pl.Int32), "part"),
@@ -165,6 +198,18 @@ def test_other_slices_are_read_whole(
     alike(
         monkeypatch, saved(tmp_path, table=sliced(MANY, part=column)), metrics=("ROCAUC",), by=(by,)
     )
+
+
+def test_many_texts_are_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More texts in a column than are held; as many as are held; a batch that has new ones."""
+    monkeypatch.setattr(batches.Batches, "__iter__", by_thousands)
+    name = pl.Series(map(str, np.minimum(np.arange(N), 1999)))
+    paths = saved(tmp_path, table=sliced(MANY, name=name))
+    for most in (999, 1999):
+        monkeypatch.setattr(coded_slices, "_MOST_TEXTS", most)
+        alike(monkeypatch, paths, metrics=("ROCAUC",), by=("name",))
+    monkeypatch.setattr(coded_slices, "_MOST_TEXTS", 2000)
+    assert_same_either_way(monkeypatch, streaming, paths, metrics=("ROCAUC",), by=("name",))
 
 
 def pair(low: int = 0, n_labels: int = 2, one: int = 1) -> dict[str, pl.DataFrame]:

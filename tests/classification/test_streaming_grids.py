@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import evalengine as ee
 from evalengine.kernels.columns import lay_columns
+from evalengine.kernels.held_values import hold
 from evalengine.metrics.registry import all_metrics
 from evalengine.tally.columns import ColumnCounts, Columns
 from evalengine.tally.grid import Grid
@@ -223,10 +224,13 @@ def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataO
     truth = np.array(data.draw(st.lists(st.integers(0, 6), min_size=blocks, max_size=blocks)))
     label = np.array(data.draw(st.permutations(range(6)))[:width], np.int32)
     column = np.full((width, blocks), np.nan)
+    place, best = np.empty(blocks, np.int32), np.full(blocks, np.nan)
     for first in range(0, n, longest):
-        lay_columns(score[first : first + longest], first, column)
+        assert lay_columns(score[first : first + longest], first, column, place, best)
     table = score.reshape(blocks, width)
     assert column.tolist() == table.T.tolist()
+    assert place.tolist() == table.argmax(axis=1).tolist()
+    assert best.tobytes() == table[np.arange(blocks), place].tobytes()  # the sign of a zero too
     columns = Columns(column, THRESHOLDS)
     assert columns.rows().tolist() == score.tolist()
     grid = Grid(label, np.arange(blocks, dtype=np.int32))
@@ -237,10 +241,45 @@ def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataO
         assert found.tolist() == again.tolist()
 
 
-def test_long_runs_of_blocks() -> None:
-    """More blocks than are taken together, from the middle of one on."""
-    score = np.random.default_rng(2).random(3 * 1111)
+@pytest.mark.parametrize("wrong", [None, 0, 4, 5, 1999, 2000, 3332])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_long_runs_of_blocks(wrong: int | None, value: float) -> None:
+    """More blocks than are taken together, from the middle of one on; scores that are no numbers
+    are found wherever they stand.
+    """
+    score = np.random.default_rng(2).integers(0, 4, 3 * 1111) / 4
+    if wrong is not None:
+        score[wrong] = value
     column = np.empty((3, 1111))
-    for first, last in ((0, 5), (5, 2000), (2000, score.size)):
-        lay_columns(score[first:last], first, column)
-    assert np.array_equal(column.T.ravel(), score)
+    place, best = np.empty(1111, np.int32), np.empty(1111)
+    fit = [
+        lay_columns(score[first:last], first, column, place, best)
+        for first, last in ((0, 5), (5, 2000), (2000, score.size))
+    ]
+    assert fit == [
+        wrong is None or not a <= wrong < b for a, b in ((0, 5), (5, 2000), (2000, 3333))
+    ]
+    assert np.array_equal(column.T.ravel(), score, equal_nan=True)
+    if wrong is None:
+        assert np.array_equal(place, column.argmax(axis=0))
+        assert np.array_equal(best, column.max(axis=0))
+
+
+@modest
+@given(st.integers(1, 5), st.integers(1, 9), st.integers(1, 30), st.data())
+def test_held_values(width: int, blocks: int, longest: int, data: st.DataObject) -> None:
+    """The first row of a block says what all of it are; one row that differs is found."""
+    ids = st.integers(-(1 << 63), (1 << 63) - 1)
+    held = np.array(data.draw(st.lists(ids, min_size=blocks, max_size=blocks)), np.int64)
+    value = np.repeat(held, width)
+    wrong = data.draw(st.none() | st.integers(0, value.size - 1))
+    if wrong is not None:
+        value[wrong] ^= 1 << data.draw(st.integers(0, 62))
+    found = np.empty(blocks, np.int64)
+    fit = all(
+        hold(value[first : first + longest], first, width, found)
+        for first in range(0, value.size, longest)
+    )
+    assert fit == (wrong is None or width == 1)
+    if fit:
+        assert found.tolist() == value[::width].tolist()

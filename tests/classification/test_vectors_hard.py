@@ -53,12 +53,11 @@ def check_prf(
     card: ee.Scorecard, labels: list[Any], average: str, beta: float, value: list[Any]
 ) -> None:
     """Precision, recall, F and support of ``precision_recall_fscore_support``."""
+    rows = {(row["metric"], row["label_value"]): row for row in card.metrics.iter_rows(named=True)}
     for metric, theirs in zip(("Precision", "Recall", f"F{beta:g}"), value, strict=False):
         if average == "None":
             for at, label in enumerate(labels):
-                row = card.metrics.filter(
-                    (pl.col("metric") == metric) & (pl.col("label_value") == label)
-                ).row(0, named=True)
+                row = rows[metric, label]
                 assert close(row["value"], theirs[at]), (metric, label)
                 assert close(row["support"], value[3][at])
         else:

@@ -48,7 +48,7 @@ def test_it_ends_at_once_with_output_and_exit_handlers(
 @pytest.mark.parametrize(
     "before",
     [
-        "import threading, time; threading.Thread(target=time.sleep, args=(2,)).start()",
+        "import threading as t; t.Thread(target=t.main_thread().join).start()",
         "import atexit; del atexit._run_exitfuncs",
         "import multiprocessing as m, time; m.Process(target=time.sleep, args=(2,)).start()",
     ],

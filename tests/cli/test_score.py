@@ -183,6 +183,16 @@ class TestScore:
         assert "--overwrite" in err
         assert run("score", "p", "g", "-o", folder, "--overwrite")[0] == 0
 
+    def test_what_is_written_is_not_advised_to_be_written(self, run: Run, tmp_path: Path) -> None:
+        table = pl.DataFrame({"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"]})
+        table.write_parquet(tmp_path / "verdicts.parquet")
+        args = ("score", str(tmp_path / "verdicts.parquet"))
+        _, out, _ = run(*args)
+        assert "also made: per_datum (1 rows)" in out
+        assert out.endswith("print one with --frame NAME, write all with --out DIR\n")
+        _, out, _ = run(*args, "--out", str(tmp_path / "run"))
+        assert out.endswith("print one with --frame NAME\n")
+
     def test_out_is_refused_before_the_work(
         self, run: Run, seen: dict[str, Any], tmp_path: Path
     ) -> None:

@@ -13,10 +13,19 @@ from judge.conftest import ROWS
 from judge.server import Answer, reply, serving, well
 
 import evalengine as ee
+from evalengine.endpoint import budget as budgets
+from evalengine.endpoint import patience
 from evalengine.endpoint.client import Transient
 from evalengine.judge.client import ChatClient
 
 ONE = ROWS.head(1)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short waits before a repeat; how they grow and spread, test_patience tells."""
+    monkeypatch.setattr(patience, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(budgets, "_LEAST_SPREAD", 0.01)
 
 
 def judge(server: Any, tmp_path: Any, data: pl.DataFrame = ONE, **more: Any) -> Any:

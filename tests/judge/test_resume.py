@@ -74,15 +74,15 @@ def test_kill_in_the_middle_of_600_requests(tmp_path):
     assert f"{2 * rows + again - sent[-1]} requests" in done.stderr
 
 
-def interrupted(tmp_path: Path, times: int) -> tuple[subprocess.CompletedProcess[str], float, int]:
-    """A run that is interrupted while four answers are under way for three seconds.
+def interrupted(
+    tmp_path: Path, times: int, slow: float
+) -> tuple[subprocess.CompletedProcess[str], float, int]:
+    """A run that is interrupted while four answers are under way for so many seconds.
 
     Returns:
         what it left behind; seconds from the interruption to its end; answers in the cache.
     """
     from judge.server import Answer, serving, well
-
-    slow = 3.0
 
     def script(body: dict[str, Any], before: int) -> Answer:
         return Answer(well(body, before).text, wait=0.0 if before < 4 else slow)
@@ -117,7 +117,7 @@ def interrupted(tmp_path: Path, times: int) -> tuple[subprocess.CompletedProcess
 
 
 def test_ctrl_c_keeps_the_answers_that_are_under_way(tmp_path):
-    done, _, kept = interrupted(tmp_path, 1)
+    done, _, kept = interrupted(tmp_path, 1, slow=1.0)
     assert done.returncode == 130
     assert kept == 8
     assert "waiting for answers under way" in done.stderr
@@ -126,7 +126,7 @@ def test_ctrl_c_keeps_the_answers_that_are_under_way(tmp_path):
 
 
 def test_a_second_ctrl_c_ends_at_once(tmp_path):
-    done, seconds, kept = interrupted(tmp_path, 2)
+    done, seconds, kept = interrupted(tmp_path, 2, slow=3.0)
     assert done.returncode == 130
     assert seconds < 2.5  # the answers take three
     assert kept == 4

@@ -147,4 +147,4 @@ def await_that(told: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not told():
         assert time.monotonic() < end, "it never happened"
-        time.sleep(0.05)
+        time.sleep(0.01)

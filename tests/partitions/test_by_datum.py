@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import FEW, in_buckets, same_as_in_memory, written
+from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine.partitions import datum_blocks, frame_files, sizing
+from evalengine.tally import pieces, stored
 
-BY_DATUM = ("retrieval", "lists", "text", "segmentation")
+BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
 
 
 def sizes(piece: int) -> sizing.Sizes:
@@ -79,14 +81,32 @@ def test_processes_merge_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     same_as_in_memory(draw(2), task, tmp_path, executor="processes", threads=2)
 
 
-def in_files(case: Case, folder: Path, patch: pytest.MonkeyPatch) -> tuple[ee.Scorecard, Any]:
+def in_files(
+    case: Case, folder: Path, patch: pytest.MonkeyPatch, task: str = "text"
+) -> tuple[ee.Scorecard, Any]:
     """A run whose single datums are too many to be held, and the run in memory."""
     in_buckets(patch)
     patch.setattr(frame_files, "_ROW", 10**9)
     sides = written(case, folder)
-    whole = ee.score(*sides, task="text", **case.options)
+    whole = ee.score(*sides, task=task, **case.options, **case.tables)
     given: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(folder / "s")}
-    return ee.score(*sides, task="text", **case.options, **given), whole
+    return ee.score(*sides, task=task, **case.options, **case.tables, **given), whole
+
+
+@pytest.mark.parametrize("name", BY_DATUM)
+def test_frames_in_files_are_those_of_a_run_in_memory(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, draw = CASES[name]
+    card, whole = in_files(draw(11), tmp_path, monkeypatch, task)
+    assert card.run["buckets"] == FEW.n
+    assert card.in_file("per_datum") is not None
+    assert card.height("per_datum") == whole.per_datum.height > 0
+    card.save(tmp_path / "out")
+    saved = ee.load(tmp_path / "out")
+    for frame in whole.frames:
+        assert_frame_equal(saved.frame(frame), whole.frame(frame), check_exact=True)
+        assert_frame_equal(card.frame(frame), whole.frame(frame), check_exact=True)
 
 
 def test_a_frame_in_a_file_is_that_of_a_run_in_memory(
@@ -139,3 +159,144 @@ def test_bytes_of_a_tally_are_counted() -> None:
     tallies = tallied(case, plan_of(case, "text"))
     values = sum(column.values.nbytes for made in tallies.stats.columns.values() for column in made)
     assert values < datum_blocks.size_of(tallies) < values + 200 * len(tallies.datums)
+
+
+def entries_listed(n: int, folder: Path, patch: pytest.MonkeyPatch) -> int:
+    """How many members of archives a run lists whose every datum is a piece of its own."""
+    listed = [0]
+    opened = stored._opened
+
+    def counting(path: Any) -> Any:
+        archive = opened(path)
+        listed[0] += len(archive.namelist())
+        return archive
+
+    folder.mkdir()
+    in_buckets(patch, sizes(1))
+    patch.setattr(stored, "_opened", counting)
+    case = sliced(n)
+    sides = written(case, folder)
+    ee.score(*sides, task="text", metrics=["ROUGE1"], memory_limit="1GB", scratch=str(folder))
+    patch.undo()
+    return listed[0]
+
+
+def test_what_is_read_of_files_grows_as_their_datums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranges open files of what is near them, and deal rows out to a few ranges a file."""
+    few = entries_listed(60, tmp_path / "few", monkeypatch)
+    many = entries_listed(120, tmp_path / "many", monkeypatch)
+    assert few < many < 3 * few
+
+
+def test_a_pass_over_a_column_reads_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A metric of several numbers is several columns; each is read alone, with what it needs."""
+    in_buckets(monkeypatch)
+    read: list[tuple[str, ...]] = []
+    load = pieces.Pieces.load
+
+    def reading(self: pieces.Pieces, piece: int, *names: str) -> list[Any]:
+        read.append((str(piece), *names))
+        return load(self, piece, *names)
+
+    monkeypatch.setattr(pieces.Pieces, "load", reading)
+    case = Case(sliced().sides, {"metrics": ["ROUGE1"]})
+    sides = written(case, tmp_path)
+    ee.score(*sides, task="text", **case.options, memory_limit="1GB", scratch=str(tmp_path / "s"))
+    sums = [names for names in read if len(names) == 3 and names[1].startswith(pieces.NEED)]
+    assert len({names[1] for names in sums}) == 3  # precision, recall and F
+    assert len(sums) == len(set(sums))
+    assert not [names for names in read if names[1:] == (pieces.COUNTED,) and read.count(names) > 1]
+
+
+def test_results_that_were_saved_twice_are_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written into one of them shows in no other, nor in the scorecard."""
+    card, whole = in_files(sliced(), tmp_path, monkeypatch)
+    for name in ("one", "two"):
+        card.save(tmp_path / name)
+    with (tmp_path / "one" / "per_datum.parquet").open("r+b") as file:
+        file.write(bytes(100))
+    assert_frame_equal(ee.load(tmp_path / "two").per_datum, whole.per_datum, check_exact=True)
+    assert_frame_equal(card.per_datum, whole.per_datum, check_exact=True)
+
+
+@pytest.mark.parametrize("name", BY_DATUM)
+def test_too_small_a_disk_is_told_before_pieces_are_merged(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much is needed is known from the files of the buckets; nothing is left behind."""
+    in_buckets(monkeypatch)
+    task, draw = CASES[name]
+    case = draw(7)
+    sides = written(case, tmp_path)
+    usage = shutil.disk_usage
+    merged: list[Path] = []
+
+    def tell(step: str) -> None:
+        if step == "merging":
+            (blocks,) = (tmp_path / "s").glob("*/blocks")
+            size = sum(file.stat().st_size for file in blocks.iterdir())
+            full = usage(tmp_path)._replace(free=size - 1)
+            monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+            merged.append(blocks.parent / "datums")
+
+    given: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    with pytest.raises(ee.ScratchError, match=r"about \S+ MB more of scratch are needed and"):
+        ee.score(*sides, task=task, **case.options, **case.tables, **given, progress=tell)
+    assert len(merged) == 1
+    assert os.listdir(tmp_path / "s") == []
+
+
+def test_slices_by_columns_of_odd_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    (table,) = sliced().sides
+    odd = table.rename({"kind": "kind ", "level": "le*vel"}).with_columns(kind=pl.lit("k"))
+    by = ["kind ", "kind", "le*vel", r"le\*vel*kind "]
+    card = same_as_in_memory(Case((odd,), {"metrics": ["BLEU"], "by": by}), "text", tmp_path)
+    assert set(by) <= set(card.metrics["slice"].to_list())
+    judged = CASES["judged"][1](3)
+    odd = judged.sides[0].with_columns(pl.col("datum_id").cast(pl.String).alias("a*b "))
+    folder = tmp_path / "judged"
+    folder.mkdir()
+    same_as_in_memory(Case((odd,), {**judged.options, "by": ["a*b "]}), "judged", folder)
+
+
+def told_twice(case: Case, task: str, folder: Path) -> str:
+    """The words in which a run in memory and one through buckets refuse the same tables."""
+    sides = written(case, folder)
+    said = []
+    for given in ({}, {"memory_limit": "1GB", "scratch": str(folder / "s")}):
+        with pytest.raises(ee.InputError) as error:
+            ee.score(*sides, task=task, **case.options, **given)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+    return said[0]
+
+
+def test_slices_that_vary_within_datums_are_counted_in_all_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first by its row, of the first column that varies anywhere."""
+    in_buckets(monkeypatch)
+    predictions, truths = boxes(60)
+    index = pl.int_range(pl.len())
+    varying = predictions.with_columns(
+        even=pl.when(index > 100).then(index % 2).otherwise(0),
+        late=pl.when(index < 60).then(index).otherwise(0),
+    ).reverse()
+    case = Case((varying, truths), {"by": ["even", "late"], "metrics": ["AP"]})
+    said = told_twice(case, "detection", tmp_path)
+    assert "column 'even' of the predictions is not constant within a datum: 27 datums" in said
+    assert "the first is 59" in said
+    sides = (predictions.with_columns(city=pl.col("datum_id")), truths.with_columns(city=index))
+    said = told_twice(Case(sides, {"by": ["city"], "metrics": ["AP"]}), "detection", tmp_path)
+    assert "not constant" in said
+    other = truths.with_columns(city=pl.col("datum_id") + pl.col("datum_id") // 50)
+    case = Case((sides[0], other), {"by": ["city"], "metrics": ["AP"]})
+    said = told_twice(case, "detection", tmp_path)
+    assert "differs between the two sides for 10 datums, the first is 50" in said

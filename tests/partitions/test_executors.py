@@ -1,10 +1,8 @@
-"""Processes and a Dask cluster give what one process does, killed workers or not."""
+"""Processes give what one process does, and stages that are finished stay."""
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import boxes, in_buckets, same_as_in_memory, written
-from partitions.clusters import cluster
 from partitions.test_counts import listed
 
 import evalengine as ee
@@ -40,44 +37,6 @@ def test_names_of_executors() -> None:
         pool_of("process", None, None)
     with pytest.raises(ee.OptionError, match="address"):
         pool_of("processes", "tcp://127.0.0.1:1", None)
-
-
-# -- Dask ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[str]:
-    with cluster(2) as (address, _):
-        yield address
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["detection", "classification", "segmentation", "retrieval", "text"]
-)
-def test_a_dask_cluster_makes_the_same(
-    name: str, two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch)
-    task, draw = CASES[name]
-    same_as_in_memory(draw(2), task, tmp_path, executor="dask", address=two_workers)
-
-
-@pytest.mark.slow
-def test_a_killed_dask_worker_costs_time_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One of two workers is killed -9 while buckets are tallied; every number stays."""
-    in_buckets(monkeypatch)
-    task, draw = CASES["detection"]
-    with cluster(2) as (address, workers):
-
-        def told(step: str) -> None:
-            if step == "matching":
-                workers[0].send_signal(signal.SIGKILL)
-
-        same_as_in_memory(draw(4), task, tmp_path, executor="dask", address=address, progress=told)
-        assert workers[0].wait(10) == -signal.SIGKILL
 
 
 @pytest.mark.slow

@@ -20,13 +20,12 @@ import evalengine as ee
 from evalengine.partitions import running, sizing
 from evalengine.partitions.by_label import label_groups
 
-DEALT = {name: case for name, case in CASES.items() if name != "judged"}
 few = settings(
     max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
-@pytest.mark.parametrize("name", DEALT)
+@pytest.mark.parametrize("name", CASES)
 @few
 @given(seed=st.integers(0, 2**32 - 1))
 def test_buckets_make_the_whole(
@@ -45,9 +44,16 @@ def _told(case: Case, task: str, folder: Path) -> bool:
 
 
 def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:
-    """What they hold is told from all rows: they are scored in memory, with a note."""
-    task, draw = CASES["judged"]
-    assert _told(draw(0), task, tmp_path)
+    """What they hold is told from all rows: they are scored in memory, with a note.
+
+    Whether judgments vote is told by those that a condition on the datums leaves.
+    """
+    rows = {"datum_id": [1, 1, 2], "metric": ["Bias"] * 3, "verdict": ["yes", "no", "no"],
+            "judgment_index": [0, 1, 0], "item_index": [0, 0, 0]}  # fmt: skip
+    datums = pl.DataFrame({"datum_id": [1, 2], "topic": ["a", "b"]})
+    case = Case((pl.DataFrame(rows),), {"where": "topic = 'b'"}, tables={"datums": datums})
+    assert _told(case, "judged", tmp_path)
+    assert not _told(Case(case.sides, {}, tables=case.tables), "judged", tmp_path)
 
 
 def test_lists_of_strings_are_dealt_out_where_rows_need_not_tell_what_they_are(

@@ -37,9 +37,7 @@ from evalengine.schemas.contract import ROW
 from evalengine.schemas.options import Options
 
 
-@pytest.mark.parametrize(
-    "name", ["detection", "classification", "binary", "segmentation", "retrieval", "lists", "text"]
-)
+@pytest.mark.parametrize("name", CASES)
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 13)
@@ -59,7 +57,7 @@ def test_workers_answer_what_views_ask(
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 50)
     weather = (pl.col("datum_id") % 3).alias("weather")
-    sides = tuple(side.with_columns(weather) for side in boxes(40))
+    sides = tuple(side.with_columns(weather) for side in boxes(25))
     options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
     same_as_in_memory(Case(sides, options), "detection", tmp_path, executor="processes")
     assert len([1 for name, _ in pool.called if name == "answer_group"]) >= 2 * 5
@@ -111,10 +109,10 @@ def test_rows_that_a_condition_leaves_are_numbered_as_they_were(
 ) -> None:
     """How many stand before a unit is known only when the others are dealt out."""
     in_buckets(monkeypatch)
-    in_units(monkeypatch, 13)
+    in_units(monkeypatch, 7)
     where = {"predictions": "score > 0.4", "ground_truths": "datum_id > 7"}
     same_as_in_memory(
-        Case(boxes(), {"where": where}), "detection", tmp_path, files=2, executor="processes"
+        Case(boxes(25), {"where": where}), "detection", tmp_path, files=2, executor="processes"
     )
 
 
@@ -217,9 +215,11 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
     monkeypatch.setattr(splitting, "units_rows", lambda *_: 500)
     killed: list[int] = []
+    dealt: list[Path] = []
 
     def kill() -> None:
         await_that(lambda: any((tmp_path / "scratch").glob("*/buckets/predictions-*")))
+        dealt.extend((tmp_path / "scratch").glob("*/buckets/*_truths-*"))
         for one in multiprocessing.active_children()[:1]:
             os.kill(one.pid or 0, signal.SIGKILL)
             killed.append(one.pid or 0)
@@ -230,11 +230,12 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
         if step.startswith("dealing") and not hand.ident:
             hand.start()
 
-    case = Case(boxes(20_000), {"metrics": ["mAP"]})
+    case = Case(boxes(4_000), {"metrics": ["mAP"]})
     how = {"executor": "processes", "threads": 2, "progress": told}
     same_as_in_memory(case, "detection", tmp_path, **how)
     hand.join()
     assert killed
+    assert len(dealt) < 24  # of 500 rows each: some were still to come
 
 
 @pytest.mark.parametrize("name", ["weather", ""])
@@ -244,7 +245,7 @@ def test_slices_whose_values_have_codes(
     name: str, dtype: pl.DataType, units: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each batch has codes of its own; a column may have no name."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     if units:
         in_units(monkeypatch, 50)
     monkeypatch.setattr(dealing, "BATCH", 9)
@@ -260,8 +261,85 @@ def test_slices_whose_values_have_codes(
 def test_footers_that_only_polars_reads_are_a_hint_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     in_units(monkeypatch, 50)
     predictions, truths = boxes(60)
     sides = (predictions.with_columns(pl.lit(1).cast(pl.Int128).alias("large")), truths)
     same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
+
+
+@pytest.mark.parametrize("name", ["detection", "lists", "judged"])
+def test_a_unit_has_its_own_files(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the first of all, which tells the columns; none opens what stands before its rows."""
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 5)
+    task, draw = CASES[name]
+    same_as_in_memory(draw(4), task, tmp_path, files=12, executor="processes")
+    calls = [call for name, call in pool.called if name == "deal_unit"]
+    assert len(calls) > 2
+    for _, (_, first, rows), pickled in calls:
+        table = pickle.loads(pickled)
+        files = table.side.source.files
+        heights = [pl.scan_parquet(file).select(pl.len()).collect().item() for file in files]
+        before = table.before + heights[0] if table.before else 0
+        own = heights[1:] if table.before else heights
+        assert before <= first
+        assert rows is None or first + rows > before + sum(own[:-1])
+        assert not table.before or first < before + own[0]
+
+
+@pytest.mark.parametrize("change", ["dtype", "column", "pages"])
+def test_a_file_unlike_the_first_is_refused_by_its_unit(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    sides = written(Case(boxes(), {}), tmp_path, files=12)
+    other = Path(sides[0][7])
+    if change == "dtype":
+        pl.read_parquet(other).cast({"score": pl.String}).write_parquet(other)
+    elif change == "column":
+        pl.read_parquet(other).drop("score").write_parquet(other)
+    else:
+        data = bytearray(other.read_bytes())
+        data[4:200] = bytes(196)
+        other.write_bytes(data)
+    in_units(monkeypatch, 13)
+    with pytest.raises(ee.ReadError, match=other.name):
+        ee.score(*sides, task="detection", executor="processes", scratch=str(tmp_path / "s"))
+    assert not (tmp_path / "s").exists() or os.listdir(tmp_path / "s") == []
+
+
+def test_without_footers_all_files_are_left_to_every_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    in_units(monkeypatch, 13)
+    monkeypatch.setattr(splitting, "ends_of", lambda _: None)
+    task, draw = CASES["detection"]
+    same_as_in_memory(draw(4), task, tmp_path, files=6, executor="processes")
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])
+def test_wide_rows_are_read_few_at_a_time(
+    width: int, rows: int, table: dealing.Dealing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
+    monkeypatch.setattr(dealing, "BATCH", 30)
+    monkeypatch.setattr(dealing, "BATCH_BYTES", 1000)
+    given = (table.role, table.side, table.where, table.plan)
+    heights = [batch.height for batch in dealing.batches(*given, width)]
+    assert max(heights) <= rows
+    assert sum(heights) == sum(batch.height for batch in dealing.batches(*given))
+
+
+def test_the_width_of_rows_is_told_of_their_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    pool = in_units(monkeypatch, 13)
+    table = pl.DataFrame({"text": ["x" * 5000] * 40, "reference": ["x"] * 40})
+    same_as_in_memory(Case((table,), {}), "text", tmp_path, executor="processes")
+    (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "deal_unit"]
+    assert 5000 <= told.width < 5100

@@ -49,7 +49,7 @@ def test_sums_beyond_floats_are_refused() -> None:
 @pytest.mark.parametrize("metric", ["BPM", "NERR8", "SDCG"])
 def test_cuts_far_behind_the_list(metric: str) -> None:
     """Neither memory nor, of users who look on, time grows with the cut-off."""
-    ks = [1, 2, 3, 10, 30_000_000]
+    ks = [1, 2, 3, 10, 3_000_000]
     card = ee.score({"a": {"x": 2.0, "z": 1.0}}, qrels(4.0), metrics=[f"{metric}@{k}" for k in ks])
     gain = [0.75, 0.0]
     for k in ks:

@@ -16,11 +16,8 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.stem.porter import PorterStemmer
-from nltk.tokenize import RegexpTokenizer
-from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_bleu
+from late import Late
 from rapidfuzz.distance import LCSseq, Levenshtein
-from rouge_score import rouge_scorer
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 from text.scoring import score, values
 
@@ -29,6 +26,11 @@ from evalengine.kernels.lcs import lcs_lengths
 from evalengine.kernels.porter import stem_hashes
 from evalengine.kernels.rouge_words import rouge_words
 from evalengine.kernels.translation_edits import translation_edits
+
+bleu_score = Late("nltk.translate.bleu_score")
+porter = Late("nltk.stem.porter")
+nltk_tokenize = Late("nltk.tokenize")
+rouge_scorer = Late("rouge_score.rouge_scorer")
 
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 
@@ -92,9 +94,6 @@ def test_rouge_score(stems: bool, case: tuple[list[str], list[list[str]]]) -> No
             assert found == [getattr(one[name], part) for one in wanted], (name, part, case)
 
 
-tokens = RegexpTokenizer(r"\w+|\$[\d]+|[^\s\.]+").tokenize
-
-
 @settings(max_examples=15)
 @given(
     case=cases(),
@@ -114,7 +113,8 @@ def test_nltk(case: tuple[list[str], list[list[str]]], weights: Any, method: int
         bleu_weights=weights,
         smoothing=f"method{method}",
     )
-    smooth = getattr(SmoothingFunction(), f"method{method}")
+    smooth = getattr(bleu_score.SmoothingFunction(), f"method{method}")
+    tokens = nltk_tokenize.RegexpTokenizer(r"\w+|\$[\d]+|[^\s\.]+").tokenize
     cut = [([tokens(text) for text in r], tokens(p)) for p, r in zip(ours, theirs, strict=True)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -122,13 +122,17 @@ def test_nltk(case: tuple[list[str], list[list[str]]], weights: Any, method: int
         for references, candidate in cut:
             try:
                 wanted.append(
-                    float(sentence_bleu(references, candidate, weights, smoothing_function=smooth))
+                    float(
+                        bleu_score.sentence_bleu(
+                            references, candidate, weights, smoothing_function=smooth
+                        )
+                    )
                 )
             except AssertionError:  # method6 without a trigram that matches
                 wanted.append(None)
         same(values(card, "BLEU"), wanted, case)
         if method in (0, 1, 2, 3):
-            corpus = corpus_bleu(
+            corpus = bleu_score.corpus_bleu(
                 [r for r, _ in cut], [p for _, p in cut], weights, smoothing_function=smooth
             )
             same([card.value("CorpusBLEU")], [float(corpus)], case)
@@ -318,7 +322,7 @@ STEM = st.builds(
 
 
 def test_stems() -> None:
-    stemmer = PorterStemmer()
+    stemmer = porter.PorterStemmer()
 
     @settings(max_examples=100)
     @given(st.lists(st.one_of(STEM, st.sampled_from(IRREGULAR)), min_size=1, max_size=30))

@@ -10,7 +10,7 @@ import pytest
 from classification.known_answers import load
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from nltk.tokenize.destructive import MacIntyreContractions
+from late import Late
 from rouge import Rouge
 from text.scoring import score, values
 
@@ -29,8 +29,7 @@ CORRECTNESS = {
 }
 TOKENS = {"f": "TokenF1", "p": "TokenPrecision", "r": "TokenRecall"}
 STATISTICS = {"f": None, "p": "precision", "r": "recall"}
-_CONTRACTIONS = MacIntyreContractions()
-_PATTERNS = (*_CONTRACTIONS.CONTRACTIONS2, *_CONTRACTIONS.CONTRACTIONS3)
+destructive = Late("nltk.tokenize.destructive")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _WORDS = "a b c. d The the not cannot wanna gonna gonna, 7 007 1e3 1000 9007199254740993"
 _WORDS += (
@@ -83,7 +82,8 @@ def tokens(text: str) -> list[str | float]:
     bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     rest = " ".join(word for word in bare.split() if word not in FUNCTION_WORDS)
     rest = f" {rest} "
-    for pattern in _PATTERNS:
+    known = destructive.MacIntyreContractions
+    for pattern in (*known.CONTRACTIONS2, *known.CONTRACTIONS3):
         rest = re.sub(pattern, r" \1 \2 ", rest)
     return [float(one) if _NUMBER.fullmatch(one) else one for one in rest.split()]
 

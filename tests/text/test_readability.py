@@ -10,11 +10,13 @@ import pytest
 from classification.known_answers import load
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nltk.tokenize import SyllableTokenizer
+from late import Late
 from text.scoring import score, values
 
 from evalengine.kernels.syllables import words_and_syllables
 from evalengine.tasks.text.characters import codes_needed, regex_kinds
+
+nltk_tokenize = Late("nltk.tokenize")
 
 NAMES = {
     "flesch_reading_ease": "FleschReadingEase",
@@ -53,7 +55,7 @@ def test_continuous_eval() -> None:
 @example("_a_e")
 @example("aa11")
 def test_syllables_of_nltk(word: str) -> None:
-    assert counts(word) == (1, len(SyllableTokenizer().tokenize(word)))
+    assert counts(word) == (1, len(nltk_tokenize.SyllableTokenizer().tokenize(word)))
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Large binary tables scored without holding their columns: batches are checked and kept small.
 
-One table of labels 0 and 1 with their scores, and slices of integers if there are any; or two
-tables in which every datum, an integer of a range without gaps, has one truth and one score of the
-same label. Few distinct scores become counts, and codes where rows are needed, slices become codes,
-ids become places in a table of bytes. Where anything else stands in a row the tables are read whole
-instead, which takes every kind of row and names those that are wrong.
+One table of labels 0 and 1 with their scores, and slices of integers or texts if there are any; or
+two tables in which every datum, an integer of a range without gaps, has one truth and one score of
+the same label. Few distinct scores become counts, and codes where rows are needed, slices become
+codes, ids become places in a table of bytes. Where anything else stands in a row the tables are
+read whole instead, which takes every kind of row and names those that are wrong.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import polars as pl
 from ...inputs.batches import Batches, in_batches, told_by
 from ...inputs.collecting import Prepared
 from ...inputs.frames import Frames
+from ...inputs.slices import SlicePlan
 from ...kernels.few_scores import FewScores
 from ...kernels.label_matching import N_OUTCOMES
 from ...kernels.pairing import HIGHEST, labels_of, meet, write_truths
@@ -27,7 +28,7 @@ from ...schemas.options import Options
 from ...tally.datums import CodedDatums, Datums
 from ...tally.units import Few, Scored, Units
 from ..workers import Workers
-from .coded_slices import INTEGERS, CodedSlices, slice_columns
+from .coded_slices import SLICED, Coded, CodedSlices, slice_columns
 from .counting import thresholds_of
 from .encode import encode_batch
 from .settings import Settings
@@ -96,21 +97,24 @@ def _one_table(
     settings: Settings,
     counter: Workers | None,
 ) -> Streamed | None:
-    """One table of labels 0 and 1 and the scores of one of them, with slices of integers if any."""
-    table = batches[TABLE]
-    by = slice_columns(ready.plan, TABLE)
+    """One table of labels 0 and 1 and the scores of one of them, with slices if there are any."""
+    table, by = batches[TABLE], ready.plan.by
+    pieces = slice_columns(ready.plan, TABLE)
     wanted = {"actual": _WHOLE, "score": _SCORES}
-    if by is None or not _fits(table, {**wanted, **dict.fromkeys(by, INTEGERS)}):
+    if pieces is None or not _fits(table, {**wanted, **dict.fromkeys(pieces, SLICED)}):
         return None
-    read = _rows(table, by, coded=counter is None or bool(by))
+    read = _rows(table, ready.plan, coded=counter is None or bool(by))
     if isinstance(read, _Scores):  # few scores at first, whose rows are needed after all
-        read = _rows(table, by, coded=True)
+        read = _rows(table, ready.plan, coded=True)
     if not isinstance(read, _Rows):
         return None
     few: dict[str, list[object]] = {
         "actual": read.labels.tolist(),
         "score": [0.5] * read.labels.size,
-        **{name: [0] * read.labels.size for name in by},
+        **{
+            name: ["" if table.schema[name] == pl.String else 0] * read.labels.size
+            for name in pieces
+        },
     }
     frames = told_by(ready, batches, {TABLE: few}, options)
     fit = encode_batch(_copy(frames), positive_label=settings.positive_label)
@@ -124,7 +128,7 @@ def _one_table(
     )  # fmt: skip
     datums = Datums(None, pl.DataFrame(), rows=table.rows)
     if by:
-        columns = pl.DataFrame(schema={name: table.schema[name] for name in by})
+        columns = pl.DataFrame(schema={name: table.schema.get(name, pl.String()) for name in by})
         datums = CodedDatums(None, columns, rows=table.rows, coded=read.groups)
     counted = None
     if counter is not None and (by or scored.few is not None):
@@ -142,21 +146,21 @@ class _Rows(NamedTuple):
         truth: uint8 [n], 0 or 1; empty where scores were counted and their rows are gone.
         labels: those of the two that are true of some row.
         scores: their scores.
-        groups: slice column to the group code of every row and the groups' names.
+        groups: slice to the group code of every row and the groups' names.
     """
 
     truth: Array
     labels: Array
     scores: _Scores
-    groups: dict[str, tuple[Array, list[str]]]
+    groups: dict[str, Coded]
 
 
-def _rows(table: Batches, by: tuple[str, ...], *, coded: bool) -> _Rows | _Scores | None:
+def _rows(table: Batches, plan: SlicePlan, *, coded: bool) -> _Rows | _Scores | None:
     """All rows of one table; None where one of them is not fit to be scored.
 
     Args:
         table: of labels and scores.
-        by: slice columns beside them.
+        plan: which slices there are, of columns beside them.
         coded: whether rows are needed of scores that are counted.
 
     Returns:
@@ -164,7 +168,7 @@ def _rows(table: Batches, by: tuple[str, ...], *, coded: bool) -> _Rows | _Score
     """
     truth, at = np.empty(table.rows, np.uint8), 0
     scores = _Scores(may_count=table.rows < _EXACT, coded=coded)
-    slices = CodedSlices(by, table.rows)
+    slices = CodedSlices({name: table.schema[name] for name in plan.pieces}, table.rows)
     seen = np.zeros(2, np.bool_)
     for batch in table:
         actual = _small(batch, "actual")
@@ -181,7 +185,7 @@ def _rows(table: Batches, by: tuple[str, ...], *, coded: bool) -> _Rows | _Score
         if scores.kept:
             truth[at : at + actual.size] = actual
         at += actual.size
-    groups = slices.groups()
+    groups = slices.groups(plan.parts)
     if groups is None:
         return None
     return _Rows(truth if scores.kept else truth[:0], np.flatnonzero(seen), scores, groups)

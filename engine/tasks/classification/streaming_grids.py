@@ -18,8 +18,8 @@ from ...inputs.batches import Batches, in_batches
 from ...inputs.collecting import Prepared
 from ...inputs.frames import Frames, assemble
 from ...kernels.columns import lay_columns
+from ...kernels.held_values import hold
 from ...kernels.label_matching import HIT, STRAY
-from ...kernels.score_grid import best_of_blocks
 from ...readers.tables import READ_FAILURES
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
@@ -30,7 +30,7 @@ from ...tally.precision import comparable
 from ...tally.units import Scored, Units
 from .encode import encode_batch
 from .settings import Settings
-from .streaming import Streamed, sums_up
+from .streaming import Streamed
 from .tallies import Tallies
 from .weightless import weightless_notes
 
@@ -101,42 +101,66 @@ class _Read(msgspec.Struct):
 
 def _read(table: Batches) -> _Read | None:
     """All rows; None where they are no grid, or one of them is not fit to be scored."""
-    labels: pl.Series | None = None
-    ids: list[pl.Series] = []
-    width, row = 0, 0
+    rows: _Rows | None = None
     for batch in table:
         if not batch.height:
             continue
-        if labels is None:
+        if rows is None:
             labels = _first_labels(batch["label_value"])
             if labels is None or table.rows % len(labels) or table.rows == len(labels):
                 return None
-            width = len(labels)
-            column = np.empty((width, table.rows // width))
-            place, best = np.empty(column.shape[1], np.int32), np.empty(column.shape[1])
-            repeated = labels
-        while len(repeated) < batch.height + width:
-            repeated = pl.concat([repeated, repeated], rechunk=True)
-        if not _repeats(batch, repeated.slice(row % width, batch.height)):
+            rows = _Rows(labels, table.rows // len(labels), batch.schema["datum_id"])
+        if not rows.add(batch):
             return None
-        if not _follow(batch["datum_id"], ids[-1][-1] if ids else None, row, width):
-            return None
-        score = _finite(batch["score"])
-        if score is None:
-            return None
-        first = -row % width
-        if first < batch.height:
-            ids.append(batch["datum_id"].slice(first).gather_every(width))
-        for at, piece in score:
-            lay_columns(piece, row + at, column)
-            best_of_blocks(piece, row + at, width, place, best)
-        row += batch.height
-    if labels is None or row != table.rows:
+    if rows is None or rows.row != table.rows:
         return None
-    every = pl.concat(ids, rechunk=True)
-    if every.n_unique() != len(every):
+    ids = rows.ids.found()
+    if ids.n_unique() != len(ids):
         return None
-    return _Read(every, labels, column, place, best)
+    return _Read(ids, rows.labels, rows.column, rows.place, rows.best)
+
+
+class _Rows:
+    """Rows of a grid, taken over batch by batch.
+
+    Args:
+        labels: those of every datum, in their order.
+        blocks: number of datums.
+        dtype: of the ids.
+
+    Attributes:
+        labels: as given.
+        row: how many rows there were.
+        ids: of the datums.
+        column: float64 [labels, blocks], scores.
+        place: int32 [blocks], place of each datum's highest score among the labels.
+        best: float64 [blocks], that score.
+    """
+
+    def __init__(self, labels: pl.Series, blocks: int, dtype: pl.DataType) -> None:
+        self.labels, self.row = labels, 0
+        width = len(labels)
+        self.ids: _Texts | _Integers = (
+            _Integers(width, blocks) if dtype.is_integer() else _Texts(width)
+        )
+        self._tile = _Tile(labels)
+        self.column = np.empty((width, blocks))
+        self.place, self.best = np.empty(blocks, np.int32), np.empty(blocks)
+
+    def add(self, batch: pl.DataFrame) -> bool:
+        """Take over the next rows; false where one of them is not what it has to be."""
+        datum, label, score = (batch[name] for name in ("datum_id", "label_value", "score"))
+        if datum.null_count() or label.null_count() or score.null_count():
+            return False
+        if not self._tile.repeats(label, self.row) or not self.ids.add(datum, self.row):
+            return False
+        row = self.row
+        for piece in score.cast(pl.Float64).get_chunks():
+            if not lay_columns(piece.to_numpy(), row, self.column, self.place, self.best):
+                return False
+            row += len(piece)
+        self.row = row
+        return True
 
 
 def _first_labels(label: pl.Series) -> pl.Series | None:
@@ -151,47 +175,82 @@ def _first_labels(label: pl.Series) -> pl.Series | None:
     return labels if labels.n_unique() == len(labels) else None
 
 
-def _repeats(batch: pl.DataFrame, labels: pl.Series) -> bool:
-    """Whether the rows have these labels."""
-    column = batch["label_value"]
-    return not column.null_count() and bool((column == labels).all())
-
-
-def _follow(datum: pl.Series, last: Any, row: int, width: int) -> bool:
-    """Whether ids change where a datum begins and nowhere else.
+class _Tile:
+    """Labels one after the other over and over, as the rows should have them.
 
     Args:
-        datum: ids of rows from ``row`` on.
-        last: id of the last datum that began before, None in the first row.
-        row: the first row.
-        width: rows of a datum.
-
-    Whether the first row begins another datum is left to the caller, who sees whether ids of
-    datums come again.
+        labels: those of one datum.
     """
-    if datum.null_count() or (row % width and datum[0] != last):
-        return False
-    n = len(datum)
-    first = width - row % width  # where the first datum behind the first row begins
-    begin = datum.slice(first).gather_every(width)
-    before = datum.slice(first - 1).gather_every(width).head(len(begin))
-    if not (begin != before).all():
-        return False
-    return int((datum.slice(1) == datum.slice(0, n - 1)).sum()) == n - 1 - len(begin)
+
+    def __init__(self, labels: pl.Series) -> None:
+        self._width = len(labels)
+        # NumPy compares integers, Polars texts; either without a word to the other.
+        self._every: Any = labels.to_numpy() if labels.dtype.is_integer() else labels
+
+    def repeats(self, label: pl.Series, row: int) -> bool:
+        """Whether rows from ``row`` on have these labels."""
+        n, first = len(label), row % self._width
+        texts = isinstance(self._every, pl.Series)
+        while len(self._every) < n + self._width:
+            two = [self._every, self._every]
+            self._every = pl.concat(two, rechunk=True) if texts else np.concatenate(two)
+        if texts:
+            return bool((label == self._every.slice(first, n)).all())
+        return np.array_equal(label.to_numpy(), self._every[first : first + n])
 
 
-def _finite(score: pl.Series) -> list[tuple[int, Array]] | None:
-    """Scores in pieces, float64, and the row that each begins at; None if one is not a number."""
-    if score.null_count():
-        return None
-    found, at = [], 0
-    for chunk in score.cast(pl.Float64).get_chunks():
-        piece = chunk.to_numpy()
-        if not sums_up(piece):
-            return None
-        found.append((at, piece))
-        at += piece.size
-    return found
+class _Integers:
+    """Ids of datums that are integers, each on as many rows as there are labels.
+
+    Args:
+        width: rows of a datum.
+        blocks: number of datums.
+    """
+
+    def __init__(self, width: int, blocks: int) -> None:
+        self._width, self._held = width, np.empty(blocks, np.int64)
+
+    def add(self, datum: pl.Series, row: int) -> bool:
+        """Take over the ids of rows from ``row`` on; whether they change with the datums alone.
+
+        That two datums beside each other differ is left to whoever sees whether ids come again.
+        """
+        return hold(datum.to_numpy(), row, self._width, self._held)
+
+    def found(self) -> pl.Series:
+        """The id of every datum."""
+        return pl.Series("datum_id", self._held)
+
+
+class _Texts:
+    """Ids of datums that are texts, each on as many rows as there are labels.
+
+    Args:
+        width: rows of a datum.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._found: list[pl.Series] = []
+
+    def add(self, datum: pl.Series, row: int) -> bool:
+        """Take over the ids of rows from ``row`` on; whether they change with the datums alone."""
+        width, n = self._width, len(datum)
+        at = row % width
+        if at and datum[0] != self._found[-1][-1]:
+            return False
+        same = (datum.slice(1) == datum.slice(0, n - 1)).to_numpy()
+        changed = same[width - 1 - at :: width]  # where a datum behind the first row begins
+        if changed.any() or np.count_nonzero(same) != n - 1 - changed.size:
+            return False
+        first = -row % width
+        if first < n:
+            self._found.append(datum.gather(np.arange(first, n, width)))
+        return True
+
+    def found(self) -> pl.Series:
+        """The id of every datum."""
+        return pl.concat(self._found, rechunk=True)
 
 
 def _tallied(

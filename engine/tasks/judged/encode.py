@@ -13,19 +13,19 @@ import polars as pl
 
 from ... import metrics
 from ...inputs.frames import Frames
-from ...inputs.problems import count_of, listing
+from ...inputs.problems import listing
 from ...metrics.judged_means import NOT_JUDGED
-from ...schemas.contract import TABLE
+from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
 from ..encoding import table_datums
+from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
 from .measures import MEASURES, Measure
 from .settings import Settings
 
 OK = ("ok", "scored")
 EMPTY = "empty"
-NO_VERDICT, WRONG_WORD, FAILED = "no_verdict", "wrong_vocabulary", "error"
-MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"
+FAILED = "error"
 
 _FOLDS: dict[str, Callable[[str], str]] = {
     "exact": lambda word: word,
@@ -33,6 +33,10 @@ _FOLDS: dict[str, Callable[[str], str]] = {
     "strip": lambda word: word.strip().lower(),
 }
 """How words are made alike -> what does it."""
+
+
+Settled = tuple[str | None, str | None, float | None, str | None, str | None]
+"""Need, part, count, kind and none of one combination; nothing where its step is unknown."""
 
 
 class Batch(msgspec.Struct):
@@ -44,13 +48,13 @@ class Batch(msgspec.Struct):
             int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or null, ``count``
             float64 (what the verdict counts, null where there is none), ``kind`` str (what is
             wrong, else null), ``none`` str (what there was none of, else null).
-        strange: words that are none of a metric's, by its name in the table, and the words that
-            are.
+        found: what words and spellings tell; a row whose step its metric does not have is none of
+            ``rows``.
     """
 
     datums: Datums
     rows: pl.DataFrame
-    strange: dict[str, tuple[list[str], list[str]]]
+    found: Findings
 
 
 def metric_names(written: pl.Series) -> dict[str, str]:
@@ -66,14 +70,11 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         frames: checked tables, used up here.
         settings: the run's settings.
         needs: what will be measured.
-
-    Raises:
-        InputError: a step that the metric does not have; a verdict that stands in two rows under
-            different spellings of its metric or step.
     """
     table = frames.sides[TABLE]
     datums, codes = table_datums(frames, table, table.height)
-    place = pl.int_range(pl.len(), dtype=pl.Int64)
+    place = pl.int_range(pl.len(), dtype=pl.Int64) if ROW not in table.columns else pl.col(ROW)
+    found = Findings()
     base = table.select(
         pl.Series("datum", codes)
         if codes is not None
@@ -88,6 +89,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         _column(table, "items", pl.Int64()),
         (_column(table, "error", pl.String()).fill_null("") != "").alias("failed"),
         place.alias("row"),
+        _unnumbered(table).alias("unnumbered"),
     )
     key = ["metric", "step", "status", "verdict", "failed"]
     known = metric_names(base["metric"])
@@ -97,8 +99,14 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         if metrics.get("judged", real).needs[0] in needs
     }
     base = base.filter(pl.col("metric").is_in(list(need_of)))
-    distinct = base.select(key).unique(maintain_order=True)
-    settled = [_settle(*row, need_of=need_of, settings=settings) for row in distinct.iter_rows()]
+    distinct = base.group_by(key, maintain_order=True).agg(pl.col("row").first())
+    settled: list[Settled] = []
+    for *combination, row in distinct.iter_rows():
+        try:
+            settled.append(_settle(*combination, need_of=need_of, settings=settings))
+        except InputError as error:
+            found.wrong_step = found.wrong_step or (row, error.said)
+            settled.append((None, None, None, None, None))
     meaning = distinct.with_columns(
         pl.DataFrame(
             settled,
@@ -111,62 +119,70 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
             },
             orient="row",
         )
+    ).filter(pl.col("need").is_not_null())
+    rows = base.join(
+        meaning.drop("row"), on=key, how="inner", nulls_equal=True, maintain_order="left"
     )
-    rows = base.join(meaning, on=key, how="left", nulls_equal=True, maintain_order="left")
-    _refuse_repeats(rows, meaning)
-    rows = rows.drop(*key)
+    _find_repeats(rows, meaning, datums, found)
+    found.strange = _strange(meaning)
+    rows = rows.drop(*key, "unnumbered")
     together = ["datum", "need", "part", "reference", "judgment"]
     if rows["item"].null_count():
         # Verdicts without an index are counted in the order of their rows.
         counted = pl.col("row").rank("ordinal").over(together).cast(pl.Int64) - 1
         rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
-    return Batch(datums, rows, _strange(meaning, settings))
+    return Batch(datums, rows, found)
 
 
-def _strange(meaning: pl.DataFrame, settings: Settings) -> dict[str, tuple[list[str], list[str]]]:
+def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:
     """Words of verdicts that are none of their metric's; rows of an error may have no word."""
     wrong = meaning.filter(
         pl.col("kind") == WRONG_WORD,
         pl.col("verdict").is_not_null(),
         pl.col("status").fill_null("").str.strip_chars().str.to_lowercase().is_in(["", *OK]),
-    ).unique(["metric", "verdict"])
-    found: dict[str, tuple[list[str], list[str]]] = {}
-    columns = ("metric", "verdict", "need", "part")
-    for name, word, need, part in wrong.sort("metric", "verdict").select(columns).iter_rows():
-        words, known = found.setdefault(name, ([], []))
-        words.append(word)
-        known += [one for one in settings.words_of(need, part).counts if one not in known]
+    ).sort("row")
+    found: dict[str, dict[str, Strange]] = {}
+    columns = ("metric", "verdict", "row", "need", "part")
+    for name, word, row, need, part in wrong.select(columns).iter_rows():
+        found.setdefault(name, {}).setdefault(word, Strange(row, need, part))
     return found
 
 
-def _refuse_repeats(rows: pl.DataFrame, meaning: pl.DataFrame) -> None:
-    """Refuse a verdict in two rows that spell their metric or step differently.
+def _find_repeats(
+    rows: pl.DataFrame, meaning: pl.DataFrame, datums: Datums, found: Findings
+) -> None:
+    """Look for a verdict in two rows, where they may spell their metric, step or index differently.
 
-    Rows that spell them alike were compared when the table was checked.
-
-    Raises:
-        InputError: there are such rows.
+    Rows that spell them alike were compared when the table was checked. That an index of 0 and none
+    at all are the same is told of tables alone that spell something else in two ways.
     """
     real = meaning.filter(pl.col("none").is_null(), pl.col("verdict").is_not_null())
-    written = real.select("metric", "step").n_unique()
-    if written == real.select("need", "part").n_unique():
+    columns = ("metric", "step", "need", "part")
+    found.spelled = [*real.select(columns).unique(maintain_order=True).iter_rows()]
+    every = meaning.filter(pl.col("none").is_null())
+    same = every.select("metric", "step").n_unique() == every.select("need", "part").n_unique()
+    if same and not rows["unnumbered"].any():
         return
     key = ["datum", "need", "part", "reference", "item", "judgment"]
     named = rows.filter(pl.col("none").is_null(), pl.col("item").is_not_null())
     again = named.filter(pl.struct(key).is_duplicated()).sort(*key, "row")
-    if not again.height:
-        return
-    some = again.head(4)
-    shown = [
-        f"{row} (metric {metric!r}" + (f", step {step!r})" if step else ")")
-        for row, metric, step in some.select("row", "metric", "step").iter_rows()
+    found.again = again.height
+    found.repeated = [
+        Again((datums.id[datum], *place), row, metric, step)
+        for datum, *place, row, metric, step in again.head(SHOWN)
+        .select(*key, "row", "metric", "step")
+        .iter_rows()
     ]
-    more = ", ..." if again.height > some.height else ""
-    raise InputError(
-        f"columns 'metric' and 'step': {count_of(again.height, 'row')} of which another has the"
-        f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict stands"
-        " once; several judgments of one item are told apart by judgment_index."
-    )
+
+
+def _unnumbered(table: pl.DataFrame) -> pl.Expr:
+    """Whether a row lacks an index that others have."""
+    mixed = [
+        name
+        for name in ("reference_index", "judgment_index")
+        if name in table.columns and 0 < table[name].null_count() < table.height
+    ]
+    return pl.any_horizontal(pl.lit(False), *(pl.col(name).is_null() for name in mixed))
 
 
 def _column(table: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
@@ -184,7 +200,7 @@ def _settle(
     *,
     need_of: dict[str, str],
     settings: Settings,
-) -> tuple[str, str, float | None, str | None, str | None]:
+) -> Settled:
     """Need, part, count, kind of error, and what there was none of, of one combination."""
     need = need_of[written]
     measure = MEASURES[need]
@@ -246,10 +262,3 @@ def _none_of(written: str, step: str | None, measure: Measure) -> str:
             f" what there was none of. Write one of {listing(measure.empties)}."
         )
     return name
-
-
-def said_of(rows: pl.DataFrame, kind: str, datums: Datums) -> str:
-    """One sentence about the datums in which something is wrong."""
-    where = rows.filter(pl.col("kind") == kind)["datum"].unique().sort()
-    some = datums.id.gather(where.head(5)).to_list()
-    return f"{count_of(len(where), 'datum')} ({listing(some, len(where))})"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import polars as pl
+
+from ...inputs.collecting import Prepared
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of, listing
-from ...metrics.registry import Metric, has, names
-from ...schemas.contract import TABLE
+from ...metrics.registry import Metric, get, has, names
+from ...schemas.contract import DATUMS, TABLE
 from ...schemas.errors import InputError, did_you_mean
 from ...schemas.wording import option
 from .encode import metric_names
@@ -26,11 +31,27 @@ def fit(
     Raises:
         InputError: the table has rows, and verdicts of no metric that is known.
     """
-    written = frames.sides[TABLE]["metric"].value_counts()
-    strange = {
-        name: int(n) for name, n in written.sort("metric").iter_rows() if not has("judged", name)
-    }
-    there = set(metric_names(written["metric"]).values())
+    return fit_written(metrics, written(frames), settings, asked_for=asked_for)
+
+
+def written(frames: Frames) -> dict[str, int]:
+    """Metric as the table writes it -> rows, ascending."""
+    return dict(frames.sides[TABLE]["metric"].value_counts().sort("metric").iter_rows())
+
+
+def fit_written(
+    metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """The metrics asked for, or all that there are verdicts of; see :func:`fit`.
+
+    Args:
+        metrics: as planned.
+        rows: metric as the table writes it -> rows.
+        settings: the run's settings.
+        asked_for: whether the user named them.
+    """
+    strange = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
+    there = set(metric_names(pl.Series([*rows], dtype=pl.String)).values())
     notes = []
     if strange:
         if not there and not asked_for:
@@ -39,8 +60,8 @@ def fit(
                 f"{did_you_mean(next(iter(strange)), names('judged'))} `evalengine metrics --task"
                 " judged` lists them; correct the column."
             )
-        rows = count_of(sum(strange.values()), "row")
-        said = f"{rows} of metrics that are not known left out: {listing(strange)}."
+        many = count_of(sum(strange.values()), "row")
+        said = f"{many} of metrics that are not known left out: {listing(strange)}."
         notes.append(Note("unknown_metrics", said, len(strange)))
     fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
     read = {name for metric in fitting for name in metric.params}
@@ -54,3 +75,45 @@ def fit(
         said = "is read by dialects that know undecided verdicts, deepeval's, alone."
         notes.append(Note("option_not_read", f"{option('penalize_ambiguous')} {said}"))
     return fitting, notes
+
+
+AHEAD = ("metric", "judgment_index")
+"""Columns whose distinct combinations tell, before any part is tallied, what is tallied of all."""
+
+
+def may_fit(
+    metrics: tuple[Metric, ...], needs: frozenset[str], ahead: pl.DataFrame, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], bool]:
+    """The metrics that verdicts may be of, before rows are checked; and how judgments are read.
+
+    Args:
+        metrics: as planned.
+        needs: of the plan.
+        ahead: distinct values of ``AHEAD`` in all rows, as far as the table has these columns.
+        asked_for: whether the user named the metrics.
+
+    Returns:
+        metrics; whether any item may have several judgments, and so all of them vote.
+    """
+    known = metric_names(ahead["metric"].cast(pl.String).drop_nulls())
+    there = set(known.values())
+    fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
+    if "judgment_index" not in ahead.columns:
+        return fitting, False
+    wanted = [name for name, real in known.items() if get("judged", real).needs[0] in needs]
+    judgments = ahead.filter(pl.col("metric").cast(pl.String).is_in(wanted))["judgment_index"]
+    return fitting, judgments.cast(pl.Int64, strict=False).fill_null(0).n_unique() > 1
+
+
+def told_from_rows(ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings) -> bool:
+    """Whether only all rows together tell how verdicts are read.
+
+    Whether judgments vote is told by all rows that are left, and a condition on the datums' own
+    table shows what is left only where both tables meet.
+
+    Args:
+        ready: the tables.
+        heads: the first rows of each; unused.
+        settings: the run's settings; unused.
+    """
+    return DATUMS in ready.where and "judgment_index" in ready.sides[TABLE].naming.exprs

@@ -5,32 +5,37 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from ... import metrics
 from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of, listing
-from ...metrics.judged_means import NOT_JUDGED, SCORED, kinds_of
+from ...inputs.problems import Note
+from ...metrics.judged_means import NOT_JUDGED, SCORED
 from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
-from .encode import EXTRA, MISSING, NO_VERDICT, UNLIKE, WRONG_WORD, encode_batch, said_of
+from .encode import Batch, encode_batch
+from .findings import (
+    EXTRA,
+    MISSING,
+    NAMED,
+    TOLD,
+    UNLIKE,
+    Findings,
+    Some,
+    metric_of,
+    notes,
+    refuse,
+)
+from .fitting import written
 from .measures import MEASURES, PLACE, values_of
 from .settings import Settings
 from .votes import voted
 
 Array = np.ndarray[Any, Any]
-
-_TOLD = {
-    NO_VERDICT: "A row has no verdict",
-    WRONG_WORD: "A verdict is none of its metric's words",
-    MISSING: "There are fewer verdicts than items",
-    EXTRA: "There are more verdicts than items",
-    UNLIKE: "Verdicts on the same items say different numbers of items",
-}
-"""Kinds of error that the table itself shows -> what is told of the datums."""
 
 
 def tally(
@@ -49,64 +54,88 @@ def tally(
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings, needs)
-    chosen, apart = voted(_not_spared(batch.rows, settings), most=settings.rules.most_decide)
+    refuse(batch.found)
+    tallies = _measured(batch, settings, needs, begun, several=False)
+    frames.notes += notes(batch.found, settings)
+    return tallies
+
+
+def told(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
+    """What :func:`tally` tells of the whole, of a run in parts.
+
+    Args:
+        found: what all parts found together.
+        settings: the run's settings.
+        needs: of the plan as it was fitted, which may be less than was tallied.
+
+    Raises:
+        InputError: as of :func:`tally`.
+    """
+    refuse(found)
+    standings = {need: some for need, some in found.standings.items() if need in needs}
+    return notes(msgspec.structs.replace(found, standings=standings), settings)
+
+
+def tally_part(
+    frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers, *, several: bool
+) -> tuple[StatsTallies, Findings]:
+    """The tally of some datums, and what only all parts together tell.
+
+    Args:
+        frames: checked tables, used up here.
+        settings: the run's settings.
+        needs: names of measures.
+        workers: unused.
+        several: whether rows of other parts make several judgments of these.
+    """
+    begun = time.perf_counter()
+    rows = written(frames)
+    batch = encode_batch(frames, settings, needs)
+    batch.found.written = rows
+    return _measured(batch, settings, needs, begun, several=several), batch.found
+
+
+def _measured(
+    batch: Batch, settings: Settings, needs: frozenset[str], begun: float, *, several: bool
+) -> StatsTallies:
+    """Vote and measure; what shows on the way joins the findings."""
+    found, datums = batch.found, batch.datums
+    chosen, apart = voted(
+        _not_spared(batch.rows, settings), most=settings.rules.most_decide, several=several
+    )
     rows = _counted_out(chosen)
     encoded = time.perf_counter()
     columns: dict[str, tuple[Column, ...]] = {
-        need: (_column(need, rows.filter(pl.col("need") == need), len(batch.datums), settings),)
+        need: (_column(need, rows.filter(pl.col("need") == need), len(datums), settings),)
         for need in sorted(needs)
     }
-    for kind, said in _TOLD.items():
-        if (rows["kind"] == kind).any():
-            told = f"{said} in {said_of(rows, kind, batch.datums)}: an error, not a score."
-            frames.notes.append(Note("judged", told))
-    for name, (words, known) in batch.strange.items():
-        exact = " to the letter" if settings.rules.fold == "exact" else ""
-        told = (
-            f"{listing(words)} among the verdicts of {name}: none of its words, which are"
-            f" {', '.join(known)}{exact}."
+    wrong = rows.filter(pl.col("kind").is_in([*TOLD])).select("kind", "datum").unique()
+    for kind in wrong["kind"].unique().to_list():
+        found.kinds[kind] = _some(wrong.filter(pl.col("kind") == kind)["datum"], datums)
+    by_need = apart.select("need", *PLACE, "judgment").unique()
+    for need in by_need["need"].unique().to_list():
+        judgments = by_need.filter(pl.col("need") == need)["datum"]
+        found.apart[need] = msgspec.structs.replace(
+            _some(judgments.unique(), datums), judgments=len(judgments)
         )
-        frames.notes.append(Note("judged", told, len(words)))
-    frames.notes += _set_apart(apart, batch.datums)
-    told_of = [_coverage(column) for made in columns.values() for column in made]
-    frames.notes += [note for note in told_of if note.message]
-    whole = np.ones(len(batch.datums), bool)
+    found.standings = {need: _standings(column) for need, (column,) in columns.items()}
+    whole = np.ones(len(datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
-    return StatsTallies(batch.datums, no_labels(), stats, None, None, seconds)
+    return StatsTallies(datums, no_labels(), stats, None, None, seconds)
 
 
-def _coverage(column: Column) -> Note:
-    """How many datums of one metric have a value, where some have none."""
+def _some(codes: pl.Series, datums: Datums) -> Some:
+    """Datums by their distinct codes."""
+    lowest = codes.bottom_k(NAMED).sort()
+    return Some(len(codes), datums.id.gather(lowest).to_list())
+
+
+def _standings(column: Column) -> dict[str, int]:
+    """How many datums have each standing."""
     assert column.status is not None
     names, codes = column.status
-    count = dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
-    count.pop(NOT_JUDGED)
-    scored = count.pop(SCORED)
-    unscored = kinds_of({name: n for name, n in count.items() if n})
-    rows = scored + sum(count.values())
-    said = f"{column.metric}: {scored:,} of {count_of(rows, 'row')} scored; {unscored}."
-    return Note("coverage", said if unscored else "", rows - scored)
-
-
-def _set_apart(apart: pl.DataFrame, datums: Datums) -> list[Note]:
-    """Judgments that did not vote, since most found another number of items."""
-    notes = []
-    by_need = apart.select("need", *PLACE, "judgment").unique().sort("need", *PLACE)
-    for need, rows in by_need.group_by("need", maintain_order=True):
-        where = rows["datum"].unique().sort()
-        some = listing(datums.id.gather(where.head(5)).to_list(), len(where))
-        said = (
-            f"{_metric(str(need[0])).name}: {count_of(rows.height, 'judgment')} of"
-            f" {count_of(len(where), 'datum')} ({some}) did not vote: the number of items is not"
-            " that of the judgments that decide."
-        )
-        notes.append(Note("judged", said, rows.height))
-    return notes
-
-
-def _metric(need: str) -> metrics.Metric:
-    return next(one for one in metrics.all_metrics("judged").values() if one.needs == (need,))
+    return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 
 def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -187,7 +216,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column:
     """Values and standings of all datums in one metric."""
-    metric = _metric(need)
+    metric = metric_of(need)
     rows = _complete(need, rows, settings)
     failed = rows.filter(pl.col("kind").is_not_null()).unique("datum", keep="first")
     sound = rows.join(failed.select("datum"), on="datum", how="anti")

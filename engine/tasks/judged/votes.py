@@ -11,7 +11,9 @@ _SET = ["datum", "need", "part", "reference"]
 _ITEM = [*_SET, "item"]
 
 
-def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+def voted(
+    rows: pl.DataFrame, *, most: bool, several: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row per item of several judgments: what most of them count; ties go to the first.
 
     What there is to count is voted on first: whether there was anything to judge, then how many
@@ -24,11 +26,13 @@ def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame
         rows: of :class:`~evalengine.tasks.judged.encode.Batch`.
         most: whether most judgments decide what there is to count; else the first that did not
             fail does.
+        several: whether there are several judgments, where these rows are a part that may have
+            one alone.
 
     Returns:
         the same columns, by row; the rows without error of judgments that did not vote.
     """
-    if rows["judgment"].n_unique() < 2:
+    if not several and rows["judgment"].n_unique() < 2:
         return rows, rows.clear()
     parts = pl.DataFrame(
         [

@@ -1,0 +1,256 @@
+"""Findings: what is wrong with verdicts, told by each part of a table, put together for the whole.
+
+A run in memory is one part. Counts add up, the lowest rows and ids of all parts are named, and
+whether a spelling differs from another is asked of all parts together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
+from typing import Any
+
+import msgspec
+
+from ... import metrics
+from ...inputs.problems import Note, count_of, listing
+from ...metrics.judged_means import NOT_JUDGED, SCORED, kinds_of
+from ...schemas.errors import InputError
+from .settings import Settings
+
+NO_VERDICT, WRONG_WORD = "no_verdict", "wrong_vocabulary"
+MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"
+
+TOLD = {
+    NO_VERDICT: "A row has no verdict",
+    WRONG_WORD: "A verdict is none of its metric's words",
+    MISSING: "There are fewer verdicts than items",
+    EXTRA: "There are more verdicts than items",
+    UNLIKE: "Verdicts on the same items say different numbers of items",
+}
+"""Kinds of error that the table itself shows -> what is told of the datums."""
+
+NAMED = 5  # datums in a note
+SHOWN = 4  # rows of verdicts that stand twice
+
+
+class Some(msgspec.Struct):
+    """Datums, and the lowest ids of them.
+
+    Attributes:
+        n: how many.
+        lowest: ids, ascending, ``NAMED`` at most.
+        judgments: how many of theirs it is about, where that is told.
+    """
+
+    n: int = 0
+    lowest: list[Any] = []
+    judgments: int = 0
+
+
+class Strange(msgspec.Struct):
+    """A word that is none of its metric's.
+
+    Attributes:
+        row: the first that has it.
+        need: what is measured there.
+        part: step of it.
+    """
+
+    row: int
+    need: str
+    part: str
+
+
+class Again(msgspec.Struct):
+    """A verdict that stands in another row, too.
+
+    Attributes:
+        place: datum id, need, part, reference, item, judgment.
+        row: where it stands.
+        metric: as it is written there.
+        step: as it is written there.
+    """
+
+    place: tuple[Any, str, str, int, int, int]
+    row: int
+    metric: str
+    step: str | None
+
+
+class Findings(msgspec.Struct):
+    """What a part of a table of verdicts tells of itself.
+
+    Attributes:
+        written: metric as the table writes it -> rows, those of unknown metrics too.
+        wrong_step: the first row whose step its metric does not have, and what is said of it.
+        spelled: distinct metric and step as written, need and part, of verdicts.
+        again: rows whose verdict stands in another as well.
+        repeated: the first of them, ``SHOWN`` at most.
+        kinds: kind of error of ``TOLD`` -> datums.
+        strange: metric as written -> word -> where it stands first.
+        apart: need -> datums with judgments that did not vote.
+        standings: need -> standing -> datums.
+    """
+
+    written: dict[str, int] = {}
+    wrong_step: tuple[int, str] | None = None
+    spelled: list[tuple[str, str | None, str, str]] = []
+    again: int = 0
+    repeated: list[Again] = []
+    kinds: dict[str, Some] = {}
+    strange: dict[str, dict[str, Strange]] = {}
+    apart: dict[str, Some] = {}
+    standings: dict[str, dict[str, int]] = {}
+
+
+def together(parts: Sequence[Findings]) -> Findings:
+    """What the whole tells.
+
+    Args:
+        parts: of disjoint sets of datums, rows numbered as in the whole.
+    """
+    steps = [part.wrong_step for part in parts if part.wrong_step is not None]
+    spelled = dict.fromkeys(one for part in parts for one in part.spelled)
+    return Findings(
+        written=_sums(part.written for part in parts),
+        wrong_step=min(steps) if steps else None,
+        spelled=[*spelled],
+        again=sum(part.again for part in parts),
+        repeated=nsmallest(
+            SHOWN,
+            (one for part in parts for one in part.repeated),
+            key=lambda one: (one.place, one.row),
+        ),
+        kinds=_datums(part.kinds for part in parts),
+        strange=_first(part.strange for part in parts),
+        apart=_datums(part.apart for part in parts),
+        standings={
+            need: _sums(part.standings.get(need, {}) for part in parts)
+            for need in dict.fromkeys(need for part in parts for need in part.standings)
+        },
+    )
+
+
+def _sums(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, n in part.items():
+            found[name] = found.get(name, 0) + n
+    return found
+
+
+def _datums(parts: Iterable[Mapping[str, Some]]) -> dict[str, Some]:
+    found: dict[str, Some] = {}
+    for part in parts:
+        for name, some in part.items():
+            known = found.get(name, Some())
+            found[name] = Some(
+                known.n + some.n,
+                nsmallest(NAMED, [*known.lowest, *some.lowest]),
+                known.judgments + some.judgments,
+            )
+    return found
+
+
+def _first(parts: Iterable[Mapping[str, Mapping[str, Strange]]]) -> dict[str, dict[str, Strange]]:
+    found: dict[str, dict[str, Strange]] = {}
+    for part in parts:
+        for name, words in part.items():
+            known = found.setdefault(name, {})
+            for word, there in words.items():
+                if word not in known or there.row < known[word].row:
+                    known[word] = there
+    return found
+
+
+def refuse(found: Findings) -> None:
+    """Refuse what cannot be read as verdicts.
+
+    Args:
+        found: of the whole.
+
+    Raises:
+        InputError: a step that its metric does not have; one verdict in two rows that spell its
+            metric or step differently. Rows that spell them alike were compared when the table
+            was checked.
+    """
+    if found.wrong_step is not None:
+        raise InputError(found.wrong_step[1])
+    written = {(metric, step) for metric, step, _, _ in found.spelled}
+    if not found.again or len(written) == len({(need, part) for *_, need, part in found.spelled}):
+        return
+    shown = [
+        f"{one.row} (metric {one.metric!r}" + (f", step {one.step!r})" if one.step else ")")
+        for one in found.repeated
+    ]
+    more = ", ..." if found.again > len(shown) else ""
+    raise InputError(
+        f"columns 'metric' and 'step': {count_of(found.again, 'row')} of which another has the"
+        f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict stands"
+        " once; several judgments of one item are told apart by judgment_index."
+    )
+
+
+def notes(found: Findings, settings: Settings) -> list[Note]:
+    """What is worth telling of verdicts, in the order in which it is told.
+
+    Args:
+        found: of the whole.
+        settings: the run's settings.
+    """
+    told = [
+        Note("judged", f"{said} in {_of(found.kinds[kind])}: an error, not a score.")
+        for kind, said in TOLD.items()
+        if kind in found.kinds
+    ]
+    told += [_of_words(name, found.strange[name], settings) for name in sorted(found.strange)]
+    told += [_set_apart(need, found.apart[need]) for need in sorted(found.apart)]
+    told += [_coverage(need, found.standings[need]) for need in sorted(found.standings)]
+    return [note for note in told if note.message]
+
+
+def _of(some: Some) -> str:
+    return f"{count_of(some.n, 'datum')} ({listing(some.lowest, some.n)})"
+
+
+def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> Note:
+    """Verdicts that are none of their metric's words, and the words that are."""
+    known: list[str] = []
+    for word in sorted(words):
+        counts = settings.words_of(words[word].need, words[word].part).counts
+        known += [one for one in counts if one not in known]
+    exact = " to the letter" if settings.rules.fold == "exact" else ""
+    said = (
+        f"{listing(sorted(words))} among the verdicts of {name}: none of its words, which are"
+        f" {', '.join(known)}{exact}."
+    )
+    return Note("judged", said, len(words))
+
+
+def _set_apart(need: str, some: Some) -> Note:
+    """Judgments that did not vote, since most found another number of items."""
+    said = (
+        f"{metric_of(need).name}: {count_of(some.judgments, 'judgment')} of {_of(some)} did not"
+        " vote: the number of items is not that of the judgments that decide."
+    )
+    return Note("judged", said, some.judgments)
+
+
+def _coverage(need: str, standings: Mapping[str, int]) -> Note:
+    """How many datums of one metric have a value, where some have none."""
+    count = {name: n for name, n in standings.items() if n and name not in (SCORED, NOT_JUDGED)}
+    scored = standings.get(SCORED, 0)
+    unscored = kinds_of(count)
+    rows = scored + sum(count.values())
+    said = (
+        f"{metric_of(need).name}: {scored:,} of {count_of(rows, 'row')} scored; {unscored}."
+        if unscored
+        else ""
+    )
+    return Note("coverage", said, rows - scored)
+
+
+def metric_of(need: str) -> metrics.Metric:
+    """The metric that a need is for."""
+    return next(one for one in metrics.all_metrics("judged").values() if one.needs == (need,))

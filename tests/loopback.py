@@ -1,0 +1,93 @@
+"""What servers on loopback that hold a folder's files have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+
+
+class FileServer(ThreadingHTTPServer):
+    """A server at a free port.
+
+    Args:
+        folder: whose files it has.
+        handler: of one connection.
+
+    Attributes:
+        folder: the same.
+        at: its host and port.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.folder = folder
+        self.at = f"127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing of clients that hang up."""
+
+
+class FileHandler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD; what is there and what headers it has, a server of each kind says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        self.answer(send=False)
+
+    def do_GET(self) -> None:
+        self.answer(send=True)
+
+    def answer(self, *, send: bool) -> None:
+        """Answer a request for a file, with its body or without."""
+        raise NotImplementedError
+
+    def send(
+        self, status: int, headers: dict[str, str], body: bytes, sent: bytes | None = None
+    ) -> None:
+        """Send an answer.
+
+        Args:
+            status: of HTTP.
+            headers: beside the body's length.
+            body: all of it.
+            sent: what of it is sent; all unless given.
+        """
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body if sent is None else sent)
+
+
+def part_of(data: bytes, wanted: str) -> tuple[bytes, dict[str, str]]:
+    """What a ``Range`` header of one range asks for, and the header that tells which part it is."""
+    first, _, last = wanted.removeprefix("bytes=").partition("-")
+    begin = int(first) if first else max(0, len(data) - int(last))
+    end = min(len(data), int(last) + 1) if first and last else len(data)
+    return data[begin:end], {"Content-Range": f"bytes {begin}-{end - 1}/{len(data)}"}
+
+
+S = TypeVar("S", bound=ThreadingHTTPServer)
+
+
+@contextmanager
+def served(server: S) -> Iterator[S]:
+    """A server while it is needed, on a thread of its own."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

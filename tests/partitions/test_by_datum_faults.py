@@ -1,0 +1,281 @@
+"""Tallies merged in files: stages run twice or at once, workers killed, disks that run full."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_memory, written
+
+import evalengine as ee
+from evalengine.executors import pools
+from evalengine.executors.pools import caught
+from evalengine.inputs.problems import ChecksFailed, PartRefused, Problem
+from evalengine.partitions import frame_files, repeats, sizing, splitting
+from evalengine.partitions.stages import collected
+from evalengine.schemas.contract import ROW
+
+BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
+SINGLE = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=1)
+"""Every datum is a piece."""
+
+
+class Twice(Here):
+    """A pool in which the worker of every call is taken for dead when it is done."""
+
+    def run(self, function: Any, calls: Any) -> list[BaseException | None]:
+        again = super().run(function, [*calls])
+        return [
+            one or other for one, other in zip(again, super().run(function, calls), strict=True)
+        ]
+
+
+class AtOnce(Here):
+    """A pool in which every call is run by two workers at the same time."""
+
+    def run(self, function: Any, calls: Any) -> list[BaseException | None]:
+        self.called += [(function.__name__, call) for call in calls]
+        found = []
+        with ThreadPoolExecutor(2) as two:
+            for call in calls:
+                both = [two.submit(caught, function, call) for _ in range(2)]
+                found += [next(filter(None, [one.result() for one in both]), None)]
+        return found
+
+
+@pytest.mark.parametrize("pool", [Twice, AtOnce])
+@pytest.mark.parametrize("name", BY_DATUM)
+def test_a_stage_that_two_workers_do_is_done_once(
+    name: str, pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch, SINGLE)
+    here = pool()
+    monkeypatch.setattr(pools, "pool_of", lambda *_: here)
+    monkeypatch.setattr(splitting, "units_rows", lambda *_: 13)
+    task, draw = CASES[name]
+    same_as_in_memory(draw(3), task, tmp_path, executor="processes")
+    stages = {name for name, _ in here.called}
+    assert {"deal_unit", "tally_bucket", "merge_range"} <= stages
+    assert ("deal_by_row" in stages) == ("merge_by_row" in stages) == (name in ("lists", "text"))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("pool", [Twice, AtOnce])
+def test_repeats_that_two_workers_look_for(
+    pool: type[Here], twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    here = pool()
+    monkeypatch.setattr(pools, "pool_of", lambda *_: here)
+    predictions, truths = boxes()
+    sides = (predictions, truths.with_columns(annotation_id=pl.int_range(pl.len()) % 170))
+    if not twice:
+        sides = (predictions, truths.with_columns(annotation_id=pl.int_range(pl.len())))
+        same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
+        return
+    paths = written(Case(sides, {}), tmp_path)
+    with pytest.raises(ee.InputError, match="10 values standing in more than one row"):
+        ee.score(*paths, task="detection", executor="processes", scratch=str(tmp_path / "s"))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_values_that_a_twin_has_looked_through_are_gone(
+    twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its result is there whatever it found, and the slower worker leaves it as it is."""
+    (tmp_path / "repeats").mkdir()
+    units = []
+    for unit in range(3):
+        folder = tmp_path / f"unit-{unit}"
+        folder.mkdir()
+        values = pl.DataFrame({"annotation_id": [unit if twice else 10 * unit, 1], ROW: [0, 1]})
+        values = values if twice or not unit else values.head(1)
+        with repeats.Writer(folder, ["annotation_id"], 1, _as_they_are) as writer:
+            writer.write(values)
+        units.append((str(folder), 2 * unit))
+    read, call = repeats._numbered, (str(tmp_path), "ground_truths", "annotation_id", 0, units)
+
+    def late(path: Path, before: int) -> pl.DataFrame:
+        monkeypatch.setattr(repeats, "_numbered", read)
+        repeats.find_repeats(*call)  # the other one, from beginning to end
+        return read(path, before)
+
+    monkeypatch.setattr(repeats, "_numbered", late)
+    repeats.find_repeats(*call)
+    target = repeats.repeats_file(tmp_path, "ground_truths", "annotation_id", 0)
+    told = repeats.msgspec.json.decode(target.read_bytes(), type=repeats.Repeats)
+    assert (told.values, told.rows, told.first) == ((1, 4, [1, 2, 3]) if twice else (0, 0, []))
+    repeats.find_repeats(*call)
+    assert [file.name for file in (tmp_path / "repeats").iterdir()] == [target.name]
+    target.unlink()
+    repeats.find_repeats(*call)  # nothing was dealt out, and that is told, too
+    assert target.exists()
+
+
+def _as_they_are(values: pl.Series) -> Any:
+    return values.cast(pl.UInt64).to_numpy()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["text", "judged"])
+def test_a_process_that_is_killed_while_it_merges(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch, SINGLE)
+    killed: list[int] = []
+
+    def kill() -> None:
+        await_that(lambda: any((tmp_path / "scratch").glob("*/datums/[0-9]*.tally")))
+        for one in multiprocessing.active_children()[:1]:
+            os.kill(one.pid or 0, signal.SIGKILL)
+            killed.append(one.pid or 0)
+
+    hand = threading.Thread(target=kill)
+
+    def told(step: str) -> None:
+        if step == "merging":
+            hand.start()
+
+    how = {"executor": "processes", "threads": 2, "progress": told}
+    same_as_in_memory(many(name), name, tmp_path, **how)
+    hand.join()
+    assert killed
+
+
+def many(name: str, n: int = 300) -> Case:
+    """Tables whose merging takes a while."""
+    ids = pl.Series("datum_id", np.random.default_rng(1).permutation(n))
+    words = (ids % 7).cast(pl.String) + " a b c"
+    tables = {
+        "text": pl.DataFrame({"datum_id": ids, "text": words, "reference": words.reverse()}),
+        "judged": pl.DataFrame(
+            {"datum_id": ids, "metric": "Bias", "verdict": ["yes", "no"] * (n // 2)}
+        ),
+    }  # fmt: skip
+    return Case((tables[name],), {"metrics": ["BLEU"]} if name == "text" else {})
+
+
+@contextmanager
+def small_files(size: int, pids: list[int] | None = None) -> Iterator[None]:
+    """Files of these processes, of this one unless given, may not grow beyond so many bytes.
+
+    Writing fails as it does on a full disk.
+    """
+    chosen = [os.getpid()] if pids is None else pids
+    before = [resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in chosen]
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        for pid, (_, hard) in zip(chosen, before, strict=True):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+        yield
+    finally:
+        signal.signal(signal.SIGXFSZ, handler)
+        if pids is None:
+            resource.prlimit(os.getpid(), resource.RLIMIT_FSIZE, before[0])
+
+
+def full(case: Case, task: str, folder: Path, **how: Any) -> None:
+    """The run ends with what is said of full disks, and leaves nothing."""
+    sides = written(case, folder, rows=1000)
+    with pytest.raises(ee.ScratchError, match="the disk ran full while scratch was written"):
+        ee.score(*sides, task=task, **case.options, scratch=str(folder / "s"), **how)
+    assert os.listdir(folder / "s") == []
+
+
+@pytest.mark.slow
+def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    dealing: list[Any] = []
+
+    def told(step: str) -> None:
+        if step.startswith("dealing"):
+            await_that(lambda: bool(multiprocessing.active_children()))
+            limit = small_files(5_000, [one.pid or 0 for one in multiprocessing.active_children()])
+            limit.__enter__()
+            dealing.append(limit)
+
+    how = {"executor": "processes", "threads": 1, "progress": told}
+    full(many("judged", 6000), "judged", tmp_path, **how)
+    assert dealing
+
+
+@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_disk_that_runs_full_while_pieces_are_written(
+    workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows that were dealt out and tallied no file is larger."""
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, piece=10**9))
+    limits: list[Any] = []
+
+    def told(step: str) -> None:
+        if step == "merging":
+            pids = [one.pid or 0 for one in multiprocessing.active_children()] if workers else None
+            limits.append(small_files(20_000, pids))
+            limits[-1].__enter__()
+
+    how: dict[str, Any] = {"progress": told}
+    how |= {"executor": "processes", "threads": 1} if workers else {"memory_limit": "1GB"}
+    try:
+        full(many("text", 3000), "text", tmp_path, **how)
+    finally:
+        for limit in limits:
+            limit.__exit__(None, None, None)
+    assert limits
+
+
+def test_a_frame_that_a_disk_has_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is looked at again when the frame is made, and goes if it is too small."""
+    in_buckets(monkeypatch)
+    monkeypatch.setattr(frame_files, "_ROW", 10**9)
+    limits: list[Any] = []
+
+    def told(step: str) -> None:
+        if step == "making frames":
+            limits.append(small_files(3_000))
+            limits[-1].__enter__()
+
+    try:
+        full(many("text", 3000), "text", tmp_path, memory_limit="1GB", progress=told)
+    finally:
+        for limit in limits:
+            limit.__exit__(None, None, None)
+
+
+def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
+    """A run that failed itself, then rows, slices, and what tables and options are refused for."""
+    rows = [ChecksFailed([Problem("table", "", f"{n} rows", n)], {}) for n in (1, 2)]
+    slices = [
+        PartRefused(step, n, place, "by: ", ("one", "several"), f", first {place}")
+        for step, n, place in (((1, 0), 2, 9), ((0, 1), 2, 7), ((0, 1), 3, 4))
+    ]
+    others = [ee.OptionError("of options"), ee.InputError("of tables")]
+    failures = [others[0], slices[0], rows[0], None, slices[1], ee.ScratchError("full"), *rows[1:]]
+    with pytest.raises(ee.ScratchError):
+        collected([*failures, slices[2], others[1]])
+    failures.pop(5)
+    with pytest.raises(ChecksFailed, match="3 rows"):
+        collected([*failures, slices[2], others[1]])
+    dealt = [failure for failure in failures if failure not in rows]
+    with pytest.raises(PartRefused, match="by: 5 several, first 4"):
+        collected([*dealt, pickle.loads(pickle.dumps(slices[2])), others[1]])
+    with pytest.raises(ee.OptionError, match="of options"):
+        collected(others)
+    collected([None])
