@@ -73,12 +73,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     os.environ[WARMED] = json.dumps([str(fresh), compiled])
 
 
+def pytest_configure() -> None:
+    """Collect no garbage while modules are imported: there is next to none."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What is there before the first test stays; Python need not look through it again and again.
 
-    Modules, tests and strategies are a million objects, which each full collection would visit.
+    Modules, tests and strategies are a million objects, which each full collection would visit. New
+    objects are looked at as seldom as in the command itself.
     """
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -31,10 +31,12 @@ from ..readers.tables import READ_FAILURES
 from ..schemas.contract import ROW, TABLE
 from ..tasks.packing import packed
 from .repeats import PER_FILE, Writer, once_only
+from .unit_files import ends_of, own_files
 
 Array = np.ndarray[Any, Any]
 
 BATCH = 200_000  # rows read at a time, at most
+AHEAD_BYTES = 64 << 20  # bytes of rows that are read by one query, about
 BATCH_BYTES = 16 << 20  # bytes of them, about: a row may be a whole label map
 
 
@@ -161,8 +163,10 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in batches(
-            role, _part(dealing, unit), dealing.where, dealing.plan, dealing.width
+        for batch in (
+            batch
+            for part in _parts(dealing, unit)
+            for batch in batches(role, part, dealing.where, dealing.plan, dealing.width)
         ):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
@@ -202,6 +206,40 @@ def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame
         ).unique()
         for side in sides
     }
+
+
+def of_unit(table: Dealing, ends: Sequence[int] | None, unit: Unit) -> Dealing:
+    """A table with the files of one unit alone.
+
+    Args:
+        table: what is known of the table, with all of its files.
+        ends: rows up to the end of each file; None where all files are left to the unit.
+        unit: which rows.
+    """
+    side, before = own_files(table.side, ends, *unit[1:])
+    return msgspec.structs.replace(table, side=side, before=before)
+
+
+def _parts(dealing: Dealing, unit: Unit) -> Iterator[Side]:
+    """The table with some of a unit's rows at a time, one query each.
+
+    A query reads ahead: of local Parquet files several row groups, whatever is asked for at a time,
+    so that rows of a whole file may be held. Other formats are read by one query.
+    """
+    source = dealing.side.source
+    ends = ends_of(source.files) if source.format == "parquet" and source.files else None
+    _, first, rows = unit
+    first -= dealing.before
+    last = 0 if not ends else ends[-1] if rows is None else min(first + rows, ends[-1])
+    step = max(1, AHEAD_BYTES // max(1, dealing.width))
+    if ends is None or last - first <= step:
+        yield _part(dealing, unit)
+        return
+    for at in range(first, last, step):
+        many = min(step, last - at)
+        side, before = own_files(dealing.side, ends, at, many)
+        few = msgspec.structs.replace(dealing, side=side, before=before)
+        yield _part(few, (unit[0], at, many))
 
 
 def _part(dealing: Dealing, unit: Unit) -> Side:

@@ -33,9 +33,10 @@ from .dealing import (
     deal_rows,
     deal_unit,
     dealt_of,
+    of_unit,
     together,
 )
-from .unit_files import ends_of, of_unit
+from .unit_files import ends_of
 
 Array = np.ndarray[Any, Any]
 

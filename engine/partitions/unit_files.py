@@ -14,7 +14,6 @@ import msgspec
 
 from ..inputs.collecting import Side
 from ..readers.tables import scan
-from .dealing import Dealing, Unit
 
 
 def ends_of(files: Sequence[str]) -> list[int] | None:
@@ -32,28 +31,32 @@ def ends_of(files: Sequence[str]) -> list[int] | None:
         return None
 
 
-def of_unit(table: Dealing, ends: Sequence[int] | None, unit: Unit) -> Dealing:
-    """A table with the files of one unit alone.
+def own_files(
+    side: Side, ends: Sequence[int] | None, first: int, rows: int | None
+) -> tuple[Side, int]:
+    """A table with the files of some of its rows alone.
 
     The first file of the table stays the first: its columns and dtypes are those that all others
     are held against, and a file that has others is refused as it is among all.
 
     Args:
-        table: what is known of the table, with all of its files.
-        ends: as :func:`ends_of` tells them; None where all files are left to the unit.
-        unit: which rows.
+        side: the table, with all of its files.
+        ends: as :func:`ends_of` tells them; None where all files stay.
+        first: the first of the rows.
+        rows: how many; None for all that follow.
+
+    Returns:
+        the table; how many rows of files that are left out stand before the rest.
     """
-    files = table.side.source.files
-    _, first, rows = unit
+    files = side.source.files
     if ends is None or len(files) < 2:
-        return table
+        return side, 0
     begin = bisect_right(ends, first)
     end = len(files) if rows is None else bisect_left(ends, first + rows) + 1
     if begin < 2:
         chosen, before = files[:end], 0
     else:
         chosen, before = (files[0], *files[begin:end]), ends[begin - 1] - ends[0]
-    source = table.side.source
+    source = side.source
     few = msgspec.structs.replace(source, frame=scan(chosen, source.format), files=chosen)
-    side = Side(few, table.side.table, table.side.schema, table.side.naming)
-    return msgspec.structs.replace(table, side=side, before=before)
+    return Side(few, side.table, side.schema, side.naming), before

@@ -211,7 +211,11 @@ def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
             dealing.append(limit)
 
     how = {"executor": "processes", "threads": 1, "progress": told}
-    full(many("judged", 6000), "judged", tmp_path, **how)
+    try:
+        full(many("judged", 6000), "judged", tmp_path, **how)
+    finally:
+        for limit in dealing:
+            limit.__exit__(None, None, None)
     assert dealing
 
 

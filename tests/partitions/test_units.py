@@ -343,3 +343,32 @@ def test_the_width_of_rows_is_told_of_their_head(
     same_as_in_memory(Case((table,), {}), "text", tmp_path, executor="processes")
     (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "deal_unit"]
     assert 5000 <= told.width < 5100
+
+
+@pytest.mark.parametrize("name", ["lists", "judged", "detection"])
+@pytest.mark.parametrize("units", [False, True])
+def test_a_table_is_read_by_queries_of_some_rows(
+    units: bool, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reads ahead within its own rows alone; files and conditions are those of the whole."""
+    in_buckets(monkeypatch)
+    if units:
+        in_units(monkeypatch, 13)
+    monkeypatch.setattr(dealing, "AHEAD_BYTES", 200)
+    read: list[int] = []
+    part = dealing._part
+
+    def reading(table: dealing.Dealing, unit: dealing.Unit) -> Side:
+        read.append(unit[2] or 0)
+        return part(table, unit)
+
+    monkeypatch.setattr(dealing, "_part", reading)
+    task, draw = CASES[name]
+    how: dict[str, Any] = {"executor": "processes"} if units else {}
+    same_as_in_memory(draw(4), task, tmp_path, files=3, **how)
+    assert len(read) > 3
+    where = {"predictions": "score > 0.4"}
+    case = Case(boxes(), {"where": where}) if name == "detection" else draw(6)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    same_as_in_memory(case, task, folder, **how)

@@ -34,7 +34,9 @@ DISTINCT = ["a piano", "a tea", "ice", " ", "tin", "ate", "nose", "ice ice", "a"
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The loopback is reached directly; caches are the test's own."""
+    """The loopback is reached directly, without certificates; caches are the test's own."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
