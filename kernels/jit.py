@@ -1,84 +1,24 @@
-"""The one decorator that every kernel wears, and where compiled code is kept.
-
-Numba's own disk cache sits beside the source and does not notice that a function in *another*
-file changed. Here the cache folder's name holds a hash of every file in this package and the
-versions of Numba and NumPy, so a change anywhere means a fresh folder. Where no folder can be
-written, kernels are compiled in each process and nothing is said about it.
+"""The one decorator that every kernel wears.
 
 Numba takes longer to import than everything else together, so a kernel imports it when it is first
-called: whatever only reads, checks or explains does without.
+called with types that it was not compiled for before: whatever only reads, checks or explains does
+without, and so does what runs compiled code (``objects``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache, partial, update_wrapper
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from .collector import collector_paused, pause_while_compiling
+from .folder import cache_folder
 from .loading import PARTS_OF_DISPATCHER, light_cache, no_extensions
-
-CACHE_VARIABLE = "EVALENGINE_CACHE_DIR"
-
-
-def _source_digest() -> str:
-    """First 16 hex digits of a hash over kernels/*.py and the compiler's versions."""
-    import numba
-
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _candidates() -> list[Path]:
-    """Folders to try for compiled code, best first."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return [Path(named)]
-    base = os.environ.get("XDG_CACHE_HOME")
-    roots = [Path(base)] if base else []
-    home = os.path.expanduser("~")
-    if home not in ("~", "/"):
-        roots.append(Path(home) / ".cache")
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    roots.append(Path(tempfile.gettempdir()) / f"evalengine-{user}")
-    return [root / "evalengine" for root in roots]
-
-
-@cache
-def cache_folder() -> Path | None:
-    """The writable folder for compiled kernels, or None where there is none.
-
-    ``EVALENGINE_CACHE_DIR`` names its parent; otherwise the user's cache folder, then the
-    temporary folder, is tried.
-    """
-    digest = _source_digest()
-    for root in _candidates():
-        folder = root / f"kernels-{digest}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
-
-
-def is_compiled() -> bool:
-    """Whether some kernel of this very source was compiled and kept before."""
-    folder = cache_folder()
-    return folder is not None and any(folder.rglob("*.nbi"))
-
+from .objects.calls import Files
+from .objects.place import allowed
 
 _LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a global of its own
 
@@ -105,6 +45,18 @@ def _numba() -> Any:
     return numba
 
 
+def _kept_as(function: Callable[..., Any], flags: dict[str, bool]) -> str | None:
+    """The name that a kernel's own files have; None of functions that have none.
+
+    The folder of compiled code is named after the sources of this package: what is written
+    elsewhere, or inside a function, could change under the same name.
+    """
+    module, name = function.__module__, function.__qualname__
+    entered = not flags.get("no_cpython_wrapper", False)
+    ours = module.startswith(__package__ + ".") and name.isidentifier()
+    return f"{module}.{name}" if ours and entered and allowed() else None
+
+
 def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
     """Numba's dispatcher of a function, with the options and cache that all kernels share."""
     numba = _numba()
@@ -119,7 +71,7 @@ def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
         if light is None or not all(hasattr(made, part) for part in PARTS_OF_DISPATCHER):
             made.enable_caching()
         else:
-            made._cache = light(function)
+            made._cache = light(function, _kept_as(function, flags))
             made._compilation_chain_init_hook = no_extensions
     finally:
         numba.config.CACHE_DIR = previous
@@ -139,9 +91,27 @@ class Kernel:
         self._function = function
         self._flags = flags
         self._made: Any = None
+        self._files: Files | None = None
+        self._run: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
-        return (self._made or self.compiled)(*args)
+        return (self._run or self._runner())(*args)
+
+    def _runner(self) -> Callable[..., Any]:
+        """What calls go to: the kernel's own files, or Numba's dispatcher where it has none."""
+        with _LOCK:
+            if self._run is None:
+                name, folder = _kept_as(self._function, self._flags), cache_folder()
+                if name is not None and folder is not None:
+                    self._files = Files(name, folder, lambda: self.compiled)
+                self._run = self._files if self._files else self.compiled
+            return self._run
+
+    @property
+    def variants(self) -> int:
+        """For how many combinations of types this process has compiled or loaded it."""
+        made = 0 if self._made is None else len(self._made.signatures)
+        return made + (0 if self._files is None else len(self._files))
 
     def __reduce__(self) -> str:
         name: str = self._function.__qualname__

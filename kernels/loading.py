@@ -18,8 +18,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from .objects.keeping import keep
+
 PARTS_OF_DISPATCHER = ("_cache", "_compilation_chain_init_hook")
-_PARTS_OF_CACHE = ("load_overload", "_load_overload", "_guard_against_spurious_io_errors")
+_PARTS_OF_CACHE = (
+    "load_overload",
+    "_load_overload",
+    "save_overload",
+    "_index_key",
+    "_guard_against_spurious_io_errors",
+)
 _PARTS_OF_RUNTIME = ("create_nrt_module", "compile_nrt_functions")
 _PARTS_OF_LIBRARY = (
     "enable_object_caching",
@@ -38,7 +46,8 @@ def no_extensions() -> None:
 def light_cache(folder: Path) -> Any:
     """Numba's cache of one function, which loads compiled code without what compiling takes.
 
-    The compiler asks for those modules itself. None where this version's cache looks different.
+    It is made of the function and the name of its files of our own (None where it has none). The
+    compiler asks for those modules itself. None where this version's cache looks different.
 
     Args:
         folder: where the compiled runtime is kept.
@@ -49,10 +58,27 @@ def light_cache(folder: Path) -> Any:
         return None
 
     class LightCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
+        def __init__(self, function: Any, kept_as: str | None) -> None:
+            super().__init__(function)
+            self._kept_as = kept_as
+
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             start_runtime(target_context, folder)
             with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
+                found = self._load_overload(sig, target_context)
+            if found is not None:
+                self._keep(sig, target_context)
+            return found
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            super().save_overload(sig, data)
+            self._keep(sig, data.target_context)
+
+        def _keep(self, sig: Any, context: Any) -> None:
+            """Write a file of our own beside what Numba has kept, unless it is there."""
+            if self._kept_as is not None:
+                key = self._index_key(sig, context.codegen())
+                keep(self._kept_as, folder, partial(self._cache_file.load, key), sig, context)
 
     return LightCache
 

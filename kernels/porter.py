@@ -241,7 +241,8 @@ def _stem_all(
             byte, width = lower_at(data, i, stop[t])
             if n + 2 > w.size:  # a step may write one letter more
                 more = np.empty(2 * w.size, np.uint8)
-                more[:n] = w[:n]
+                for k in range(n):
+                    more[k] = w[k]
                 w = more
             w[n] = byte
             n += 1

@@ -152,15 +152,11 @@ def _rate(
     out: Array,
 ) -> None:
     """Edits of the units [begin, stop)."""
-    n_max, m_max, cells = 0, 0, 0
+    n_max, m_max = 0, 0
     for u in range(begin, stop):
         n = c_start[candidate[u] + 1] - c_start[candidate[u]]
         m = r_start[u + 1] - r_start[u]
         n_max, m_max = max(n_max, n), max(m_max, m)
-        if n and m:
-            cells = max(cells, (n + 1) * kept_cells(n, m))
-    costs, others = np.empty(cells, np.int32), np.empty(cells, np.int32)
-    steps = np.empty(cells, np.uint8)
     align = np.empty(m_max, np.int64)
     h_wrong, r_wrong = np.zeros(n_max + 1, np.int64), np.zeros(m_max + 1, np.int64)
     h, shifted = np.empty(n_max, np.int32), np.empty(n_max, np.int32)
@@ -173,8 +169,7 @@ def _rate(
             continue
         for i in range(n):
             h[i] = c_code[c0 + i]
-        each = kept_cells(n, m)
-        size = (n + 1) * each
+        cells = n + 1, kept_cells(n, m)
         out[u] = _edits(
             h,
             n,
@@ -182,9 +177,9 @@ def _rate(
             m,
             low,
             top,
-            costs[:size].reshape(n + 1, each),
-            steps[:size].reshape(n + 1, each),
-            others[:size].reshape(n + 1, each),
+            np.empty(cells, np.int32),
+            np.empty(cells, np.uint8),
+            np.empty(cells, np.int32),
             align,
             h_wrong,
             r_wrong,

@@ -16,7 +16,7 @@ import pytest
 import warming
 from hypothesis import HealthCheck, settings
 
-from evalengine.kernels.jit import CACHE_VARIABLE, cache_folder
+from evalengine.kernels.folder import CACHE_VARIABLE, cache_folder
 
 # How long an example takes depends on what else the machine does, and on whether kernels are
 # compiled yet; neither says that anything is wrong.

@@ -30,7 +30,7 @@ modules = [importlib.import_module(f"evalengine.kernels.{one.name}")
            for one in pkgutil.iter_modules(kernels.__path__)]
 every = {f"{m.__name__}.{name}": value for m in modules for name, value in vars(m).items()
          if isinstance(value, Kernel) and value.__module__ == m.__name__}
-print(json.dumps({name: len(value.compiled.signatures) for name, value in every.items()}))
+print(json.dumps({name: value.variants for name, value in every.items()}))
 """
 
 
@@ -42,7 +42,7 @@ def warm(folder: Path) -> dict[str, int]:
 
     Returns:
         For every kernel, in how many of the processes it was compiled (or loaded, if another one
-        had compiled it).
+        had compiled it; what only kernels call is loaded with them).
     """
     # Those that take longest first: none is left to run alone at the end.
     waiting = deque(sorted(tasks.NAMES, key=_ORDER.index))

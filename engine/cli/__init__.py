@@ -369,7 +369,7 @@ def warmup(task: str | None) -> None:
     import time
 
     from ..api import warmup as run
-    from ..kernels.jit import cache_folder
+    from ..kernels.folder import cache_folder
 
     begun = time.perf_counter()
     run(task)

@@ -120,7 +120,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
 
         def tell(step: str) -> None:
             if step == "matching":
-                from ..kernels.jit import is_compiled
+                from ..kernels.folder import is_compiled
 
                 if not is_compiled():
                     console.print("compiling kernels once (a few seconds) ...", style="dim")

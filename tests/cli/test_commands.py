@@ -111,7 +111,7 @@ class TestProgress:
             tell("reading")
 
     def test_first_compilation_is_announced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from evalengine.kernels import jit
+        from evalengine.kernels import folder
 
         class Terminal(io.StringIO):
             def isatty(self) -> bool:
@@ -119,7 +119,7 @@ class TestProgress:
 
         for compiled in (False, True):
             monkeypatch.setattr(sys, "stderr", Terminal())
-            monkeypatch.setattr(jit, "is_compiled", lambda compiled=compiled: compiled)
+            monkeypatch.setattr(folder, "is_compiled", lambda compiled=compiled: compiled)
             with cli_base.progress_line() as tell:
                 assert tell is not None
                 tell("matching")
