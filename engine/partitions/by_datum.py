@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from ..tally import stored
 from ..tally.merging_stats import merge_stats
 from ..tally.pieces import Pieces
 from ..tasks import stats_pieces
-from .datum_blocks import BLANK, PER_FILE, Block, blocks_between
+from .datum_blocks import BLANK, PER_FILE, blocks_between
+from .ranges import cuts, ends, overlapping
 from .scratch import look_for_room
 from .stages import collected, job_of, part_file
 
@@ -52,14 +52,14 @@ def merged_by_datums(
     blank = plan.module.merge_piece(blanks, plan.settings)
     del blanks
     stored.save(blank, _file(folder, BLANK), lasting=False)
-    cuts = _cuts([tuple(block) for head in heads for block in head["blocks"]], room)
+    begins = cuts([tuple(block) for head in heads for block in head["blocks"]], room)
     firsts = {
         bucket: [first for first, _, _ in head["blocks"]]
         for bucket, head in zip(parts, heads, strict=True)
     }
     calls = [
-        (folder, piece, between, _overlapping(firsts, between))
-        for piece, between in enumerate(zip([None, *cuts], [*cuts, None], strict=True))
+        (folder, piece, between, overlapping(firsts, between))
+        for piece, between in enumerate(zip([None, *begins], [*begins, None], strict=True))
     ]
     collected(pool.run(merge_range, calls))
     files = [_file(folder, piece) for piece in range(len(calls))]
@@ -88,36 +88,6 @@ def _file(folder: str | Path, name: object) -> Path:
     return Path(folder) / "datums" / f"{name}.tally"
 
 
-def _cuts(blocks: Sequence[Block], room: int) -> list[Any]:
-    """Ids at which pieces begin, but the first."""
-    cuts, held = [], 0
-    for first, _, size in sorted(blocks):
-        if held and held + size > room:
-            cuts.append(first)
-            held = 0
-        held += size
-    return cuts
-
-
-def _overlapping(
-    firsts: Mapping[int, Sequence[Any]], between: tuple[Any, Any]
-) -> list[tuple[int, int, int]]:
-    """Buckets with the first of their blocks that may have datums of a piece, and the end.
-
-    Args:
-        firsts: bucket -> the first id of each of its blocks, ascending.
-        between: the first id of the piece and that of the next; None where it has no such end.
-    """
-    low, high = between
-    found = []
-    for bucket, known in firsts.items():
-        begin = 0 if low is None else max(0, bisect_right(known, low) - 1)
-        end = len(known) if high is None else bisect_left(known, high)
-        if begin < end:
-            found.append((bucket, begin, end))
-    return found
-
-
 def merge_range(
     folder: str,
     piece: int,
@@ -140,19 +110,12 @@ def merge_range(
     parts = [stored.load(_file(folder, BLANK))]
     for bucket, begin, end in blocks:
         for part in blocks_between(folder, bucket, begin, end):
-            rows = slice(*_ends(module.key_of(part), between))
+            rows = slice(*ends(module.key_of(part), between))
             if rows.start < rows.stop:
                 parts.append(module.cut(part, rows))
     merged = module.merge_piece(parts, plan.settings)
     about = {"n": len(merged.datums), "rows": _told_rows(module.row_of(merged))}
     stored.save(module.things_of(merged), target, about=about, lasting=False)
-
-
-def _ends(key: pl.Series, between: tuple[Any, Any]) -> tuple[int, int]:
-    """Where ids of a range begin and end among those of a block."""
-    low, high = between
-    begin = 0 if low is None else int(key.search_sorted(low, "left"))
-    return begin, len(key) if high is None else int(key.search_sorted(high, "left"))
 
 
 def _told_rows(row: Array | None) -> list[int] | None:
@@ -173,9 +136,9 @@ def _by_row(folder: str, pieces: Pieces, rows: Sequence[list[int] | None], pool:
     """The same datums in files by their rows; those without a row behind, in order of id."""
     height = max(told[2] for told in rows if told) + 1
     step = -(-height // len(pieces))
-    cuts = list(range(step, height, step))
-    collected(pool.run(deal_by_row, [(folder, piece, cuts) for piece in range(len(pieces))]))
-    ranges = range(len(cuts) + 2)  # the last one of datums without a row
+    begins = list(range(step, height, step))
+    collected(pool.run(deal_by_row, [(folder, piece, begins) for piece in range(len(pieces))]))
+    ranges = range(len(begins) + 2)  # the last one of datums without a row
     filled = [stored.head_of(_dealt(folder, piece, None))["about"]["ranges"]
               for piece in range(len(pieces))]  # fmt: skip
     having = [[piece for piece, some in enumerate(filled) if one in some] for one in ranges]
@@ -193,27 +156,27 @@ def _dealt(folder: str, piece: int, one: int | None) -> Path:
     return _file(folder, f"dealt-{piece}" if one is None else f"dealt-{piece}-{one // PER_FILE}")
 
 
-def deal_by_row(folder: str, piece: int, cuts: Sequence[int]) -> None:
+def deal_by_row(folder: str, piece: int, begins: Sequence[int]) -> None:
     """Deal the datums of a piece out to ranges of rows.
 
     Args:
         folder: the scratch folder.
         piece: which one.
-        cuts: rows at which ranges begin, but the first.
+        begins: rows at which ranges begin, but the first.
     """
     target = _dealt(folder, piece, None)
     if target.exists():
         return
     whole = stats_pieces.whole_piece(_file(folder, piece))
     assert whole.row is not None
-    place = np.searchsorted(cuts, whole.row, "right")
-    place[whole.row < 0] = len(cuts) + 1
+    place = np.searchsorted(begins, whole.row, "right")
+    place[whole.row < 0] = len(begins) + 1
     order = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[order], np.arange(len(cuts) + 3))
-    ranges = [one for one, (begin, end) in enumerate(pairwise(ends.tolist())) if begin < end]
+    bounds = np.searchsorted(place[order], np.arange(len(begins) + 3))
+    ranges = [one for one, (begin, end) in enumerate(pairwise(bounds.tolist())) if begin < end]
     for file, several in groupby(ranges, lambda one: _dealt(folder, piece, one)):
         things = {
-            f"range-{one}": stats_pieces.cut(whole, order[ends[one] : ends[one + 1]])
+            f"range-{one}": stats_pieces.cut(whole, order[bounds[one] : bounds[one + 1]])
             for one in several
         }
         stored.save(things, file, lasting=False)

@@ -56,9 +56,9 @@ def merge_labels(folder: str, group: int, names: Sequence[str], parts: Sequence[
         return
     rows: list[Ranked] = []
     for bucket in parts:
-        known = _pieces_of(stored.head_of(part_file(folder, bucket)), names)
-        flat = [piece.name for name in names for piece in known[name]]
-        found = iter(stored.load_several(part_file(folder, bucket), flat))
+        with stored.opened(part_file(folder, bucket)) as file:
+            known = _pieces_of(file.head, names)
+            found = iter(file.load([piece.name for name in names for piece in known[name]]))
         labels = [_below([next(found) for _ in known[name]]) for name in names]
         rows.append(grouped.with_datums(_beside(labels), codes_of(folder, bucket)))
     stored.save(grouped.merge_groups(rows), target, lasting=False)
@@ -87,9 +87,10 @@ def merge_slab(
         return
     rows: list[Ranked] = []
     for bucket in parts:
-        wanted = slabs.needed(pieces_of(folder, bucket, name), *between)
-        found = stored.load_several(part_file(folder, bucket), [one.name for one in wanted])
         codes = codes_of(folder, bucket)
+        with stored.opened(part_file(folder, bucket)) as file:
+            wanted = slabs.needed(_recoded(file.head, name, codes), *between)
+            found = file.load([one.name for one in wanted])
         rows += [
             slabs.within(grouped.with_datums(one, codes), piece.key, *between)
             for one, piece in zip(found, wanted, strict=True)
@@ -99,15 +100,24 @@ def merge_slab(
 
 def pieces_of(folder: str, bucket: int, name: str) -> list[slabs.Piece]:
     """The pieces of a chunk of labels in one bucket, datums under the codes of the whole."""
-    pieces = _pieces_of(stored.head_of(part_file(folder, bucket)), [name])[name]
-    codes = codes_of(folder, bucket)
+    return _recoded(stored.head_of(part_file(folder, bucket)), name, codes_of(folder, bucket))
+
+
+def _recoded(head: dict[str, Any], name: str, codes: Array) -> list[slabs.Piece]:
+    """The pieces of a chunk of labels, datums under the codes of the whole.
+
+    Args:
+        head: of the bucket's file.
+        name: the chunk.
+        codes: int64 [datums of the bucket], those of the whole.
+    """
     return [
         msgspec.structs.replace(
             piece, key=msgspec.structs.replace(piece.key, datum=int(codes[piece.key.datum]))
         )
         if piece.key.of_row
         else piece
-        for piece in pieces
+        for piece in _pieces_of(head, [name])[name]
     ]
 
 

@@ -13,8 +13,8 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +93,46 @@ def save(
         raise
 
 
+class Opened:
+    """A file that is open: what it says of itself, and things of it.
+
+    Args:
+        archive: the file.
+        path: its name.
+
+    Attributes:
+        head: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, path: str | Path) -> None:
+        self._archive, self._path = archive, path
+        self.head = _head(archive, path)
+
+    def load(self, names: Sequence[str]) -> list[Any]:
+        """Several things, in the order of their names; see :func:`load`."""
+        lost = [name for name in names if name not in self.head["things"]]
+        if lost:
+            raise ResultError(
+                f"{self._path}: holds no {lost[0]!r}; it has {self.head['things'][:5]}."
+            )
+        try:
+            return [_read(self._archive, name) for name in names]
+        except (zipfile.BadZipFile, EOFError, OSError, KeyError) as error:
+            raise _broken(self._path) from error
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[Opened]:
+    """A file opened once for its head and things: its directory is read whole each time.
+
+    Raises:
+        ReadError: no such file, or one that was cut off.
+        ResultError: a file of another kind or of a newer layout.
+    """
+    with _archive(path) as archive:
+        yield Opened(archive, path)
+
+
 def head_of(path: str | Path) -> dict[str, Any]:
     """What a file says of itself: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
 
@@ -100,8 +140,8 @@ def head_of(path: str | Path) -> dict[str, Any]:
         ReadError: no such file, or one that was cut off.
         ResultError: a file of another kind or of a newer layout.
     """
-    with _opened(path) as archive:
-        return _head(archive, path)
+    with opened(path) as file:
+        return file.head
 
 
 def load(path: str | Path, name: str = WHOLE, *, fingerprint: str | None = None) -> Any:
@@ -123,20 +163,14 @@ def load_several(
     path: str | Path, names: Sequence[str], *, fingerprint: str | None = None
 ) -> list[Any]:
     """Several things of one file, in the order of their names; see :func:`load`."""
-    with _opened(path) as archive:
-        head = _head(archive, path)
-        if fingerprint is not None and head["fingerprint"] != fingerprint:
+    with opened(path) as file:
+        made = file.head["fingerprint"]
+        if fingerprint is not None and made != fingerprint:
             raise ResultError(
-                f"{path}: made by another plan ({head['fingerprint']}, not {fingerprint}): other"
-                " options, metrics or another version. Tally these rows again."
+                f"{path}: made by another plan ({made}, not {fingerprint}): other options, metrics"
+                " or another version. Tally these rows again."
             )
-        lost = [name for name in names if name not in head["things"]]
-        if lost:
-            raise ResultError(f"{path}: holds no {lost[0]!r}; it has {head['things'][:5]}.")
-        try:
-            return [_read(archive, name) for name in names]
-        except (zipfile.BadZipFile, EOFError, OSError, KeyError) as error:
-            raise _broken(path) from error
+        return file.load(names)
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> Any:
@@ -150,7 +184,7 @@ def _read(archive: zipfile.ZipFile, name: str) -> Any:
     return _made(tree["root"], tables)
 
 
-def _opened(path: str | Path) -> zipfile.ZipFile:
+def _archive(path: str | Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except FileNotFoundError as error:

@@ -164,7 +164,7 @@ def test_bytes_of_a_tally_are_counted() -> None:
 def entries_listed(n: int, folder: Path, patch: pytest.MonkeyPatch) -> int:
     """How many members of archives a run lists whose every datum is a piece of its own."""
     listed = [0]
-    opened = stored._opened
+    opened = stored._archive
 
     def counting(path: Any) -> Any:
         archive = opened(path)
@@ -173,7 +173,7 @@ def entries_listed(n: int, folder: Path, patch: pytest.MonkeyPatch) -> int:
 
     folder.mkdir()
     in_buckets(patch, sizes(1))
-    patch.setattr(stored, "_opened", counting)
+    patch.setattr(stored, "_archive", counting)
     case = sliced(n)
     sides = written(case, folder)
     ee.score(*sides, task="text", metrics=["ROUGE1"], memory_limit="1GB", scratch=str(folder))
