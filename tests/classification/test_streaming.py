@@ -180,6 +180,15 @@ def test_slices_of_texts_and_crossed(
     assert_same_either_way(monkeypatch, streaming, paths, metrics=metrics, by=by, threads=2)
 
 
+def test_slices_of_columns_with_odd_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches.Batches, "__iter__", by_thousands)
+    monkeypatch.setattr(streaming, "_LARGE", 1)
+    odd = {"part*fold": texts(7), "part": part(pl.Int16, -20, 40), "fold ": part(pl.UInt8, 9, 12)}
+    paths = saved(tmp_path, table=sliced(MANY, **odd))
+    by = ("part*fold", r"part\*fold*fold ", "part *fold ")
+    assert_same_either_way(monkeypatch, streaming, paths, metrics=("ROCAUC",), by=by, threads=2)
+
+
 @pytest.mark.parametrize(
     ("column", "by"),
     [
