@@ -10,14 +10,13 @@ interface: each is looked for first, and where a version lacks one, Numba's own 
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import tempfile
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from .folder import put_whole
 from .objects.keeping import keep
 
 PARTS_OF_DISPATCHER = ("_cache", "_compilation_chain_init_hook")
@@ -129,8 +128,5 @@ def _runtime(folder: Path, context: Any) -> Any:
     library.add_ir_module(module)
     library.finalize()
     with suppress(OSError):  # as for kernels: what cannot be kept is compiled once more
-        draft, name = tempfile.mkstemp(dir=folder, prefix=path.stem, suffix=".draft")
-        with open(draft, "wb") as file:
-            pickle.dump(library.serialize_using_object_code(), file)
-        os.replace(name, path)
+        put_whole(path, pickle.dumps(library.serialize_using_object_code()))
     return library
