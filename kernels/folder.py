@@ -83,8 +83,15 @@ def _own_temporary() -> Path | None:
     return folder if ours and not told.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
 
 
+class Damaged(Exception):
+    """A file whose checksum does not hold."""
+
+
+_CHECKSUM = hashlib.sha256().digest_size
+
+
 def put_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, for whoever may read what this user writes.
+    """Write a file with a checksum, whole or not at all, for all who may read this user's files.
 
     Raises:
         OSError: it cannot be written.
@@ -92,12 +99,26 @@ def put_whole(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     try:
         with open(draft, "xb") as file:
-            file.write(data)
+            file.write(hashlib.sha256(data).digest() + data)
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def read_whole(path: Path) -> bytes:
+    """What was put into a file.
+
+    Raises:
+        OSError: it cannot be read.
+        Damaged: it is not what was written.
+    """
+    found = path.read_bytes()
+    data = found[_CHECKSUM:]
+    if hashlib.sha256(data).digest() != found[:_CHECKSUM]:
+        raise Damaged(path.name)
+    return data
 
 
 @cache

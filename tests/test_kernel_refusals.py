@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
@@ -89,7 +88,7 @@ def test_unknown_kinds_are_refused(changes: dict[str, Any], tmp_path: Path) -> N
 def test_other_heads_are_refused(body: bytes, tmp_path: Path) -> None:
     data = len(body).to_bytes(8, "little") + body
     file = tmp_path / made().contract.file_name
-    file.write_bytes(image._MAGIC + hashlib.sha256(data).digest() + data)
+    folder.put_whole(file, image._MAGIC + data)
     with pytest.raises(image.Unusable, match="another kind"):
         image.read_image(file)
 
@@ -108,7 +107,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     folder.put_whole(target, b"first")
     with pytest.raises(TypeError):
         folder.put_whole(target, "no bytes")  # type: ignore[arg-type]
-    assert target.read_bytes() == b"first"
+    assert folder.read_whole(target) == b"first"
     assert os.listdir(tmp_path) == ["file"]
 
 

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..folder import put_whole
+from ..folder import Damaged, put_whole, read_whole
 
 Array = np.ndarray[Any, Any]
 
 _MAGIC = b"evalengine compiled kernel 1\n"
-_CHECK = 32  # bytes of a checksum
 SUFFIX = ".code"
 
 
@@ -117,7 +116,7 @@ class Image:
                 self.code.tobytes(),
             ]
         )
-        put_whole(folder / self.contract.file_name, _MAGIC + hashlib.sha256(body).digest() + body)
+        put_whole(folder / self.contract.file_name, _MAGIC + body)
 
 
 def _values(told: list[dict[str, Any]]) -> tuple[Value, ...]:
@@ -131,14 +130,13 @@ def read_image(path: Path) -> Image:
         OSError: the file cannot be read.
         Unusable: it is not whole, or none of ours.
     """
-    data = path.read_bytes()
-    begin = len(_MAGIC) + _CHECK
-    body = data[begin:]
-    if (
-        data[: len(_MAGIC)] != _MAGIC
-        or hashlib.sha256(body).digest() != data[begin - _CHECK : begin]
-    ):
-        raise Unusable(f"{path.name} is not whole")
+    try:
+        data = read_whole(path)
+    except Damaged as error:
+        raise Unusable(f"{path.name} is not whole") from error
+    if not data.startswith(_MAGIC):
+        raise Unusable(f"{path.name} is of another kind")
+    body = data[len(_MAGIC) :]
     try:
         at = 8 + int.from_bytes(body[:8], "little")
         head = json.loads(body[8:at])
