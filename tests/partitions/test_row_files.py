@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine import metrics, planner
-from evalengine.partitions import frame_files, row_files, running, sizing
+from evalengine.partitions import frame_files, row_files, row_pieces, running, sizing
 from evalengine.tally.score_rows import score_rows
 from evalengine.tally.unit_blocks import UnitBlock
 from evalengine.tally.units import Scored, Units
+from evalengine.tasks.classification.filing import FiledPart
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
@@ -329,6 +331,44 @@ def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert asked
 
 
+def weights_of_datums(seed: int) -> pl.DataFrame:
+    """Small weights and large ones: which small ones are lost in sums depends on the order."""
+    rng = np.random.default_rng(seed)
+    n = 80
+    return pl.DataFrame(
+        {
+            "datum_id": rng.permutation(n),
+            "actual": rng.integers(0, 2, n),
+            "score": rng.random(n),
+            "weight": rng.random(n) * rng.choice([1.0, 2.0**52], n),
+        }
+    )
+
+
+HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+    "weights of datums in one table": (
+        weights_of_datums(14),
+        {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
+    ),
+    "examples of cells": (
+        odd_table(weighted=False),
+        {"metrics": ["ConfusionMatrix"], "pr_curve_max_examples": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_rows_in_files_do_not_tell(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
+    cases.in_buckets(monkeypatch, TINY)
+    table, options = HELD[name]
+    card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    shown = [frame for frame in card.frames if "confusion" in frame]
+    assert name != "examples of cells" or shown
+
+
 def test_frames_beyond_the_limit_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
 ) -> None:
@@ -361,6 +401,10 @@ def test_rows_out_of_place_are_refused(lost: str) -> None:
             len(block.key)
     else:
         assert not block.key.is_sorted()
+        part = FiledPart(units, (), block, None, None, {}, True)
+        plan = SimpleNamespace(module=SimpleNamespace(filed_part=lambda *_: part), settings=None)
+        with pytest.raises(RuntimeError, match="order of the input"):
+            row_pieces.apart(None, plan, frozenset(), 4, 1000, 10)
 
 
 SCORE = """
