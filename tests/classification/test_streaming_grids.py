@@ -266,6 +266,18 @@ def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataO
         assert found.tolist() == again.tolist()
 
 
+@pytest.mark.parametrize("n_labels", [32_767, 32_768, 40_000, 70_000])
+def test_labels_whose_codes_are_long(n_labels: int) -> None:
+    """Positives are found by label, whether codes are of 16 bits or more."""
+    rng = np.random.default_rng(n_labels)
+    label = np.array([n_labels - 1, 3, n_labels // 2, n_labels - 5, 0], np.int32)
+    score = rng.choice(np.r_[THRESHOLDS, 0.5], (5, 40))
+    truth = rng.choice(label, 40)
+    grid = Grid(label, np.arange(40, dtype=np.int32))
+    counts = ColumnCounts(grid, Columns(score, THRESHOLDS), truth, n_labels, in_turn)
+    assert_counts(counts, score.T, label, truth[:, None] == label)
+
+
 @pytest.mark.parametrize("wrong", [None, 0, 4, 5, 1999, 2000, 3332])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_long_runs_of_blocks(wrong: int | None, value: float) -> None:
