@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from merging.parts import Case
 from partitions import cases
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine import metrics, planner
-from evalengine.partitions import frame_files, row_files, running, sizing
+from evalengine.partitions import frame_files, row_files, row_pieces, running, sizing
 from evalengine.tally.score_rows import score_rows
 from evalengine.tally.unit_blocks import UnitBlock
 from evalengine.tally.units import Scored, Units
+from evalengine.tasks.classification.filing import FiledPart
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
@@ -36,13 +39,30 @@ IN_FILES = [
 ]
 OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
 
-drawn = settings(
-    max_examples=1,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-seeds = given(seed=st.integers(0, 2**32 - 1))
+SEED = "EVALENGINE_TESTS_SEED"
+"""Environment variable with the seed of a run that is to be repeated."""
+
+
+def next_seed(environ: Mapping[str, str] = os.environ) -> int:
+    """A seed of random tables, a new one each time unless the environment names one.
+
+    One table a test is drawn; Hypothesis tries its simplest example first, so that with one
+    example a test the seed would be 0 in every run.
+    """
+    return int(environ.get(SEED) or secrets.randbits(32))
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed of a test, which pytest shows where it fails: ``EVALENGINE_TESTS_SEED=...``."""
+    drawn = next_seed()
+    print(f"{SEED}={drawn}")
+    return drawn
+
+
+def test_seeds_differ_and_can_be_had_again() -> None:
+    assert len({next_seed({}) for _ in range(5)}) > 1
+    assert next_seed({SEED: "17"}) == 17
 
 
 @pytest.fixture
@@ -92,14 +112,12 @@ def one_table(seed: int, *, weighted: bool, named: bool) -> pl.DataFrame:
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("average", ["macro", "micro"])
-@drawn
-@seeds
 def test_one_table(
     average: str,
     weighted: bool,
     named: bool,
     seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
     filed: list[str],
 ) -> None:
     """Rows in no order of ids; log loss, calibration, curves at every score and chosen thresholds
@@ -109,8 +127,7 @@ def test_one_table(
         (one_table(seed, weighted=weighted, named=named),),
         {"metrics": IN_FILES, "average": average, "by": ["kind", "level", "kind*level"]},
     )
-    filed.clear()
-    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    cases.same_as_in_memory(case, "classification", tmp_path, files=2)
     assert filed.count("merge_range") > 1
     assert filed.count("merge_slab") > 1
 
@@ -144,38 +161,33 @@ def two_tables(
 @pytest.mark.parametrize("dialect", ["standard", "valor", "sklearn"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("average", ["macro", "micro"])
-@drawn
-@seeds
 def test_two_tables(
     average: str,
     weighted: bool,
     dialect: str,
     seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
     filed: list[str],
 ) -> None:
     options = {"metrics": IN_FILES, "average": average, "by": ["part"], "dialect": dialect}
     case = Case(two_tables(seed, weighted=weighted), options)
-    filed.clear()
-    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    cases.same_as_in_memory(case, "classification", tmp_path, files=2)
     assert filed.count("merge_range") > 1
     assert filed.count("merge_slab") > 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted", "samples"])
-@drawn
-@seeds
 def test_several_labels_a_datum(
     average: str,
     weighted: bool,
     seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
     filed: list[str],
 ) -> None:
     options = {"metrics": OF_SEVERAL, "average": average, "by": ["part"], "multilabel": True}
     case = Case(two_tables(seed, weighted=weighted, several=True), options)
-    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
+    cases.same_as_in_memory(case, "classification", tmp_path, files=2)
     assert filed
 
 
@@ -319,6 +331,44 @@ def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert asked
 
 
+def weights_of_datums(seed: int) -> pl.DataFrame:
+    """Small weights and large ones: which small ones are lost in sums depends on the order."""
+    rng = np.random.default_rng(seed)
+    n = 80
+    return pl.DataFrame(
+        {
+            "datum_id": rng.permutation(n),
+            "actual": rng.integers(0, 2, n),
+            "score": rng.random(n),
+            "weight": rng.random(n) * rng.choice([1.0, 2.0**52], n),
+        }
+    )
+
+
+HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+    "weights of datums in one table": (
+        weights_of_datums(14),
+        {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
+    ),
+    "examples of cells": (
+        odd_table(weighted=False),
+        {"metrics": ["ConfusionMatrix"], "pr_curve_max_examples": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_rows_in_files_do_not_tell(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
+    cases.in_buckets(monkeypatch, TINY)
+    table, options = HELD[name]
+    card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    shown = [frame for frame in card.frames if "confusion" in frame]
+    assert name != "examples of cells" or shown
+
+
 def test_frames_beyond_the_limit_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
 ) -> None:
@@ -351,6 +401,10 @@ def test_rows_out_of_place_are_refused(lost: str) -> None:
             len(block.key)
     else:
         assert not block.key.is_sorted()
+        part = FiledPart(units, (), block, None, None, {}, True)
+        plan = SimpleNamespace(module=SimpleNamespace(filed_part=lambda *_: part), settings=None)
+        with pytest.raises(RuntimeError, match="order of the input"):
+            row_pieces.apart(None, plan, frozenset(), 4, 1000, 10)
 
 
 SCORE = """
