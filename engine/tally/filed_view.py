@@ -30,6 +30,10 @@ from .unit_view import Summands
 Array = np.ndarray[Any, Any]
 
 
+DATUMS = "datums"
+"""Name of the thing in a bucket's file that holds its tally of whole datums."""
+
+
 class Filed(msgspec.Struct, frozen=True):
     """Files of a tally, and what is counted of them.
 
@@ -40,6 +44,9 @@ class Filed(msgspec.Struct, frozen=True):
         counts: of units: ``units``, ``judged`` with a truth, ``known`` with a truth or a
             prediction, ``weightless`` with a weight of 0; and ``datums``.
         alone: whether every datum has one unit.
+        wholes: files of buckets that hold their tallies, where frames show single datums, and the
+            name of each bucket in ``codes``; none where no frame does.
+        codes: file of the codes that groups of each bucket have in the whole.
     """
 
     units: tuple[str, ...]
@@ -47,11 +54,22 @@ class Filed(msgspec.Struct, frozen=True):
     pooled: tuple[str, ...]
     counts: dict[str, int]
     alone: bool
+    wholes: tuple[tuple[str, str], ...] = ()
+    codes: str = ""
 
     def blocks(self) -> Iterator[UnitBlock]:
         """The units of each file, in their order."""
         for file in self.units:
             yield stored.load(file)
+
+    def whole_datums(self) -> Iterator[tuple[Any, tuple[Array, ...]]]:
+        """The tally of each bucket, which has all rows of its datums, and the codes its groups have
+        in the whole.
+        """
+        for file, name in self.wholes:
+            (part,) = stored.load_several(file, [DATUMS])
+            (maps,) = stored.load_several(self.codes, [name])
+            yield part, maps
 
 
 class GroupsByCode(msgspec.Struct, frozen=True):
@@ -219,6 +237,16 @@ class FiledView(ScoredView):
                 n_groups=self.n_groups,
                 **self._more,
             )
+
+    def whole_datums(self) -> Iterator[tuple[Any, Array | None]]:
+        """The tally of each bucket, and the group of each of its datums as views take them."""
+        for part, maps in self._filed.whole_datums():
+            group = None
+            if self._groups is not None:
+                at = self._groups.column
+                own, _ = part.datums.groups(part.datums.slices.columns[at])
+                group = msgspec.structs.replace(self._groups, column=0).of((maps[at][own],))
+            yield part, group
 
     @cached_property
     def _hard(self) -> tuple[Array, Array, Array, Array]:

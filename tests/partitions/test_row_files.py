@@ -284,9 +284,56 @@ def test_odd_tables(name: str, weighted: bool, tmp_path: Path, filed: list[str])
     assert "merge_range" in filed
 
 
+SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes"]
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("name", ["datasets", *ODD])
+def test_single_datums_that_are_shown(
+    name: str, most: int, tmp_path: Path, filed: list[str]
+) -> None:
+    """Examples of every cell are the first by id, wherever their datums were dealt to."""
+    draw, options = ODD.get(name, (lambda w: (named_in_no_order(w),), {"by": ["dataset"]}))
+    case = Case(draw(True), {"metrics": SHOWN, **options, "pr_curve_max_examples": most})
+    card = cases.same_as_in_memory(case, "classification", tmp_path)
+    assert card.examples["actual"].null_count() < card.examples.height  # of the confusion matrix
+    assert card.examples["score_threshold"].null_count() < card.examples.height
+    assert card.frame("outcomes").height
+    assert "merge_range" in filed
+
+
+def named_in_no_order(weighted: bool) -> pl.DataFrame:
+    """Ids that are texts, in two data sets, by which rows do not stand."""
+    table = odd_table(weighted)
+    ids = np.random.default_rng(2).permutation(table.height)
+    return table.with_columns(datum_id=pl.Series([f"d{i}" for i in ids]))
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("most", [0, 2])
+@drawn
+@seeds
+def test_details_of_several_labels_a_datum(
+    most: int,
+    several: bool,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    filed: list[str],
+) -> None:
+    """Labels that few datums have are counted among all others, too."""
+    rows, truths = two_tables(seed, weighted=False, several=several)
+    rare = truths.head(1).with_columns(label_value=pl.lit(7, truths["label_value"].dtype))
+    rows = rows.filter(pl.col("datum_id") != rare["datum_id"][0])
+    options = {"metrics": SHOWN[1:2], "multilabel": several, "by": ["part"]}
+    truths = pl.concat([truths[1:].filter(pl.col("datum_id") != rare["datum_id"][0]), rare])
+    case = Case((rows, truths), {**options, "pr_curve_max_examples": most})
+    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"))
+
+
 def test_a_condition_that_leaves_no_row(tmp_path: Path, filed: list[str]) -> None:
     rows, truths = two_tables(1, weighted=True)
-    options = {"metrics": ["AP", "F1", "ConfusionMatrix"], "by": ["part"], "where": "score > 7"}
+    asked = ["AP", "F1", *SHOWN]
+    options = {"metrics": asked, "by": ["part"], "where": "score > 7", "pr_curve_max_examples": 2}
     cases.same_as_in_memory(Case((rows, truths), options), "classification", tmp_path)
     assert "merge_slab" not in filed
 
@@ -307,7 +354,7 @@ def test_processes_merge_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
 
 
-@pytest.mark.parametrize("name", ["mROCAUCOneVsOne", "Outcomes", "DetailedPrecisionRecallCurve"])
+@pytest.mark.parametrize("name", ["mROCAUCOneVsOne"])
 def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """These are merged in memory, which the run is asked about."""
     cases.in_buckets(monkeypatch, TINY)

@@ -33,6 +33,11 @@ def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
 
 def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """One row per hard prediction and one per truth that none met."""
+    if tallies.filed is not None:  # all rows of a datum are in one part
+        parts = [
+            outcomes_frame(part, settings, each_view) for part, _ in tallies.filed.whole_datums()
+        ]
+        return pl.concat(parts).sort("datum_id", maintain_order=True)
     units, labels, datums = tallies.units, tallies.labels, tallies.datums
     schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id_dtype)
     if units.hard is None:
