@@ -44,7 +44,7 @@ def apart(
         RuntimeError: rows of the bucket do not know their places in the input, or stand in another
             order.
     """
-    part = plan.module.filed_part(tallies, plan.settings, needs)
+    part = plan.module.filed_part(tallies, plan.settings, needs, plan.metrics)
     things: dict[str, Any] = {stored.WHOLE: part.bare, SLICES: part.slices}
     shown = plan.module.shows_datums(plan.metrics, plan.settings)
     if shown:

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..kernels.carried_pairs import no_pairs, pairs_in_all, pairs_onward
 from ..kernels.carried_points import last_points, no_points, points_onward
 from ..kernels.carried_sums import SumsCarried, no_sums, reached_in_all, sums_onward
 from ..kernels.carried_wins import no_wins, wins_in_all, wins_onward
@@ -364,6 +365,31 @@ class FiledView(ScoredView):
             wins_onward(*self._walked(file), carried)
         won = self._labelled(wins_in_all(carried))
         return won if self._weighs else won / 2
+
+    def won_between(self) -> tuple[Array, Array]:
+        n_groups, n = self.shape
+        carried = no_pairs(n_groups, n, weighted=self._weighs)
+        for file in self._files:
+            rows, truth = self._walked(file), self._truth_of(file)
+            pairs_onward(rows.start, rows.group, truth, rows.score, rows.weight, carried)
+        # Segments (group and true label, label): summed as in memory, from the best score down.
+        sums = no_sums(n_groups * n * n, 0)
+        for file in reversed(self._files):
+            rows, truth = self._walked(file), self._truth_of(file)
+            group = np.int32(0) if rows.group is None else rows.group
+            both = np.where((group < 0) | (truth < 0), -1, group * n + truth)
+            alike = np.zeros(truth.size, np.uint8)
+            sums_onward(rows.start, both, alike, rows.score, rows.weight, 1, np.zeros(0), sums)
+        won = pairs_in_all(carried).reshape(n_groups, n, n)
+        listed = sums.total.reshape(n_groups, n, n).swapaxes(1, 2)
+        return won if self._weighs else won / 2, listed
+
+    @staticmethod
+    def _truth_of(file: str) -> Array:
+        """The true label of each row's unit of one file, int32 [n], -1 for none."""
+        rows: ScoreRows = stored.load(file)
+        assert rows.truth is not None
+        return rows.truth
 
     def point_blocks(self) -> Iterator[Points]:
         n = self.shape[0] * self.shape[1]

@@ -29,11 +29,7 @@ Array = np.ndarray[Any, Any]
 TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, piece=1500)
 """Slabs of sixteen scores, ranges of some dozen units."""
 
-IN_FILES = [
-    name
-    for name in metrics.names("classification")
-    if not metrics.get("classification", name).at_once
-]
+IN_FILES = metrics.names("classification")
 OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
 
 drawn = settings(
@@ -354,15 +350,30 @@ def test_processes_merge_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
 
 
-@pytest.mark.parametrize("name", ["mROCAUCOneVsOne"])
+def of_sequences() -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    made = {name: [rng.integers(0, 3, 2).tolist() for _ in range(40)] for name in ("actual", "b")}
+    return pl.DataFrame(made).rename({"b": "predicted"})
+
+
+HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+    "sequences": (of_sequences(), {"metrics": ["F1"]}),
+    "weights of datums": (
+        one_table(5, weighted=True, named=True),
+        {"metrics": ["AP"], "dialect": "valor", "by": ["level"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
 def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """These are merged in memory, which the run is asked about."""
+    table, options = HELD[name]
     cases.in_buckets(monkeypatch, TINY)
     asked: list[Any] = []
     real = running._beyond
     monkeypatch.setattr(running, "_beyond", lambda *call: asked.append(call) or real(*call))
-    case = Case(two_tables(5, weighted=True), {"metrics": ["AP", name], "by": ["part"]})
-    cases.same_as_in_memory(case, "classification", tmp_path)
+    cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     assert asked
 
 

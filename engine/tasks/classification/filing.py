@@ -67,8 +67,7 @@ def files_suffice(
     # Weights of datums are added in the order of ids there, which rows of one table do not have.
     of_datums = settings.rules.curve_every_datum and "weight" in columns and "actual" in columns
     return (
-        not any(metric.at_once for metric in metrics)
-        and not of_datums
+        not of_datums
         and not any(dtype.is_nested() for dtype in columns.values())  # sequences of labels
     )
 
@@ -105,13 +104,16 @@ def shown_part(tallies: Tallies) -> Tallies:
     )
 
 
-def filed_part(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> FiledPart:
+def filed_part(
+    tallies: Tallies, settings: Settings, needs: frozenset[str], metrics: Sequence[Metric]
+) -> FiledPart:
     """The tally of one bucket, taken apart.
 
     Args:
         tallies: of the bucket; rows know their places in the whole input.
         settings: the run's settings.
         needs: what was tallied.
+        metrics: those of the run.
     """
     datums, units, scored = tallies.datums, tallies.units, tallies.scored
     whole = view(tallies, settings)
@@ -140,7 +142,9 @@ def filed_part(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> F
     rows = pooled = None
     if scored is not None and _looks_at_scores(tallies, settings, needs):
         n_labels = len(tallies.labels)
-        rows = score_rows(scored, scored.label_codes, n_labels, units.weight, codes)
+        pairs = any(metric.pairs for metric in metrics) and units.truth_start is None
+        truth = units.truth if pairs and scored.several else None
+        rows = score_rows(scored, scored.label_codes, n_labels, units.weight, codes, truth)
         if settings.average == "micro" and scored.ranked:
             pooled = _pooled(tallies, codes)
     counts = {
