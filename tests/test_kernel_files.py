@@ -10,7 +10,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -116,7 +115,7 @@ def test_a_second_process_imports_no_compiler(cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "variables", [{"EVALENGINE_NUMBA": "1"}, {"NUMBA_NUM_THREADS": "1"}, {"NUMBA_OPT": "0"}]
+    "variables", [{"EVALENGINE_NUMBA": "1"}, {"NUMBA_CPU_NAME": "generic"}, {"NUMBA_OPT": "0"}]
 )
 def test_numba_runs_all_where_it_was_told_to(cache: Path, variables: dict[str, str]) -> None:
     assert run(cache, **variables)["numba"]
@@ -205,13 +204,23 @@ def test_where_the_system_refuses_numba_runs_all(
     assert not by_numba(cache)
 
 
+def test_where_no_file_can_be_written_numba_runs_all(tmp_path: Path) -> None:
+    before = (
+        "from evalengine.kernels import loading; from evalengine.kernels.objects import image\n"
+    )
+    before += "def refused(*_, **__): raise OSError(28, 'no space')\n"
+    before += "image.put_whole = loading.put_whole = refused"
+    assert run(tmp_path, before)["numba"]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
 def full(*_: Any, **__: Any) -> Any:
     raise OSError(28, "no space")
 
 
 @pytest.mark.parametrize(
     "fault",
-    [(image, "tempfile", SimpleNamespace(mkstemp=full)), (keeping, "contract_of", lambda: None)],
+    [(image, "put_whole", full), (keeping, "contract_of", lambda: None)],
     ids=["no file can be written", "Numba keeps something else"],
 )
 def test_where_nothing_can_be_kept_numba_runs_all(

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import planner
 from ..tally import stored
+from ..tally.filed_view import DATUMS
 from ..tally.score_rows import ScoreRows, rows_between
 from ..tally.unit_blocks import cut
 from . import slabs
@@ -43,8 +44,11 @@ def apart(
         RuntimeError: rows of the bucket do not know their places in the input, or stand in another
             order.
     """
-    part = plan.module.filed_part(tallies, plan.settings, needs)
+    part = plan.module.filed_part(tallies, plan.settings, needs, plan.metrics)
     things: dict[str, Any] = {stored.WHOLE: part.bare, SLICES: part.slices}
+    shown = plan.module.shows_datums(plan.metrics, plan.settings)
+    if shown:
+        things[DATUMS] = plan.module.shown_part(tallies)
     key = part.block.key
     if not key.is_sorted():
         raise RuntimeError("units of a bucket do not stand in the order of the input")
@@ -70,6 +74,7 @@ def apart(
         "pieces": msgspec.to_builtins(pieces),
         "counts": part.counts,
         "alone": part.alone,
+        "shown": shown,
     }
 
 

@@ -31,6 +31,8 @@ class ScoreRows(msgspec.Struct, frozen=True):
             together, and nothing asks for it any more.
         weight: float64 [n], weight of each row's unit; None for 1 each.
         codes: int32 [n] arrays, group of each row in each slice column, -1 for none.
+        truth: int32 [n], the true label of each row's unit, -1 for none; None where no metric holds
+            labels against one another.
     """
 
     start: Array
@@ -39,13 +41,19 @@ class ScoreRows(msgspec.Struct, frozen=True):
     row: Array
     weight: Array | None
     codes: tuple[Array, ...]
+    truth: Array | None = None
 
     def __len__(self) -> int:
         return int(self.score.size)
 
 
 def score_rows(
-    scored: Scored, label: Array | None, n_labels: int, weight: Array | None, codes: Sequence[Array]
+    scored: Scored,
+    label: Array | None,
+    n_labels: int,
+    weight: Array | None,
+    codes: Sequence[Array],
+    truth: Array | None = None,
 ) -> ScoreRows:
     """The scored labels of one part, in ascending order.
 
@@ -55,6 +63,7 @@ def score_rows(
         n_labels: number of such codes.
         weight: float64 [u], weight of each unit; None for 1 each.
         codes: int32 [u] arrays, group of each unit in each slice column.
+        truth: int32 [u], the true label of each unit, -1 for none; None where it is not asked for.
 
     Raises:
         RuntimeError: rows that do not know their places, or stand in another order.
@@ -79,6 +88,7 @@ def score_rows(
         scored.row[order],
         None if weight is None else weight[unit],
         tuple(code[unit] for code in codes),
+        None if truth is None else truth[unit],
     )
 
 
@@ -91,6 +101,7 @@ def rows_between(rows: ScoreRows, first: int, last: int) -> ScoreRows:
         rows.row[first:last],
         None if rows.weight is None else rows.weight[first:last],
         tuple(code[first:last] for code in rows.codes),
+        None if rows.truth is None else rows.truth[first:last],
     )
 
 
@@ -120,6 +131,7 @@ def merge_rows(parts: Sequence[ScoreRows]) -> ScoreRows:
         order[first:last] = first + _ascending(score[first:last], row[first:last])
     source = source[order]
     weights = [part.weight for part in parts if part.weight is not None]
+    truths = [part.truth for part in parts if part.truth is not None]
     return ScoreRows(
         start,
         score[order],
@@ -127,6 +139,7 @@ def merge_rows(parts: Sequence[ScoreRows]) -> ScoreRows:
         row[order],
         np.concatenate(weights)[source] if weights else None,
         tuple(np.concatenate(some)[source] for some in zip(*(p.codes for p in parts), strict=True)),
+        np.concatenate(truths)[source] if truths else None,
     )
 
 

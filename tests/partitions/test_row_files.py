@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,37 +29,21 @@ Array = np.ndarray[Any, Any]
 TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, piece=1500)
 """Slabs of sixteen scores, ranges of some dozen units."""
 
-IN_FILES = [
-    name
-    for name in metrics.names("classification")
-    if not metrics.get("classification", name).at_once
-]
+IN_FILES = metrics.names("classification")
 OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
-
-SEED = "EVALENGINE_TESTS_SEED"
-"""Environment variable with the seed of a run that is to be repeated."""
-
-
-def next_seed(environ: Mapping[str, str] = os.environ) -> int:
-    """A seed of random tables, a new one each time unless the environment names one.
-
-    One table a test is drawn; Hypothesis tries its simplest example first, so that with one
-    example a test the seed would be 0 in every run.
-    """
-    return int(environ.get(SEED) or secrets.randbits(32))
 
 
 @pytest.fixture
 def seed() -> int:
     """The seed of a test, which pytest shows where it fails: ``EVALENGINE_TESTS_SEED=...``."""
-    drawn = next_seed()
-    print(f"{SEED}={drawn}")
+    drawn = cases.next_seed()
+    print(f"{cases.SEED}={drawn}")
     return drawn
 
 
 def test_seeds_differ_and_can_be_had_again() -> None:
-    assert len({next_seed({}) for _ in range(5)}) > 1
-    assert next_seed({SEED: "17"}) == 17
+    assert len({cases.next_seed({}) for _ in range(5)}) > 1
+    assert cases.next_seed({cases.SEED: "17"}) == 17
 
 
 @pytest.fixture
@@ -296,9 +277,54 @@ def test_odd_tables(name: str, weighted: bool, tmp_path: Path, filed: list[str])
     assert "merge_range" in filed
 
 
+SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes"]
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("name", ["datasets", *ODD])
+def test_single_datums_that_are_shown(
+    name: str, most: int, tmp_path: Path, filed: list[str]
+) -> None:
+    """Examples of every cell are the first by id, wherever their datums were dealt to."""
+    draw, options = ODD.get(name, (lambda w: (named_in_no_order(w),), {"by": ["dataset"]}))
+    case = Case(draw(True), {"metrics": SHOWN, **options, "pr_curve_max_examples": most})
+    card = cases.same_as_in_memory(case, "classification", tmp_path)
+    assert card.examples["actual"].null_count() < card.examples.height  # of the confusion matrix
+    assert card.examples["score_threshold"].null_count() < card.examples.height
+    assert card.frame("outcomes").height
+    assert "merge_range" in filed
+
+
+def named_in_no_order(weighted: bool) -> pl.DataFrame:
+    """Ids that are texts, in two data sets, by which rows do not stand."""
+    table = odd_table(weighted)
+    ids = np.random.default_rng(2).permutation(table.height)
+    return table.with_columns(datum_id=pl.Series([f"d{i}" for i in ids]))
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("most", [0, 2])
+def test_details_of_several_labels_a_datum(
+    most: int,
+    several: bool,
+    seed: int,
+    tmp_path: Path,
+    filed: list[str],
+) -> None:
+    """Labels that few datums have are counted among all others, too."""
+    rows, truths = two_tables(seed, weighted=False, several=several)
+    rare = truths.head(1).with_columns(label_value=pl.lit(7, truths["label_value"].dtype))
+    rows = rows.filter(pl.col("datum_id") != rare["datum_id"][0])
+    options = {"metrics": SHOWN[1:2], "multilabel": several, "by": ["part"]}
+    truths = pl.concat([truths[1:].filter(pl.col("datum_id") != rare["datum_id"][0]), rare])
+    case = Case((rows, truths), {**options, "pr_curve_max_examples": most})
+    cases.same_as_in_memory(case, "classification", tmp_path)
+
+
 def test_a_condition_that_leaves_no_row(tmp_path: Path, filed: list[str]) -> None:
     rows, truths = two_tables(1, weighted=True)
-    options = {"metrics": ["AP", "F1", "ConfusionMatrix"], "by": ["part"], "where": "score > 7"}
+    asked = ["AP", "F1", *SHOWN]
+    options = {"metrics": asked, "by": ["part"], "where": "score > 7", "pr_curve_max_examples": 2}
     cases.same_as_in_memory(Case((rows, truths), options), "classification", tmp_path)
     assert "merge_slab" not in filed
 
@@ -319,15 +345,30 @@ def test_processes_merge_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
 
 
-@pytest.mark.parametrize("name", ["mROCAUCOneVsOne", "Outcomes", "DetailedPrecisionRecallCurve"])
+def of_sequences() -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    made = {name: [rng.integers(0, 3, 2).tolist() for _ in range(40)] for name in ("actual", "b")}
+    return pl.DataFrame(made).rename({"b": "predicted"})
+
+
+HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+    "sequences": (of_sequences(), {"metrics": ["F1"]}),
+    "weights of datums": (
+        one_table(5, weighted=True, named=True),
+        {"metrics": ["AP"], "dialect": "valor", "by": ["level"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
 def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """These are merged in memory, which the run is asked about."""
+    table, options = HELD[name]
     cases.in_buckets(monkeypatch, TINY)
     asked: list[Any] = []
     real = running._beyond
     monkeypatch.setattr(running, "_beyond", lambda *call: asked.append(call) or real(*call))
-    case = Case(two_tables(5, weighted=True), {"metrics": ["AP", name], "by": ["part"]})
-    cases.same_as_in_memory(case, "classification", tmp_path)
+    cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     assert asked
 
 
@@ -345,7 +386,7 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
     )
 
 
-HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+ASKED: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
     "weights of datums in one table": (
         weights_of_datums(14),
         {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
@@ -357,13 +398,13 @@ HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", ASKED)
 def test_what_rows_in_files_do_not_tell(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
     cases.in_buckets(monkeypatch, TINY)
-    table, options = HELD[name]
+    table, options = ASKED[name]
     card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     shown = [frame for frame in card.frames if "confusion" in frame]
     assert name != "examples of cells" or shown
@@ -402,7 +443,11 @@ def test_rows_out_of_place_are_refused(lost: str) -> None:
     else:
         assert not block.key.is_sorted()
         part = FiledPart(units, (), block, None, None, {}, True)
-        plan = SimpleNamespace(module=SimpleNamespace(filed_part=lambda *_: part), settings=None)
+        plan = SimpleNamespace(
+            module=SimpleNamespace(filed_part=lambda *_: part, shows_datums=lambda *_: False),
+            settings=None,
+            metrics=(),
+        )
         with pytest.raises(RuntimeError, match="order of the input"):
             row_pieces.apart(None, plan, frozenset(), 4, 1000, 10)
 
