@@ -12,7 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from evalengine.kernels import jit, pairs
+from evalengine.kernels.jit import Kernel, frozen
+from evalengine.kernels.objects import image, keeping, memory, place
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64",
@@ -85,6 +90,22 @@ def cache(filled: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def by_numba(cache: Path) -> bool:
+    """Whether Numba runs a kernel that was not called before, with a folder, in this process."""
+    (folder,) = cache.glob("kernels-*")
+    kernel = Kernel(pairs._by_datum._function, **pairs._by_datum._flags)
+    asked = (place.processor, place.allowed, memory._address)  # once in a process
+    for one in asked:
+        one.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "cache_folder", lambda: folder)
+        found = kernel(frozen([0, 0, 1], np.int32), 2)
+    for one in asked:
+        one.cache_clear()
+    assert [array.tolist() for array in found] == VALUES[-1]
+    return kernel._made is not None
+
+
 def test_a_second_process_imports_no_compiler(cache: Path) -> None:
     kept = files(cache)
     assert len(kept) == KERNELS
@@ -113,7 +134,8 @@ def test_the_switch_is_off_at_nothing_and_0(cache: Path) -> None:
 @pytest.mark.parametrize("fault", ["empty", "half", "flipped", "another", "renamed"])
 def test_a_file_that_does_not_hold_is_written_anew(cache: Path, fault: str) -> None:
     kept = files(cache)
-    first, second, *_ = (cache / name for name in kept)
+    first, second = (cache / name for name in sorted(kept, key=lambda n: "_by_datum" not in n)[:2])
+    assert not by_numba(cache)
     whole = first.read_bytes()
     at = len(whole) // 2
     if fault == "renamed":
@@ -127,27 +149,30 @@ def test_a_file_that_does_not_hold_is_written_anew(cache: Path, fault: str) -> N
                 "another": second.read_bytes(),
             }[fault]
         )
-    assert run(cache)["numba"]
+    assert by_numba(cache)
     assert files(cache) == kept
-    assert not run(cache)["numba"]
+    assert not by_numba(cache)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        "place._processor_lines = lambda: {('model', '0'), ('flags', 'sse2')}",
-        "place.platform.machine = lambda: 'aarch64'",
-        "place._processor_lines = lambda: None",
-        "place._arrays_as_known = lambda: False",
-    ],
-)
-def test_code_for_another_machine_is_left_alone(cache: Path, told: str) -> None:
+OTHER_MACHINES: dict[str, tuple[Any, str, Any]] = {
+    "processor": (place, "_processor_lines", lambda: {("model", "0"), ("flags", "sse2")}),
+    "architecture": (place.platform, "machine", lambda: "aarch64"),
+    "no description": (place, "_processor_lines", lambda: None),
+    "other arrays": (place, "_arrays_as_known", lambda: False),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_MACHINES)
+def test_code_for_another_machine_is_left_alone(
+    name: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = files(cache)
-    before = "from evalengine.kernels.objects import place; " + told
-    assert run(cache, before)["numba"]
+    with monkeypatch.context() as patch:
+        patch.setattr(*OTHER_MACHINES[name])
+        assert by_numba(cache)
     assert kept.items() <= files(cache).items()
-    assert len(files(cache)) == KERNELS * (2 if "sse2" in told else 1)
-    assert not run(cache)["numba"]
+    assert len(files(cache)) == KERNELS + (name == "processor")
+    assert not by_numba(cache)
 
 
 def test_code_copied_from_another_machine_is_not_run(cache: Path) -> None:
@@ -163,18 +188,20 @@ def test_code_copied_from_another_machine_is_not_run(cache: Path) -> None:
     assert files(cache) == kept
 
 
-@pytest.mark.parametrize(
-    "refusal", ["mprotect = lambda *_: -1", "mmap = lambda *_: None", "malloc = None"]
-)
-def test_where_the_system_refuses_numba_runs_all(cache: Path, refusal: str) -> None:
+@pytest.mark.parametrize("refusal", ["mprotect", "mmap", "malloc"])
+def test_where_the_system_refuses_numba_runs_all(
+    refusal: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = files(cache)
-    before = "from evalengine.kernels.objects import memory\n"
-    if refusal.startswith("malloc"):  # a name that the C library lacks
-        before += "memory._process = lambda: object()"
-    else:
-        before += f"memory._process().{refusal}"
-    assert run(cache, before)["numba"]
+    with monkeypatch.context() as patch:
+        if refusal == "malloc":  # a name that the C library lacks
+            patch.setattr(memory, "_process", lambda: object())
+        else:
+            failure = -1 if refusal == "mprotect" else None
+            patch.setattr(memory._process(), refusal, lambda *_: failure)
+        assert by_numba(cache)
     assert files(cache) == kept
+    assert not by_numba(cache)
 
 
 def test_where_no_file_can_be_written_numba_runs_all(tmp_path: Path) -> None:
@@ -187,11 +214,29 @@ def test_where_no_file_can_be_written_numba_runs_all(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_where_numba_keeps_something_else_it_runs_all(tmp_path: Path) -> None:
-    before = "from evalengine.kernels.objects import keeping\n"
-    before += "keeping.contract_of = lambda *_: unknown"
-    assert run(tmp_path, before)["numba"]
-    assert not files(tmp_path)
+def full(*_: Any, **__: Any) -> Any:
+    raise OSError(28, "no space")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [(image, "put_whole", full), (keeping, "contract_of", lambda: None)],
+    ids=["no file can be written", "Numba keeps something else"],
+)
+def test_where_nothing_can_be_kept_numba_runs_all(
+    fault: tuple[Any, str, Any], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = files(cache)
+    (own,) = cache.rglob("*_by_datum/*.code")
+    own.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(*fault)
+        for _ in range(2):
+            assert by_numba(cache)
+            assert len(files(cache)) == KERNELS - 1
+    assert not list(cache.rglob("*.draft"))
+    assert by_numba(cache)
+    assert files(cache) == kept
 
 
 def test_two_processes_fill_one_folder(tmp_path: Path) -> None:

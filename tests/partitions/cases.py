@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import secrets
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,19 @@ FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8,
 """Four buckets, label groups of twenty rows and pieces of few datums, however small the tables."""
 WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, chunks=8, piece=2000)
 """The same with groups of more rows, where cutting labels is not the point: fewer files."""
+
+
+SEED = "EVALENGINE_TESTS_SEED"
+"""Environment variable with the seed of a run that is to be repeated."""
+
+
+def next_seed(environ: Mapping[str, str] = os.environ) -> int:
+    """A seed of random tables, a new one each time unless the environment names one.
+
+    One table a test is drawn; Hypothesis tries its simplest example first, so that with one
+    example a test the seed would be 0 in every run.
+    """
+    return int(environ.get(SEED) or secrets.randbits(32))
 
 
 def in_buckets(patch: pytest.MonkeyPatch, sizes: sizing.Sizes = FEW) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,30 +32,18 @@ TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8
 IN_FILES = metrics.names("classification")
 OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
 
-SEED = "EVALENGINE_TESTS_SEED"
-"""Environment variable with the seed of a run that is to be repeated."""
-
-
-def next_seed(environ: Mapping[str, str] = os.environ) -> int:
-    """A seed of random tables, a new one each time unless the environment names one.
-
-    One table a test is drawn; Hypothesis tries its simplest example first, so that with one
-    example a test the seed would be 0 in every run.
-    """
-    return int(environ.get(SEED) or secrets.randbits(32))
-
 
 @pytest.fixture
 def seed() -> int:
     """The seed of a test, which pytest shows where it fails: ``EVALENGINE_TESTS_SEED=...``."""
-    drawn = next_seed()
-    print(f"{SEED}={drawn}")
+    drawn = cases.next_seed()
+    print(f"{cases.SEED}={drawn}")
     return drawn
 
 
 def test_seeds_differ_and_can_be_had_again() -> None:
-    assert len({next_seed({}) for _ in range(5)}) > 1
-    assert next_seed({SEED: "17"}) == 17
+    assert len({cases.next_seed({}) for _ in range(5)}) > 1
+    assert cases.next_seed({cases.SEED: "17"}) == 17
 
 
 @pytest.fixture
@@ -319,13 +304,11 @@ def named_in_no_order(weighted: bool) -> pl.DataFrame:
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("most", [0, 2])
-@drawn
-@seeds
 def test_details_of_several_labels_a_datum(
     most: int,
     several: bool,
     seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
     filed: list[str],
 ) -> None:
     """Labels that few datums have are counted among all others, too."""
@@ -335,7 +318,7 @@ def test_details_of_several_labels_a_datum(
     options = {"metrics": SHOWN[1:2], "multilabel": several, "by": ["part"]}
     truths = pl.concat([truths[1:].filter(pl.col("datum_id") != rare["datum_id"][0]), rare])
     case = Case((rows, truths), {**options, "pr_curve_max_examples": most})
-    cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"))
+    cases.same_as_in_memory(case, "classification", tmp_path)
 
 
 def test_a_condition_that_leaves_no_row(tmp_path: Path, filed: list[str]) -> None:
@@ -403,7 +386,7 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
     )
 
 
-HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+ASKED: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
     "weights of datums in one table": (
         weights_of_datums(14),
         {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
@@ -415,13 +398,13 @@ HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", ASKED)
 def test_what_rows_in_files_do_not_tell(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
     cases.in_buckets(monkeypatch, TINY)
-    table, options = HELD[name]
+    table, options = ASKED[name]
     card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     shown = [frame for frame in card.frames if "confusion" in frame]
     assert name != "examples of cells" or shown
@@ -460,7 +443,11 @@ def test_rows_out_of_place_are_refused(lost: str) -> None:
     else:
         assert not block.key.is_sorted()
         part = FiledPart(units, (), block, None, None, {}, True)
-        plan = SimpleNamespace(module=SimpleNamespace(filed_part=lambda *_: part), settings=None)
+        plan = SimpleNamespace(
+            module=SimpleNamespace(filed_part=lambda *_: part, shows_datums=lambda *_: False),
+            settings=None,
+            metrics=(),
+        )
         with pytest.raises(RuntimeError, match="order of the input"):
             row_pieces.apart(None, plan, frozenset(), 4, 1000, 10)
 
