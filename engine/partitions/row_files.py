@@ -23,8 +23,10 @@ from ..tally.filed_view import Filed
 from ..tally.score_rows import merge_rows, rows_between
 from ..tally.unit_blocks import UnitBlock, cut, merge_blocks
 from . import slabs
+from .by_datum import size_of_files
 from .ranges import cuts, ends, overlapping
 from .row_pieces import KINDS, SLICES, UNITS, place, read_few
+from .scratch import look_for_room
 from .sizing import Sizes
 from .stages import collected, part_file
 
@@ -147,7 +149,13 @@ def merged_in_files(
     sizes: Sizes,
     pool: Pool,
 ) -> tuple[Any, int]:
-    """The tally of all buckets, whose rows are in files, and how many datums it has."""
+    """The tally of all buckets, whose rows are in files, and how many datums it has.
+
+    Raises:
+        ScratchError: the disk has no room for the merged files, which are as large as those that
+            they are made of: how large those are is known by now.
+    """
+    look_for_room(Path(folder).parent, size_of_files(Path(folder) / "blocks"), " more")
     wholes = [stored.load(part_file(folder, bucket)) for bucket in parts]
     names = code_slices(folder, parts, wholes[0].labels)
     units = _merged_units(folder, parts, heads, sizes.piece, pool)
