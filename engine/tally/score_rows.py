@@ -198,8 +198,12 @@ def _by_row_where_tied(order: Array, score: Array, row: Array, start: Array) -> 
     same[start] = False
     tied = np.flatnonzero(same[1:] | same[:-1])
     if tied.size:
-        of_tie = np.cumsum(~same[:-1])[tied]
-        order[tied] = order[tied][np.lexsort((row[order[tied]], of_tie))]
+        ties = np.append(np.flatnonzero(~same[:-1][tied]), tied.size)
+        # Rows are ranked as scores are, most often few of a tie; float64 holds every place in input
+        falling = np.negative(row[order[tied]], dtype=np.float64)
+        place = np.empty(tied.size, np.int32)
+        rank_by_score(falling, ties, 0, ties.size - 1, place)
+        order[tied] = order[tied][place]
 
 
 _AT_ONCE = 1 << 21  # scores sorted at a time, beside which there are keys and places
