@@ -61,6 +61,7 @@ def _cells(
     full: Array,
     n: Array,
     shown: Array,
+    absent_too: bool,
 ) -> None:
     """Every label against every datum of its key, in datum order."""
     n_labels = key.size
@@ -68,7 +69,7 @@ def _cells(
     for label in range(n_labels):
         rows = row_start[label], row_start[label + 1]
         truths = truth_start[label], truth_start[label + 1]
-        if rows[0] == rows[1] and truths[0] == truths[1]:
+        if rows[0] == rows[1] and truths[0] == truths[1] and not absent_too:
             continue
         for i in range(rows[0], rows[1]):
             level[row_unit[i]] = row_level[i]
@@ -110,6 +111,8 @@ def detailed_cells(
     n_scores: int,
     n_groups: int,
     n_shown: int,
+    *,
+    absent_too: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Count every label's datums by group, threshold and kind.
 
@@ -125,6 +128,8 @@ def detailed_cells(
         n_scores: number of thresholds.
         n_groups: number of groups.
         n_shown: datums to keep of each cell.
+        absent_too: whether datums are counted for labels, too, that are neither true nor listed
+            here, as they may be so among other datums; else these have zeros.
 
     Returns:
         present, bool [group, label], labels that are true or listed there; counts, int64 [group,
@@ -159,6 +164,7 @@ def detailed_cells(
         np.zeros(flat, np.int32),
         np.zeros((flat, n_scores), np.int32),
         shown,
+        absent_too,
     )
     summed = np.cumsum(counts[:, :-1], axis=1).reshape(*shape, n_scores)
     return present, summed, shown.reshape(*shape, n_scores, n_shown)

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import stat
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,9 +59,66 @@ def _candidates() -> list[Path]:
     home = os.path.expanduser("~")
     if home not in ("~", "/"):
         roots.append(Path(home) / ".cache")
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    roots.append(Path(tempfile.gettempdir()) / f"evalengine-{user}")
+    temporary = _own_temporary()
+    if temporary is not None:
+        roots.append(temporary)
     return [root / "evalengine" for root in roots]
+
+
+def _own_temporary() -> Path | None:
+    """A folder for this user alone among everybody's temporary files; None where it is not ours.
+
+    What is in it is run: whoever makes such a folder first must not choose that.
+    """
+    base = Path(tempfile.gettempdir())
+    if not hasattr(os, "geteuid"):
+        return base / "evalengine-user"  # a system whose temporary folder is the user's own
+    folder = base / f"evalengine-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        told = folder.lstat()
+    except OSError:
+        return None
+    ours = stat.S_ISDIR(told.st_mode) and told.st_uid == os.geteuid()
+    return folder if ours and not told.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
+
+
+class Damaged(Exception):
+    """A file whose checksum does not hold."""
+
+
+_CHECKSUM = hashlib.sha256().digest_size
+
+
+def put_whole(path: Path, data: bytes) -> None:
+    """Write a file with a checksum, whole or not at all, for all who may read this user's files.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
+    try:
+        with open(draft, "xb") as file:
+            file.write(hashlib.sha256(data).digest() + data)
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def read_whole(path: Path) -> bytes:
+    """What was put into a file.
+
+    Raises:
+        OSError: it cannot be read.
+        Damaged: it is not what was written.
+    """
+    found = path.read_bytes()
+    data = found[_CHECKSUM:]
+    if hashlib.sha256(data).digest() != found[:_CHECKSUM]:
+        raise Damaged(path.name)
+    return data
 
 
 @cache

@@ -10,14 +10,13 @@ interface: each is looked for first, and where a version lacks one, Numba's own 
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import tempfile
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from .folder import Damaged, put_whole, read_whole
 from .objects.keeping import keep
 
 PARTS_OF_DISPATCHER = ("_cache", "_compilation_chain_init_hook")
@@ -35,7 +34,11 @@ _PARTS_OF_LIBRARY = (
     "finalize",
     "serialize_using_object_code",
 )
-_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, pickle.UnpicklingError)
+_PARTS_OF_FILES = ("load", "save", "_load_index", "_save_index", "_load_data", "_save_data")
+_UNREADABLE = (
+    *(OSError, Damaged, EOFError, ValueError, RuntimeError),
+    *(pickle.UnpicklingError, AttributeError, ImportError),
+)
 
 
 def no_extensions() -> None:
@@ -52,14 +55,46 @@ def light_cache(folder: Path) -> Any:
     Args:
         folder: where the compiled runtime is kept.
     """
-    from numba.core.caching import FunctionCache
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-    if not all(hasattr(FunctionCache, part) for part in _PARTS_OF_CACHE):
+    if not all(hasattr(FunctionCache, part) for part in _PARTS_OF_CACHE) or not all(
+        hasattr(IndexDataCacheFile, part) for part in _PARTS_OF_FILES
+    ):
         return None
+
+    class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
+        """Files with checksums; one that does not hold is as good as none, and is written anew.
+
+        Numba raises what unpickling raises, in every later run too, and code that was altered may
+        end the process.
+        """
+
+        def _load_index(self) -> Any:
+            with suppress(*_UNREADABLE):
+                version, stamp, overloads = pickle.loads(read_whole(Path(self._index_path)))
+                if (version, stamp) == (self._version, self._source_stamp):
+                    return overloads
+            return {}
+
+        def _save_index(self, overloads: Any) -> None:
+            told = self._version, self._source_stamp, overloads
+            put_whole(Path(self._index_path), self._dump(told))
+
+        def _load_data(self, name: str) -> Any:
+            try:
+                return pickle.loads(read_whole(Path(self._data_path(name))))
+            except Damaged as error:
+                raise OSError from error  # for which Numba compiles
+
+        def _save_data(self, name: str, data: Any) -> None:
+            put_whole(Path(self._data_path(name)), self._dump(data))
 
     class LightCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         def __init__(self, function: Any, kept_as: str | None) -> None:
             super().__init__(function)
+            stamp = self._impl.locator.get_source_stamp()
+            name = f"{self._impl.filename_base}.checked"  # Numba's own way reads other files
+            self._cache_file = CheckedFiles(self._cache_path, name, stamp)
             self._kept_as = kept_as
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -71,7 +106,8 @@ def light_cache(folder: Path) -> Any:
             return found
 
         def save_overload(self, sig: Any, data: Any) -> None:
-            super().save_overload(sig, data)
+            with suppress(OSError):  # a full disk: what cannot be kept is compiled once more
+                super().save_overload(sig, data)
             self._keep(sig, data.target_context)
 
         def _keep(self, sig: Any, context: Any) -> None:
@@ -123,14 +159,11 @@ def _runtime(folder: Path, context: Any) -> Any:
 
     path = runtime_file(context, folder)
     with suppress(*_UNREADABLE):
-        return context.codegen().unserialize_library(pickle.loads(path.read_bytes()))
+        return context.codegen().unserialize_library(pickle.loads(read_whole(path)))
     module, library = nrtdynmod.create_nrt_module(context)
     library.enable_object_caching()
     library.add_ir_module(module)
     library.finalize()
-    with suppress(OSError):  # as for kernels: what cannot be kept is compiled once more
-        draft, name = tempfile.mkstemp(dir=folder, prefix=path.stem, suffix=".draft")
-        with open(draft, "wb") as file:
-            pickle.dump(library.serialize_using_object_code(), file)
-        os.replace(name, path)
+    with suppress(OSError):  # as for kernels
+        put_whole(path, pickle.dumps(library.serialize_using_object_code()))
     return library

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .carried_pairs import no_pairs, pairs_onward
 from .carried_points import no_points, points_onward
 from .carried_sums import no_sums, sums_onward
 from .carried_wins import no_wins, wins_onward
@@ -81,7 +82,9 @@ def _walks_over_files() -> None:
     """Scores of a run in bounded memory, slab by slab."""
     start, score, outcome = np.array([0, 4]), np.arange(4.0), np.zeros(4, np.uint8)
     for weight in (None, score):
-        wins_onward(start, None, outcome, score, weight, no_wins(1, weighted=weight is not None))
+        weighted = weight is not None
+        wins_onward(start, None, outcome, score, weight, no_wins(1, weighted=weighted))
+        pairs_onward(start, None, outcome, score, weight, no_pairs(1, 1, weighted=weighted))
     points_onward(start, None, outcome, score, None, no_points(1))
     sums_onward(start, None, outcome, score, None, 3, score, no_sums(3, 4))
 

@@ -78,11 +78,13 @@ def pytest_configure() -> None:
     gc.disable()
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """What is there before the first test stays; Python need not look through it again and again.
 
     Modules, tests and strategies are a million objects, which each full collection would visit. New
-    objects are looked at as seldom as in the command itself.
+    objects are looked at as seldom as in the command itself. The process that has workers collects
+    no tests, but comes here; it comes before what runs them, after which no other hook is called.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ class FileServer(ThreadingHTTPServer):
     Attributes:
         folder: the same.
         at: its host and port.
+        failed: what went wrong in handlers, but that clients hung up.
     """
 
     daemon_threads = True
@@ -28,9 +31,14 @@ class FileServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
         self.folder = folder
         self.at = f"127.0.0.1:{self.server_address[1]}"
+        self.failed: list[BaseException] = []
 
-    def handle_error(self, *_: Any) -> None:
-        """Say nothing of clients that hang up."""
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that hang up, be it because they do not know the certificate."""
+        error = sys.exception()
+        if error is not None and not isinstance(error, (ConnectionError, ssl.SSLError)):
+            self.failed.append(error)
+            super().handle_error(request, client_address)
 
 
 class FileHandler(BaseHTTPRequestHandler):
@@ -77,12 +85,16 @@ def part_of(data: bytes, wanted: str) -> tuple[bytes, dict[str, str]]:
     return data[begin:end], {"Content-Range": f"bytes {begin}-{end - 1}/{len(data)}"}
 
 
-S = TypeVar("S", bound=ThreadingHTTPServer)
+S = TypeVar("S", bound=FileServer)
 
 
 @contextmanager
 def served(server: S) -> Iterator[S]:
-    """A server while it is needed, on a thread of its own."""
+    """A server while it is needed, on a thread of its own.
+
+    Raises:
+        BaseException: what went wrong in a handler, where nothing else did.
+    """
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -91,3 +103,5 @@ def served(server: S) -> Iterator[S]:
         finally:
             server.shutdown()
             thread.join()
+    if server.failed:
+        raise server.failed[0]

@@ -11,7 +11,7 @@ import pytest
 import evalengine as ee
 from evalengine.inputs.frames import Frames, load_frames
 from evalengine.inputs.given import as_label
-from evalengine.schemas.errors import EvalengineError, OptionError
+from evalengine.schemas.errors import EvalengineError, InputError, OptionError
 from evalengine.schemas.option_values import make_options
 
 PREDICTIONS = {"datum_id": [1, 1, 2], "label_value": ["cat", "dog", "cat"], "score": [0.9, 0.1, 1]}
@@ -329,3 +329,10 @@ def test_absent_positive_label_is_refused() -> None:
     table = pl.DataFrame({"expected": ["yes", "no"], "output": ["yes", "yes"]})
     with pytest.raises(ee.InputError, match="positive_label='zz': no such label"):
         ee.score(table, positive_label="zz")
+
+
+def test_labels_are_not_told_to_repeat_where_ids_are_refused() -> None:
+    table = pl.DataFrame({"datum_id": [1.0, 2.0], "label_value": ["a", "a"], "score": [0.1, 0.2]})
+    with pytest.raises(InputError, match="'datum_id' has dtype Float64") as failure:
+        ee.score(table, table.select("datum_id", "label_value"), task="classification")
+    assert "standing in more than one row" not in str(failure.value)

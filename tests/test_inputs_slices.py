@@ -7,7 +7,7 @@ import pytest
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.inputs.frames import load_frames
-from evalengine.inputs.slices import slice_text
+from evalengine.inputs.slices import crossed_texts, slice_text
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.option_values import make_options
@@ -33,6 +33,17 @@ def test_crossed_slices_join_their_values() -> None:
     assert frames.slices is not None
     assert frames.slices.rows() == [(1, "rain*8"), (2, "sun*7"), (3, None)]
     assert note(frames, "datums_without_slice") == "1 datum without a value of 'weather*camera': 3."
+
+
+@pytest.mark.parametrize("values", [("a\\", "b*c", "a*b\\", "c"), ("a*", "b", "a", "*b")])
+def test_crossed_values_do_not_merge(values: tuple[str, ...]) -> None:
+    one, other = values[::2], values[1::2]
+    datums = pl.DataFrame({"datum_id": [1, 2], "one": one, "other": other})
+    frames = load(datums=datums, by=("one*other",))
+    assert frames.slices is not None
+    assert frames.slices["one*other"].n_unique() == 2
+    texts = crossed_texts([datums["one"], datums["other"]])
+    assert texts.to_list() == frames.slices["one*other"].to_list()
 
 
 def test_slices_of_several_tables_are_crossed() -> None:

@@ -91,6 +91,50 @@ def test_a_runtime_that_cannot_be_read_is_made_again(
         assert len(kept.read_bytes()) == len(whole)
 
 
+def flipped(data: bytes) -> bytes:
+    """With one bit in the middle of it changed."""
+    at = len(data) // 2
+    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+
+
+FAULTS = {
+    "flipped": flipped,
+    "halved": lambda data: data[: len(data) // 2],
+    "zeros": lambda data: bytes(len(data)),
+    "empty": lambda data: b"",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_files_that_were_altered_are_written_anew(
+    fault: str, filled: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """Altered code may end the process; a pickle that cannot be read would fail every run."""
+    folder, first = filled
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.suffix for path in kept} == {".bin", ".nbi", ".nbc"}
+    for path in kept:
+        path.write_bytes(FAULTS[fault](path.read_bytes()))
+    answer = run(tmp_path)
+    assert answer["values"] == EXPECTED
+    assert answer["compiled"] == first["compiled"]
+    assert run(tmp_path)["compiled"] == []
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".nbi", ".nbc"])
+def test_one_altered_kind_of_file_does_no_harm(
+    suffix: str, filled: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    shutil.copytree(filled[0], tmp_path, dirs_exist_ok=True)
+    for path in tmp_path.rglob(f"*{suffix}"):
+        path.write_bytes(flipped(path.read_bytes()))
+    answer = run(tmp_path)
+    assert answer["values"] == EXPECTED
+    assert answer["compiled"]
+    assert run(tmp_path)["compiled"] == []
+
+
 def lacking(module: str, parts: str) -> str:
     """Code after which Numba lacks what is looked for before its parts are used."""
     return f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"
@@ -106,15 +150,17 @@ def test_where_numba_lacks_a_part_its_own_cache_is_filled_and_read(tmp_path: Pat
     assert second["compiled"] == ["nrt"]
 
 
-@pytest.mark.parametrize("parts", ["_PARTS_OF_CACHE", "_PARTS_OF_RUNTIME"])
+@pytest.mark.parametrize("parts", ["_PARTS_OF_CACHE", "_PARTS_OF_FILES", "_PARTS_OF_RUNTIME"])
 def test_where_numba_lacks_a_part_its_own_way_is_taken(
     filled: tuple[Path, dict[str, Any]], tmp_path: Path, parts: str
 ) -> None:
-    """Kernels are read in Numba's own way, or the runtime is compiled in it."""
+    """Kernels are kept in Numba's own way, or the runtime is compiled in it."""
     folder, first = filled
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     runtime = tmp_path / Path(first["runtime"]).relative_to(folder)
     runtime.unlink()
+    if parts != "_PARTS_OF_RUNTIME":
+        assert len(run(tmp_path, before=lacking("loading", parts))["compiled"]) > 1
     answer = run(tmp_path, before=lacking("loading", parts))
     assert answer["values"] == EXPECTED
     assert not runtime.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +174,10 @@ def test_pandas_missing_integers_say_why_they_are_floats() -> None:
     message = refusal(table)
     assert "column 'datum_id' has dtype Float64" in message
     assert "in pandas a missing value turns integers into floats" in message
+
+
+def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv.gz"
+    rows = predictions().write_csv().encode() * 50
+    path.write_bytes(gzip.compress(rows)[:-40])
+    assert "The compressed file is cut off" in refusal(path)

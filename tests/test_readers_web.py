@@ -7,13 +7,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import polars as pl
 import pytest
+from loopback import FileServer
 from partitions.cases import in_buckets
-from web_server import web_server
+from web_server import _Handler, web_server
 
 import evalengine as ee
 
@@ -118,6 +122,33 @@ def test_a_broken_file_is_told_as_such(folder: Path) -> None:
         pytest.raises(ee.ReadError, match=r"Parquet.*Write or copy it again"),
     ):
         accuracy(server.address("t.parquet"))
+
+
+def test_a_fault_of_the_server_fails_the_test_that_asked_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a client that hangs up it says nothing."""
+
+    def answering(error: Exception) -> Callable[..., None]:
+        def answer(*_: object, **__: object) -> None:
+            raise error
+
+        return answer
+
+    monkeypatch.setattr(FileServer, "block_on_close", True)  # its threads are waited for
+    monkeypatch.setattr(FileServer, "daemon_threads", False)
+    monkeypatch.setattr(_Handler, "answer", answering(BrokenPipeError()))
+    with web_server(folder) as server, pytest.raises(OSError, match=r"closed|reset"):
+        urlopen(server.address("t.csv"))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(_Handler, "answer", answering(KeyError("of a handler")))
+    with (
+        pytest.raises(KeyError, match="of a handler"),
+        web_server(folder) as server,
+        suppress(OSError),
+    ):
+        urlopen(server.address("t.csv"))
+    assert "KeyError" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

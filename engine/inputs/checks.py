@@ -221,8 +221,8 @@ class Check:
                 known = pl.col(column.name).is_not_null()
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & known)
         key = [name for name in self.key if name in self.frame.columns]
-        if self.side == TABLE and self.datum not in key:
-            return  # every row is a datum of its own
+        if self.datum in self.key and self.datum not in key:
+            return  # every row is a datum of its own, or ids are refused already
         if key and rows_repeat(self.frame, key, self.made):
             self._repeats(key, pl.struct(key).is_duplicated())
 

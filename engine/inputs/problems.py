@@ -219,6 +219,16 @@ class PartRefused(InputError):
         self.message = before, words, after
         super().__init__(f"{before}{count_of(count, *words)}{after}")
 
+    def of_all(self, parts: Sequence[Any]) -> PartRefused:
+        """What the whole refuses of this step.
+
+        Args:
+            parts: what its parts refuse, this one among them.
+        """
+        first = min(parts, key=lambda part: part.first)
+        count = sum(part.count for part in parts)
+        return PartRefused(self.step, count, first.first, *first.message)
+
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
     """What the whole refuses: the first thing that any part does, counted over all that do.
@@ -228,8 +238,7 @@ def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
     """
     step = min(part.step for part in parts)
     same = [part for part in parts if part.step == step]
-    first = min(same, key=lambda part: part.first)
-    return PartRefused(step, sum(part.count for part in same), first.first, *first.message)
+    return same[0].of_all(same)
 
 
 def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:

@@ -290,10 +290,13 @@ def _agreed(
 
 
 def _crossed(columns: list[pl.Expr]) -> pl.Expr:
-    """Values joined by ``*``; a star within a value is written ``\\*``, so that none merge."""
+    """Values joined by ``*``, so that none merge: of a value, ``*`` becomes ``\\*``, ``\\`` two."""
     if len(columns) == 1:
         return columns[0]
-    told = [column.str.replace_all("*", r"\*", literal=True) for column in columns]
+    told = [
+        column.str.replace_all("\\", r"\\", literal=True).str.replace_all("*", r"\*", literal=True)
+        for column in columns
+    ]
     return pl.concat_str(told, separator="*")
 
 

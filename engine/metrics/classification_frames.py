@@ -19,7 +19,6 @@ METRICS = (
     ),
     Metric(
         name="DetailedPrecisionRecallCurve",
-        at_once=True,
         task="classification",
         frame="examples",
         needs=("hard", "scores", "details"),
@@ -32,7 +31,6 @@ METRICS = (
     ),
     Metric(
         name="Outcomes",
-        at_once=True,
         task="classification",
         frame="outcomes",
         needs=("hard",),

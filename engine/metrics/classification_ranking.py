@@ -196,7 +196,7 @@ METRICS = (
         f"Hand and Till 2001; {_SKLEARN}.roc_auc_score(multi_class='ovo')",
         _one_against_one,
         averages=("macro", "weighted"),
-        at_once=True,
+        pairs=True,
     ),
     _metric(
         "PartialROCAUC",

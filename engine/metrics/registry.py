@@ -76,8 +76,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         better: ``higher``, ``lower`` or ``neither``.
         by_counts: whether whole numbers by label and score suffice, so that runs in bounded memory
             need no rows of single datums; of classification.
-        at_once: whether it needs all rows in memory at once, so that runs in bounded memory hold
-            them; of classification.
+        pairs: whether it holds truths of a label against those of another, so that runs in bounded
+            memory keep the true label beside every scored one; of classification.
         definition: one sentence with the formula.
         source: whose definition it is.
         compute: from a view and the task's settings to cells; None where the tally stage makes
@@ -97,7 +97,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
     by_counts: bool = False
-    at_once: bool = False
+    pairs: bool = False
     definition: str
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None

@@ -163,7 +163,17 @@ def merged_in_files(
     counts = [head["counts"] for head in heads]
     total = {name: sum(own[name] for own in counts) for name in counts[0]}
     alone = all(head["alone"] for head in heads) and total["units"] == total["datums"]
-    filed = Filed(units, scores, pooled, total, alone)
+    some = [b for b, own in zip(parts, counts, strict=True) if own["datums"]] or parts[:1]
+    shown = some if all(head["shown"] for head in heads) else []
+    filed = Filed(
+        units,
+        scores,
+        pooled,
+        total,
+        alone,
+        tuple((str(part_file(folder, bucket)), str(bucket)) for bucket in shown),
+        str(_codes_file(folder)),
+    )
     return plan.module.of_files(wholes, counts, names, filed), total["datums"]
 
 

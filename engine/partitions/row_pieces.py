@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import planner
 from ..tally import stored
+from ..tally.filed_view import DATUMS
 from ..tally.score_rows import OrderedScores, ScoreRows
 from ..tally.unit_blocks import cut
 from . import slabs
@@ -59,7 +60,11 @@ def write_apart(
             order.
     """
     n, room, most = sizes
-    part = plan.module.filed_part(tallies, plan.settings, needs)
+    part = plan.module.filed_part(tallies, plan.settings, needs, plan.metrics)
+    things: dict[str, Any] = {stored.WHOLE: part.bare, SLICES: part.slices}
+    shown = plan.module.shows_datums(plan.metrics, plan.settings)
+    if shown:
+        things[DATUMS] = plan.module.shown_part(tallies)
     key = part.block.key
     if not key.is_sorted():
         raise RuntimeError("units of a bucket do not stand in the order of the input")
@@ -71,11 +76,12 @@ def write_apart(
     for kind, ordered in zip(KINDS, (part.scores, part.pooled), strict=True):
         if ordered is not None:
             pieces[kind] = _write_scores(ordered(), most, folder, bucket, kind)
-    return {stored.WHOLE: part.bare, SLICES: part.slices}, {
+    return things, {
         "blocks": [[key[first], end - first, (end - first) * each] for first, end in bounds],
         "pieces": msgspec.to_builtins(pieces),
         "counts": part.counts,
         "alone": part.alone,
+        "shown": shown,
     }
 
 

@@ -130,7 +130,8 @@ def wanted(
         least=pool.least,
         workers=limit // share,
         given=given,
-        filed=_in_files(plan, ready, options),
+        filed=(filed := _in_files(plan, ready, options)),
+        shown=filed and plan.module.shows_datums(plan.metrics, plan.settings),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 

@@ -39,6 +39,8 @@ again, no more than this has been seen with any number of labels."""
 _FILED_UNIT, _FILED_SCORE = 140, 100
 """The same of classification in files, where they stand twice while they are merged: of a row that
 has a truth, and of a score."""
+_SHOWN_UNIT, _SHOWN_SCORE = 60, 30
+"""What these take more where frames show single datums, beside ids as long as their columns."""
 _OTHER_SCRATCH_ROW = 120  # tallies of other tasks have values of every metric
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -183,6 +185,7 @@ def buckets(
     workers: int = 1,
     given: str | int | None = None,
     filed: bool = False,
+    shown: bool = False,
 ) -> Sizes:
     """How to cut a run up so that it stays within a limit.
 
@@ -197,6 +200,7 @@ def buckets(
         given: that limit; None where the limit is a share of what is free, which is then made do
             with.
         filed: whether units and scored labels are merged in files.
+        shown: whether frames of those show single datums.
 
     Raises:
         OptionError: within the limit given the rows would need too many buckets.
@@ -223,7 +227,8 @@ def buckets(
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     beyond = _SCRATCH_ROW.get(task, _OTHER_SCRATCH_ROW) * ranked
     if filed:
-        beyond = sum(_filed_row(ready, role) * rows for role, rows in heights.items())
+        each = _FILED_UNIT + _SHOWN_UNIT * shown, _FILED_SCORE + _SHOWN_SCORE * shown
+        beyond = sum(_filed_row(ready, role, *each) * rows for role, rows in heights.items())
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(
         n=min(n, MOST_BUCKETS),
@@ -244,7 +249,6 @@ def _scores_of(ready: Prepared, role: str) -> int:
     return len(naming.labels) if naming.wide else 1
 
 
-def _filed_row(ready: Prepared, role: str) -> int:
+def _filed_row(ready: Prepared, role: str, unit: int, score: int) -> int:
     """Bytes on disk, beyond its columns, of a row of a table whose run is merged in files."""
-    of_unit = _FILED_UNIT if role in (GROUND_TRUTHS, TABLE) else 0
-    return _FILED_SCORE * _scores_of(ready, role) + of_unit
+    return score * _scores_of(ready, role) + (unit if role in (GROUND_TRUTHS, TABLE) else 0)

@@ -35,6 +35,10 @@ _AWAY = (
 """What a store or server says, of the first that is in it -> what to do."""
 
 
+_COMPRESSED = (".gz", ".zst")
+_CUT_OFF = "unexpected end of file"
+
+
 def explain(source: Source, error: BaseException) -> ReadError:
     """The error to raise for a source that could not be read.
 
@@ -53,6 +57,8 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     kind = NAMES.get(format_, "table")
     said = reason(error)
     repair = _REPAIR.get(format_, "")
+    if name.endswith(_COMPRESSED) and _CUT_OFF in said:
+        repair = "The compressed file is cut off: copy or write it anew."
     if said.startswith(_STORE):  # which says nothing of the file's content
         said = said.removeprefix(_STORE)
         repair = next(what for mark, what in _AWAY if mark in said.lower())

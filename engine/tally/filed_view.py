@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..kernels.carried_pairs import no_pairs, pairs_in_all, pairs_onward
 from ..kernels.carried_points import last_points, no_points, points_onward
 from ..kernels.carried_sums import SumsCarried, no_sums, reached_in_all, sums_onward
 from ..kernels.carried_wins import no_wins, wins_in_all, wins_onward
@@ -31,6 +32,10 @@ from .unit_view import Summands
 Array = np.ndarray[Any, Any]
 
 
+DATUMS = "datums"
+"""Name of the thing in a bucket's file that holds its tally of whole datums."""
+
+
 class Filed(msgspec.Struct, frozen=True):
     """Files of a tally, and what is counted of them.
 
@@ -41,6 +46,9 @@ class Filed(msgspec.Struct, frozen=True):
         counts: of units: ``units``, ``judged`` with a truth, ``known`` with a truth or a
             prediction, ``weightless`` with a weight of 0; and ``datums``.
         alone: whether every datum has one unit.
+        wholes: files of buckets that hold their tallies, where frames show single datums, and the
+            name of each bucket in ``codes``; none where no frame does.
+        codes: file of the codes that groups of each bucket have in the whole.
     """
 
     units: tuple[str, ...]
@@ -48,11 +56,22 @@ class Filed(msgspec.Struct, frozen=True):
     pooled: tuple[str, ...]
     counts: dict[str, int]
     alone: bool
+    wholes: tuple[tuple[str, str], ...] = ()
+    codes: str = ""
 
     def blocks(self) -> Iterator[UnitBlock]:
         """The units of each file, in their order."""
         for file in self.units:
             yield stored.load(file)
+
+    def whole_datums(self) -> Iterator[tuple[Any, tuple[Array, ...]]]:
+        """The tally of each bucket, which has all rows of its datums, and the codes its groups have
+        in the whole.
+        """
+        for file, name in self.wholes:
+            (part,) = stored.load_several(file, [DATUMS])
+            (maps,) = stored.load_several(self.codes, [name])
+            yield part, maps
 
 
 class GroupsByCode(msgspec.Struct, frozen=True):
@@ -221,6 +240,16 @@ class FiledView(ScoredView):
                 **self._more,
             )
 
+    def whole_datums(self) -> Iterator[tuple[Any, Array | None]]:
+        """The tally of each bucket, and the group of each of its datums as views take them."""
+        for part, maps in self._filed.whole_datums():
+            group = None
+            if self._groups is not None:
+                at = self._groups.column
+                own, _ = part.datums.groups(part.datums.slices.columns[at])
+                group = msgspec.structs.replace(self._groups, column=0).of((maps[at][own],))
+            yield part, group
+
     @cached_property
     def _hard(self) -> tuple[Array, Array, Array, Array]:
         return self._hard_counts(weighted=True)
@@ -337,6 +366,31 @@ class FiledView(ScoredView):
             wins_onward(*self._walked(file), carried)
         won = self._labelled(wins_in_all(carried))
         return won if self._weighs else won / 2
+
+    def won_between(self) -> tuple[Array, Array]:
+        n_groups, n = self.shape
+        carried = no_pairs(n_groups, n, weighted=self._weighs)
+        for file in self._files:
+            rows, truth = self._walked(file), self._truth_of(file)
+            pairs_onward(rows.start, rows.group, truth, rows.score, rows.weight, carried)
+        # Segments (group and true label, label): summed as in memory, from the best score down.
+        sums = no_sums(n_groups * n * n, 0)
+        for file in reversed(self._files):
+            rows, truth = self._walked(file), self._truth_of(file)
+            group = np.int32(0) if rows.group is None else rows.group
+            both = np.where((group < 0) | (truth < 0), -1, group * n + truth)
+            alike = np.zeros(truth.size, np.uint8)
+            sums_onward(rows.start, both, alike, rows.score, rows.weight, 1, np.zeros(0), sums)
+        won = pairs_in_all(carried).reshape(n_groups, n, n)
+        listed = sums.total.reshape(n_groups, n, n).swapaxes(1, 2)
+        return won if self._weighs else won / 2, listed
+
+    @staticmethod
+    def _truth_of(file: str) -> Array:
+        """The true label of each row's unit of one file, int32 [n], -1 for none."""
+        rows: ScoreRows = stored.load(file)
+        assert rows.truth is not None
+        return rows.truth
 
     def point_blocks(self) -> Iterator[Points]:
         n = self.shape[0] * self.shape[1]

@@ -25,7 +25,7 @@ def areas_between(view: ScoredView) -> Array:
 
     NaN where either label has no truth, or nothing is scored by label.
     """
-    scored, units = view.scored, view.units
+    scored = view.scored
     n = len(view.labels)
     out = np.full((view.n_groups, n, n), np.nan)
     if scored is None or not scored.several:
@@ -35,6 +35,32 @@ def areas_between(view: ScoredView) -> Array:
             f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
             f" {_MOST:,} labels can be held against one another."
         )
+    won, listed = (found.ravel() for found in view.won_between())
+    own, other = _sides(view.n_groups, n)
+    truths = np.repeat(view.positives, n, axis=1).ravel()
+    others = np.tile(view.positives, (1, n)).ravel()
+    missing, absent = truths - listed[own], others - listed[other]
+    won = won + (listed[own] * absent + missing * absent / 2)
+    np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
+    return out
+
+
+def _sides(n_groups: int, n: int) -> tuple[Array, Array]:
+    """Of every (group, a, b) the places of (group, a, a) and of itself."""
+    segment = np.arange(n_groups * n * n).reshape(n_groups, n, n)
+    own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
+    return own, segment.ravel()
+
+
+def won_between(view: ScoredView) -> tuple[Array, Array]:
+    """What truths of label a win over those of label b by the scores of a, ties counting half, and
+    how many truths of b list a; (weight of) pairs and of units, float64 [group, a, b] both.
+
+    Args:
+        view: of scored labels, several of them.
+    """
+    scored, units, n = view.scored, view.units, len(view.labels)
+    assert scored is not None
     rows = scored.ascending(view.over)
     assert rows.label is not None
     kept = np.flatnonzero(rows.outcome != STRAY)
@@ -50,9 +76,7 @@ def areas_between(view: ScoredView) -> Array:
         want_rows=view.unit_weight is not None,
     )
     weight = None if view.unit_weight is None else view.unit_weight[unit[row]]
-    segment = np.arange(view.n_groups * n * n).reshape(view.n_groups, n, n)
-    own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
-    other = segment.ravel()
+    own, other = _sides(view.n_groups, n)
     won = wins(
         (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
     ).astype(np.float64)
@@ -61,9 +85,5 @@ def areas_between(view: ScoredView) -> Array:
         listed = np.diff(start).astype(np.float64)
     else:
         listed = weights_reaching(start[:-1], start[1:], score, weight, np.zeros(0))[1]
-    truths = np.repeat(view.positives, n, axis=1).ravel()
-    others = np.tile(view.positives, (1, n)).ravel()
-    missing, absent = truths - listed[own], others - listed[other]
-    won += listed[own] * absent + missing * absent / 2
-    np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
-    return out
+    shape = (view.n_groups, n, n)
+    return won.reshape(shape), listed.reshape(shape)

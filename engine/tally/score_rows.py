@@ -34,6 +34,8 @@ class ScoreRows(msgspec.Struct, frozen=True):
             together, and nothing asks for it any more.
         weight: float64 [n], weight of each row's unit; None for 1 each.
         codes: int32 [n] arrays, group of each row in each slice column, -1 for none.
+        truth: int32 [n], the true label of each row's unit, -1 for none; None where no metric holds
+            labels against one another.
     """
 
     start: Array
@@ -42,6 +44,7 @@ class ScoreRows(msgspec.Struct, frozen=True):
     row: Array
     weight: Array | None
     codes: tuple[Array, ...]
+    truth: Array | None = None
 
     def __len__(self) -> int:
         return int(self.score.size)
@@ -57,6 +60,7 @@ class OrderedScores(msgspec.Struct, frozen=True):
         scored: the scored labels.
         weight: float64 [u], weight of each unit; None for 1 each.
         codes: int32 [u] arrays, group of each unit in each slice column.
+        truth: int32 [u], the true label of each unit, -1 for none; None where it is not asked for.
     """
 
     start: Array
@@ -65,6 +69,7 @@ class OrderedScores(msgspec.Struct, frozen=True):
     scored: Scored
     weight: Array | None
     codes: tuple[Array, ...]
+    truth: Array | None = None
 
     def __len__(self) -> int:
         return int(self.score.size)
@@ -82,11 +87,17 @@ class OrderedScores(msgspec.Struct, frozen=True):
             scored.row[order],
             None if self.weight is None else self.weight[unit],
             tuple(code[unit] for code in self.codes),
+            None if self.truth is None else self.truth[unit],
         )
 
 
 def score_rows(
-    scored: Scored, label: Array | None, n_labels: int, weight: Array | None, codes: Sequence[Array]
+    scored: Scored,
+    label: Array | None,
+    n_labels: int,
+    weight: Array | None,
+    codes: Sequence[Array],
+    truth: Array | None = None,
 ) -> OrderedScores:
     """The scored labels of one part, in ascending order.
 
@@ -96,6 +107,7 @@ def score_rows(
         n_labels: number of such codes.
         weight: float64 [u], weight of each unit; None for 1 each.
         codes: int32 [u] arrays, group of each unit in each slice column.
+        truth: int32 [u], the true label of each unit, -1 for none; None where it is not asked for.
 
     Raises:
         RuntimeError: rows that do not know their places, or stand in another order.
@@ -111,7 +123,7 @@ def score_rows(
     for first, last, place in _ascending(score, start):
         score[first:last] = score[first:last][place]
         order[first:last] = order[first:last][place]
-    return OrderedScores(start, score, order, scored, weight, tuple(codes))
+    return OrderedScores(start, score, order, scored, weight, tuple(codes), truth)
 
 
 def _ascending(score: Array, start: Array) -> Iterator[tuple[int, int, Array]]:
@@ -142,6 +154,7 @@ def rows_between(rows: ScoreRows, first: int, last: int) -> ScoreRows:
         rows.row[first:last],
         None if rows.weight is None else rows.weight[first:last],
         tuple(code[first:last] for code in rows.codes),
+        None if rows.truth is None else rows.truth[first:last],
     )
 
 
@@ -173,6 +186,7 @@ def merge_rows(parts: Sequence[ScoreRows]) -> ScoreRows:
     _by_row_where_tied(order, score, row, start)
     source = source[order]
     weights = [part.weight for part in parts if part.weight is not None]
+    truths = [part.truth for part in parts if part.truth is not None]
     return ScoreRows(
         start,
         score[order],
@@ -180,6 +194,7 @@ def merge_rows(parts: Sequence[ScoreRows]) -> ScoreRows:
         row[order],
         np.concatenate(weights)[source] if weights else None,
         tuple(np.concatenate(some)[source] for some in zip(*(p.codes for p in parts), strict=True)),
+        np.concatenate(truths)[source] if truths else None,
     )
 
 

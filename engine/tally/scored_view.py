@@ -18,7 +18,7 @@ from .ascending import Ascending
 from .columns import ColumnCounts
 from .datums import Labels
 from .grid import GridCounts
-from .pairwise import areas_between
+from .pairwise import areas_between, won_between
 from .sorted_scores import (
     HIT,
     N_OUTCOMES,
@@ -452,3 +452,7 @@ class ScoredView(UnitView):
             of b, NaN where either has none; float64 [group, label].
         """
         return areas_between(self), self.positives
+
+    def won_between(self) -> tuple[Array, Array]:
+        """What truths of each label win over those of each other: see :func:`.won_between`."""
+        return won_between(self)

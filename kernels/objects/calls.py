@@ -14,7 +14,7 @@ import numpy as np
 
 from .entry import MISMATCH, result_kinds
 from .image import SUFFIX, Contract, Refused, Unusable, Value, read_image
-from .memory import placed
+from .memory import DTYPES, MOST_DIMENSIONS, placed
 from .place import folder_of, processor
 
 Array = np.ndarray[Any, Any]
@@ -127,6 +127,17 @@ def _exception(address: int) -> BaseException:
     return made
 
 
+def _known(contract: Contract) -> bool:
+    """Whether all that a kernel takes and returns is of kinds that are passed here."""
+    scalars = [one.kind in _PASSED for one in contract.arguments if one.ndim is None]
+    values = (*contract.arguments, *contract.results)
+    return all(scalars) and all(
+        one.kind in DTYPES
+        and (one.ndim is None or (type(one.ndim) is int and 1 <= one.ndim <= MOST_DIMENSIONS))
+        for one in values
+    )
+
+
 class _Loaded:
     """One file of a kernel, in memory."""
 
@@ -137,6 +148,8 @@ class _Loaded:
             raise Unusable(f"{path.name} was made for another kernel or processor")
         if path.name != contract.file_name:
             raise Unusable(f"{path.name} was made for other arguments")
+        if not _known(contract):
+            raise Unusable(f"{path.name} takes or returns something unknown")
         taken = [
             ctypes.py_object if value.ndim is not None else _PASSED[value.kind]
             for value in contract.arguments

@@ -13,7 +13,7 @@ from typing import Any
 
 from .image import Contract, Image, Unusable, Value
 from .linking import linked
-from .memory import DTYPE, DTYPES, SYMBOLS
+from .memory import DTYPE, DTYPES, MOST_DIMENSIONS, SYMBOLS
 from .runtime import RELEASE, memory_object, object_of
 
 ENTRY = "evalengine_enter"
@@ -36,7 +36,8 @@ def _argument(kind: Any, types: Any) -> Value:
     """
     if isinstance(kind, types.Array):
         dtype = str(kind.dtype)
-        if kind.layout == "C" and kind.aligned and dtype in DTYPES and 1 <= kind.ndim <= 4:
+        known = dtype in DTYPES and 1 <= kind.ndim <= MOST_DIMENSIONS
+        if kind.layout == "C" and kind.aligned and known:
             return Value(dtype, kind.ndim, bool(kind.mutable))
     elif isinstance(kind, types.Boolean):
         return Value("bool")

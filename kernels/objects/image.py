@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..folder import Damaged, put_whole, read_whole
+
 Array = np.ndarray[Any, Any]
 
 _MAGIC = b"evalengine compiled kernel 1\n"
-_CHECK = 32  # bytes of a checksum
 SUFFIX = ".code"
 
 
@@ -118,15 +116,7 @@ class Image:
                 self.code.tobytes(),
             ]
         )
-        file, draft = tempfile.mkstemp(dir=folder, suffix=".draft")
-        try:
-            with open(file, "wb") as stream:
-                stream.write(_MAGIC + hashlib.sha256(body).digest() + body)
-            os.replace(draft, folder / self.contract.file_name)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
+        put_whole(folder / self.contract.file_name, _MAGIC + body)
 
 
 def _values(told: list[dict[str, Any]]) -> tuple[Value, ...]:
@@ -140,14 +130,13 @@ def read_image(path: Path) -> Image:
         OSError: the file cannot be read.
         Unusable: it is not whole, or none of ours.
     """
-    data = path.read_bytes()
-    begin = len(_MAGIC) + _CHECK
-    body = data[begin:]
-    if (
-        data[: len(_MAGIC)] != _MAGIC
-        or hashlib.sha256(body).digest() != data[begin - _CHECK : begin]
-    ):
-        raise Unusable(f"{path.name} is not whole")
+    try:
+        data = read_whole(path)
+    except Damaged as error:
+        raise Unusable(f"{path.name} is not whole") from error
+    if not data.startswith(_MAGIC):
+        raise Unusable(f"{path.name} is of another kind")
+    body = data[len(_MAGIC) :]
     try:
         at = 8 + int.from_bytes(body[:8], "little")
         head = json.loads(body[8:at])
@@ -163,14 +152,22 @@ def read_image(path: Path) -> Image:
         words = np.frombuffer(body, "<i8", 3 * n_places, at)
         code = np.frombuffer(body, np.uint8, n_code, at + 24 * n_places)
         places = words[: 2 * n_places].reshape(-1, 2)
-        return Image(
-            contract,
-            head["entry"],
-            head["release"],
-            code,
-            places,
-            words[2 * n_places :],
-            tuple(head["symbols"]),
+        targets = words[2 * n_places :]
+        image = Image(
+            contract, head["entry"], head["release"], code, places, targets, tuple(head["symbols"])
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise Unusable(f"{path.name} is of another kind") from error
+    if not _within(image):
+        raise Unusable(f"{path.name} refers to places that it does not have")
+    return image
+
+
+def _within(image: Image) -> bool:
+    """Whether all offsets are of the code itself, and all targets of symbols that there are."""
+    size, at = image.code.size, image.places[:, 0]
+    return (
+        all(type(one) is int and 0 <= one < size for one in (image.entry, image.release))
+        and bool(((at >= 0) & (at <= size - 8)).all())
+        and bool(((image.targets >= -1) & (image.targets < len(image.symbols))).all())
+    )

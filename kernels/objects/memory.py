@@ -22,6 +22,8 @@ DTYPE = "dtype of "
 """What stands before a dtype's name where the address of NumPy's own object for it is meant."""
 DTYPES = ("bool", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)), "float64")
 """Dtypes of arrays that kernels may take or return."""
+MOST_DIMENSIONS = 4
+"""Of such arrays."""
 SYMBOLS = (*FUNCTIONS, *(DTYPE + kind for kind in DTYPES))
 """All that an image may refer to."""
 

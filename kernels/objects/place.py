@@ -58,12 +58,16 @@ def processor() -> str | None:
     return None if told is None else hashlib.sha256(repr(sorted(told)).encode()).hexdigest()[:24]
 
 
+_HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_WARNINGS"}
+"""Variables that change nothing of kernels on one thread that are kept in a folder of our own."""
+
+
 def _numba_told() -> bool:
     """Whether Numba was told something that could change what it compiles or runs."""
     numba: Any = sys.modules.get("numba")
     config = getattr(numba, "config", None)
     return (
-        any(name.startswith("NUMBA_") for name in os.environ)
+        any(name.startswith("NUMBA_") and name not in _HARMLESS for name in os.environ)
         or os.path.exists(".numba_config.yaml")
         or bool(getattr(config, "DISABLE_JIT", False))
     )

@@ -137,6 +137,8 @@ def _machine() -> Any:
     """Makes object files of code that may be put anywhere, as Numba's are."""
     from llvmlite import binding
 
+    binding.initialize_native_target()  # as Numba does when it first compiles
+    binding.initialize_native_asmprinter()
     target = binding.Target.from_default_triple()
     return target.create_target_machine(opt=2, reloc="static", codemodel="large")
 

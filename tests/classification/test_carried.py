@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalengine.kernels.carried_pairs import no_pairs, pairs_in_all, pairs_onward
 from evalengine.kernels.carried_points import last_points, no_points, points_onward
 from evalengine.kernels.carried_sums import no_sums, reached_in_all, sums_onward
 from evalengine.kernels.carried_wins import no_wins, wins_in_all, wins_onward
@@ -77,6 +79,28 @@ def test_wins(seed: int, weighted: bool, cuts: int) -> None:
         wins_onward(*walked(piece), carried)
     start, score, weight = laid(rows)
     np.testing.assert_array_equal(wins_in_all(carried), wins(*sides(start), score, weight))
+
+
+@settings(max_examples=60, deadline=None)
+@pieces
+def test_pairs(seed: int, weighted: bool, cuts: int) -> None:
+    """Truths of each label against those of each, as two segments in memory."""
+    rows, rng = drawn(seed, weighted=weighted)
+    truth = rng.integers(-1, LABELS, len(rows)).astype(np.int32)
+    rows = msgspec.structs.replace(rows, truth=truth)
+    carried = no_pairs(GROUPS, LABELS, weighted=weighted)
+    for piece in in_pieces(rows, rng, cuts):
+        start, group, _, score, weight = walked(piece)
+        pairs_onward(start, group, piece.truth, score, weight, carried)
+    found = pairs_in_all(carried).reshape(GROUPS, LABELS, LABELS)
+    label = np.repeat(np.arange(LABELS), np.diff(rows.start))
+    for g, a, b in np.ndindex(found.shape):
+        of_label = (rows.codes[0] == g) & (label == a)
+        own, other = (np.flatnonzero(of_label & (truth == t)) for t in (a, b))
+        both = np.concatenate([own, other])
+        ends = np.array([0]), np.array([own.size]), np.array([own.size]), np.array([both.size])
+        weights = None if rows.weight is None else rows.weight[both]
+        assert found[g, a, b] == wins(ends[:2], ends[2:], rows.score[both], weights)[0]
 
 
 @settings(max_examples=60, deadline=None)

@@ -203,6 +203,31 @@ def test_other_tables_are_read_whole(
         assert "row 333" in found["error"]
 
 
+@pytest.mark.parametrize("rows", [6, 16])
+@pytest.mark.parametrize("text", [False, True])
+def test_a_datum_torn_at_the_edge_of_a_batch(
+    text: bool, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a datum's rows say another id; a batch of six ends between the halves."""
+    ids = pl.Series([0] * 4 + [1, 1] + [2, 2] + [3] * 4 + [4] * 4)
+    predictions = pl.DataFrame(
+        {"datum_id": ids, "label_value": [0, 1, 2, 3] * 4, "score": np.arange(16) / 16}
+    )
+    truths = pl.DataFrame({"datum_id": [0, 1, 3, 4], "label_value": [0, 1, 2, 3]})
+    if text:
+        predictions, truths = (
+            side.with_columns(datum_id=pl.format("i{}", "datum_id"))
+            for side in (predictions, truths)
+        )
+    paths = saved(tmp_path, rows=rows, predictions=predictions, groundtruths=truths)
+    options = {"metrics": ["mROCAUC", "ROCAUC", "Accuracy"]}
+    found = told(paths, **options)
+    with read_whole(monkeypatch, streaming_grids):
+        expected = told(paths, **options)
+    assert "error" not in expected
+    same(found, expected)
+
+
 def test_truncated_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes that are missing in the middle are told as when the file is read whole."""
     paths = files(tmp_path, *tables(600))
@@ -239,6 +264,18 @@ def test_layout_and_counts(width: int, blocks: int, longest: int, data: st.DataO
     assert_counts(counts, table, label, truth[:, None] == label)
     for found, again in zip(before, counts.reached(THRESHOLDS), strict=True):
         assert found.tolist() == again.tolist()
+
+
+@pytest.mark.parametrize("n_labels", [32_767, 32_768, 40_000, 70_000])
+def test_labels_whose_codes_are_long(n_labels: int) -> None:
+    """Positives are found by label, whether codes are of 16 bits or more."""
+    rng = np.random.default_rng(n_labels)
+    label = np.array([n_labels - 1, 3, n_labels // 2, n_labels - 5, 0], np.int32)
+    score = rng.choice(np.r_[THRESHOLDS, 0.5], (5, 40))
+    truth = rng.choice(label, 40)
+    grid = Grid(label, np.arange(40, dtype=np.int32))
+    counts = ColumnCounts(grid, Columns(score, THRESHOLDS), truth, n_labels, in_turn)
+    assert_counts(counts, score.T, label, truth[:, None] == label)
 
 
 @pytest.mark.parametrize("wrong", [None, 0, 4, 5, 1999, 2000, 3332])
@@ -283,3 +320,12 @@ def test_held_values(width: int, blocks: int, longest: int, data: st.DataObject)
     assert fit == (wrong is None or width == 1)
     if fit:
         assert found.tolist() == value[::width].tolist()
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_held_values_of_a_block_in_two_pieces(cut: int) -> None:
+    """What the first piece said holds for the second."""
+    found = np.empty(1, np.int64)
+    assert hold(np.full(cut, 7), 0, 4, found)
+    assert hold(np.full(4 - cut, 7), cut, 4, found)
+    assert not hold(np.full(4 - cut, 8), cut, 4, found)

@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from merging.parts import Case
 from object_store import object_store
-from partitions.cases import FEW, WIDE, boxes, in_buckets, same_as_in_memory
+from partitions.cases import FEW, WIDE, boxes, in_buckets, in_units, same_as_in_memory, written
 
 import evalengine as ee
 from evalengine.partitions import dealing, running, splitting
@@ -154,3 +155,43 @@ def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     cuts = splitting.stretches(side, wide, table.height)
     assert len(cuts) > 3
     assert all(cut % 150_000 == 0 for cut in cuts)
+
+
+@pytest.mark.parametrize("where", [None, "keep"])
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+def test_scores_that_are_no_probabilities_are_counted_over_all(
+    wide: bool, units: bool, where: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns, count and first rows are those of the whole, some only beyond 1 in one bucket."""
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame(
+        {
+            "datum_id": rng.permutation(90),
+            "keep": rng.random(90) > 0.2,
+            "one": rng.random(90) * 1.2 - 0.1,
+            "two": np.where(np.arange(90) == 70, 2.0, 0.5),
+            "three": rng.random(90),
+        }
+    )
+    options: dict[str, Any] = {"metrics": ["LogLoss"]}
+    if wide:
+        table = table.with_columns(actual=pl.lit("one"))
+        options["score_columns"] = ["three", "two", "one"]
+    else:
+        table = table.select("datum_id", "keep", score="one", actual=pl.col("datum_id") % 2)
+    if where is not None:
+        options["where"] = where
+    in_buckets(monkeypatch)
+    how: dict[str, Any] = {}
+    if units:
+        in_units(monkeypatch, 13)
+        how["executor"] = "processes"
+    (path,) = written(Case((table,), {}), tmp_path)
+    told = []
+    for given in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch"), **how}):
+        with pytest.raises(ee.InputError, match=r"values outside \[0, 1\], first") as failure:
+            ee.score(path, task="classification", **options, **given)
+        told.append(str(failure.value))
+    assert told[0] == told[1]
+    assert ("keeps count" in told[0]) == (where is not None)

@@ -314,11 +314,14 @@ def test_a_file_unlike_the_first_is_refused_by_its_unit(
 def test_without_footers_all_files_are_left_to_every_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
-    in_units(monkeypatch, 13)
+    in_buckets(monkeypatch, WIDE)
+    pool = in_units(monkeypatch, 13)
     monkeypatch.setattr(splitting, "ends_of", lambda _: None)
-    task, draw = CASES["detection"]
-    same_as_in_memory(draw(4), task, tmp_path, files=6, executor="processes")
+    case = Case(boxes(9), {"metrics": ["mAP"]})  # three units of rows in three files
+    same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
+    dealt = [call for name, call in pool.called if name == "deal_unit"]
+    assert len({(first, rows) for _, (_, first, rows), _ in dealt}) > 2
+    assert {len(pickle.loads(table).side.source.files) for *_, table in dealt} == {3}
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])

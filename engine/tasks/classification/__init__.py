@@ -6,7 +6,7 @@ The names below are what the planner calls of every task.
 from .batched import stream
 from .counting import count, counts_suffice, merge_counted, thresholds_of
 from .explaining import explain
-from .filing import filed_part, files_suffice, of_files
+from .filing import filed_part, files_suffice, of_files, shown_part, shows_datums
 from .fitting import fit
 from .merging import lean, merge
 from .samples import samples
@@ -32,6 +32,8 @@ __all__ = [
     "own_frames",
     "resolve",
     "samples",
+    "shown_part",
+    "shows_datums",
     "stream",
     "tally",
     "thresholds_of",

@@ -13,7 +13,7 @@ from ...tally.scored_view import ScoredView
 from .detailed import as_examples
 from .settings import Settings
 from .tallies import Tallies
-from .views import EachView
+from .views import EachView, whole_datums
 
 Array = np.ndarray[Any, Any]
 
@@ -138,33 +138,55 @@ def _examples_of(
     tallies: Tallies, settings: Settings, column: str | None, names: list[str], view: ScoredView
 ) -> pl.DataFrame:
     """The first datums of every cell of one view, or one row without any where none is shown."""
-    units, datums, labels = tallies.units, tallies.datums, tallies.labels
-    cells = _Cells(tallies, view)
-    order = np.lexsort((units.datum_of(cells.unit), cells.cell))
-    cell, unit = cells.cell[order], cells.unit[order]
-    _, first, count = np.unique(cell, return_index=True, return_counts=True)
-    most = settings.pr_curve_max_examples
-    within = np.arange(cell.size) - np.repeat(first, count)
-    kept = within < max(most, 1)
-    unit, count = unit[kept], np.repeat(count, np.minimum(count, max(most, 1)))
-    cell = cell[kept]
+    labels, most = tallies.labels, settings.pr_curve_max_examples
+    shown: pl.DataFrame | None = None
+    there, total = np.zeros(0, np.int64), np.zeros(0)
+    for part, few in whole_datums(tallies, settings, view):
+        more, cell, count = _first_of(part, few, max(most, 1))
+        there, total = _added(there, total, cell, count)
+        shown = more if shown is None else _first(pl.concat([shown, more]), max(most, 1))
+    assert shown is not None
+    cell = shown["cell"].to_numpy()
+    nothing = [pl.lit(None).alias(name) for name in shown.columns if name != "cell" and not most]
+    shown = shown.with_columns(nothing)
     _, actual, predicted = _split(tallies, cell)
     none = len(tallies.labels)
     kind = np.select([actual == predicted, predicted == none, actual == none], [0, 2, 3], 1)
-    index = pl.Series(units.datum_of(unit)).set(pl.Series(np.full(unit.size, most == 0)), None)
-    score = None
-    if units.hard_score is not None:
-        given = np.where(most == 0, np.nan, units.hard_score[unit])
-        score = pl.Series(given, nan_to_null=True)
     outcome, observation = (np.array(words)[kind] for words in zip(*KINDS, strict=True))
-    shown = np.where(actual == none, predicted, actual)
+    named = np.where(actual == none, predicted, actual)
     made = _named(tallies, cell, column, names) | {
-        "dataset": None if datums.dataset is None else datums.dataset.gather(index),
-        "label_value": labels.frame["label_value"].gather(shown),
+        "label_value": labels.frame["label_value"].gather(named),
         "outcome": outcome,
         "observation": observation,
-        "count": count,
-        "datum_id": datums.id.gather(index),
-        "score": score,
+        "count": total[np.searchsorted(there, cell)],
+        **{column.name: column for column in shown.drop("cell")},
     }
     return as_examples(tallies, made)
+
+
+def _first_of(part: Tallies, view: ScoredView, most: int) -> tuple[pl.DataFrame, Array, Array]:
+    """The first datums of every cell of one tally.
+
+    Returns:
+        rows by cell and datum: cell, datum_id, and dataset and score where there are any; int64
+        [c], the cells, ascending; float64 [c], how many datums each has.
+    """
+    units, datums = part.units, part.datums
+    cells = _Cells(part, view)
+    order = np.lexsort((units.datum_of(cells.unit), cells.cell))
+    cell, unit = cells.cell[order], cells.unit[order]
+    every, first, count = np.unique(cell, return_index=True, return_counts=True)
+    kept = np.arange(cell.size) - np.repeat(first, count) < most
+    datum = units.datum_of(unit[kept])
+    made = {"cell": pl.Series(cell[kept]), "datum_id": datums.id.gather(datum)}
+    if datums.dataset is not None:
+        made["dataset"] = datums.dataset.gather(datum)
+    if units.hard_score is not None:
+        made["score"] = pl.Series(units.hard_score[unit[kept]], nan_to_null=True)
+    return pl.DataFrame(made), every, count.astype(np.float64)
+
+
+def _first(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The first datums of every cell, by id."""
+    ordered = rows.sort("cell", "datum_id", maintain_order=True)
+    return ordered.filter(pl.int_range(pl.len()).over("cell") < most)

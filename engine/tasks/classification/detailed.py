@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from ...schemas.results import frame_schema
 from ...tally.scored_view import ScoredView
 from .settings import Settings
 from .tallies import Tallies
-from .views import EachView
+from .views import EachView, whole_datums
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +37,7 @@ def detailed_frames(
     """
     if tallies.scored is None or not len(tallies.labels):
         return []
-    laid = _LaidOut(tallies, settings)
+    laid = _LaidOut(tallies, settings) if tallies.filed is None else None
     return each_view(partial(_of_view, tallies, settings, laid))
 
 
@@ -104,28 +104,84 @@ def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array
     return start, np.concatenate(datums), np.concatenate(codes)
 
 
+class _Found(NamedTuple):
+    """Cells of some datums.
+
+    Attributes:
+        present: see :func:`detailed_cells`, as are ``counts`` and ``shown``.
+        counts: likewise.
+        shown: likewise, as places in ``datum_id``.
+        datum_id: ids, ascending.
+        dataset: the data set of each; None where there are none.
+    """
+
+    present: Array
+    counts: Array
+    shown: Array
+    datum_id: pl.Series
+    dataset: pl.Series | None
+
+
+def _found(
+    part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, alone: bool
+) -> _Found:
+    """Cells of the datums of one tally; ``alone`` where there is no other."""
+    cells = detailed_cells(
+        laid.places,
+        part.labels.key,
+        view.group,
+        laid.rows,
+        laid.truths,
+        laid.judged,
+        len(settings.score_thresholds),
+        view.n_groups,
+        settings.pr_curve_max_examples,
+        absent_too=not alone,
+    )
+    return _Found(*cells, part.datums.id, part.datums.dataset)
+
+
+def _together(one: _Found, other: _Found) -> _Found:
+    """Cells of two disjoint sets of datums: counts add up, and the first of all are shown."""
+    most = one.shown.shape[-1]
+    sizes = len(one.datum_id), len(other.datum_id)
+    ids = pl.concat([one.datum_id, other.datum_id])
+    order = ids.arg_sort().to_numpy()
+    rank = np.full(sum(sizes) + 1, sum(sizes))  # of places in both, one after the other; last none
+    rank[order] = np.arange(order.size)
+    places = np.concatenate(
+        [one.shown, np.where(other.shown < 0, -1, other.shown + sizes[0])], axis=-1, dtype=np.int64
+    )
+    first = np.sort(rank[places], axis=-1)[..., :most]
+    used = np.unique(first[first < order.size])  # others are shown nowhere, and let go
+    shown = np.where(first < order.size, np.searchsorted(used, first), -1)
+    kept = order[used]
+    dataset = None
+    if one.dataset is not None and other.dataset is not None:
+        dataset = pl.concat([one.dataset, other.dataset]).gather(kept)
+    return _Found(
+        one.present | other.present, one.counts + other.counts, shown, ids.gather(kept), dataset
+    )
+
+
 def _of_view(
     tallies: Tallies,
     settings: Settings,
-    laid: _LaidOut,
+    laid: _LaidOut | None,
     column: str | None,
     names: list[str],
     view: ScoredView,
 ) -> pl.DataFrame:
     """Rows of one view: by group, label, threshold and kind, one per example or one without."""
-    labels, datums = tallies.labels, tallies.datums
+    labels = tallies.labels
     thresholds = np.array(settings.score_thresholds)
-    present, counts, shown = detailed_cells(
-        laid.places,
-        labels.key,
-        view.group,
-        laid.rows,
-        laid.truths,
-        laid.judged,
-        thresholds.size,
-        view.n_groups,
-        settings.pr_curve_max_examples,
-    )
+    found: _Found | None = None
+    for part, few in whole_datums(tallies, settings, view):
+        own = laid or _LaidOut(part, settings)
+        more = _found(part, settings, own, few, alone=laid is not None)
+        found = more if found is None else _together(found, more)
+    assert found is not None
+    present, counts, shown, datum_id, dataset = found
     group, label = np.nonzero(present)
     counts = counts[group, label].swapaxes(1, 2)  # [curve, threshold, kind]
     shown = shown[group, label].swapaxes(1, 2)
@@ -140,14 +196,14 @@ def _of_view(
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
     outcome, observation = (np.array(words)[cell] for words in zip(*CELLS, strict=True))
     made = {
-        "dataset": None if datums.dataset is None else datums.dataset.gather(index),
+        "dataset": None if dataset is None else dataset.gather(index),
         "label_key": labels.frame["label_key"].gather(label[curve]),
         "label_value": labels.frame["label_value"].gather(label[curve]),
         "score_threshold": thresholds[at],
         "outcome": outcome,
         "observation": observation,
         "count": counts[curve, at, cell],
-        "datum_id": datums.id.gather(index),
+        "datum_id": datum_id.gather(index),
         "slice": pl.Series([column], dtype=pl.String).new_from_index(0, curve.size),
         "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group[curve]),
     }

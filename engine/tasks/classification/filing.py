@@ -66,24 +66,56 @@ def files_suffice(
         heads: the first rows of every table.
     """
     columns = {name: dtype for head in heads.values() for name, dtype in head.schema.items()}
-    shown = settings.examples_given and any("confusion" in metric.needs for metric in metrics)
     # Weights of datums are added in the order of ids there, which rows of one table do not have.
     of_datums = settings.rules.curve_every_datum and "weight" in columns and "actual" in columns
     return (
-        not any(metric.at_once for metric in metrics)
-        and not shown
-        and not of_datums
+        not of_datums
         and not any(dtype.is_nested() for dtype in columns.values())  # sequences of labels
     )
 
 
-def filed_part(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> FiledPart:
+def shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
+    """Whether frames show single datums: outcomes, and examples of cells.
+
+    Args:
+        metrics: those of the run.
+        settings: the run's settings.
+    """
+    examples = settings.examples_given and any("confusion" in metric.needs for metric in metrics)
+    return examples or any(metric.frame in _OF_DATUMS for metric in metrics)
+
+
+_OF_DATUMS = ("examples", "outcomes")
+
+
+def shown_part(tallies: Tallies) -> Tallies:
+    """What frames that show single datums need of the tally of one bucket.
+
+    Args:
+        tallies: of the bucket.
+    """
+    listed = tallies.details
+    units, scored, datums = tallies.units, tallies.scored, tallies.datums
+    if datums.ids is None and units.row is not None:  # named by their rows in the whole table
+        datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", units.row))
+    return msgspec.structs.replace(
+        tallies,
+        datums=datums,
+        units=msgspec.structs.replace(units, facts=None, weight=None, row=None),
+        scored=msgspec.structs.replace(scored, row=None) if listed and scored is not None else None,
+    )
+
+
+def filed_part(
+    tallies: Tallies, settings: Settings, needs: frozenset[str], metrics: Sequence[Metric]
+) -> FiledPart:
     """The tally of one bucket, taken apart.
 
     Args:
         tallies: of the bucket; rows know their places in the whole input.
         settings: the run's settings.
         needs: what was tallied.
+        metrics: those of the run.
     """
     datums, units, scored = tallies.datums, tallies.units, tallies.scored
     whole = view(tallies, settings)
@@ -112,7 +144,9 @@ def filed_part(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> F
     rows = pooled = None
     if scored is not None and _looks_at_scores(tallies, settings, needs):
         n_labels = len(tallies.labels)
-        rows = partial(score_rows, scored, scored.label_codes, n_labels, units.weight, codes)
+        pairs = any(metric.pairs for metric in metrics) and units.truth_start is None
+        truth = units.truth if pairs and scored.several else None
+        rows = partial(score_rows, scored, scored.label_codes, n_labels, units.weight, codes, truth)
         if settings.average == "micro" and scored.ranked:
             pooled = partial(_pooled, tallies, codes)
     counts = {

@@ -31,12 +31,37 @@ def examples_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
     return pl.concat(parts)
 
 
+_OUTCOMES = pl.Enum(["tp", "fp_misclassified", "fp_hallucination", "fn_misclassified", "fn_missed"])
+
+
 def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
     """One row per hard prediction and one per truth that none met."""
-    units, labels, datums = tallies.units, tallies.labels, tallies.datums
+    labels, datums = tallies.labels, tallies.datums
     schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id_dtype)
-    if units.hard is None:
+    if tallies.units.hard is None:
         return empty_frame("outcomes", label=labels.dtype, datum=datums.id_dtype)
+    if tallies.filed is None:
+        rows = _outcomes_of(tallies)
+    else:  # all rows of a datum are in one part; short until they are in order
+        parts = (_outcomes_of(part) for part, _ in tallies.filed.whole_datums())
+        rows = pl.concat(list(parts)).sort("datum_id", maintain_order=True)
+    label = rows["label"]
+    made = {
+        "datum_id": rows["datum_id"],
+        "label_key": labels.frame["label_key"].gather(label),
+        "label_value": labels.frame["label_value"].gather(label),
+        "outcome": rows["outcome"].cast(pl.String),
+        "score": rows["score"],
+    }
+    frame = pl.DataFrame(made)
+    missing = [pl.lit(None).alias(name) for name in schema if name not in made]
+    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+
+
+def _outcomes_of(part: Tallies) -> pl.DataFrame:
+    """Outcomes of one tally in the order of its datums: datum_id, label code, outcome, score."""
+    units = part.units
+    assert units.hard is not None
     hit = (units.truth == units.hard) & (units.hard >= 0)
     score = units.hard_score
     parts = []
@@ -54,7 +79,7 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
                 {
                     "datum": units.datum_of(rows),
                     "label": code[rows],
-                    "outcome": pl.Series([outcome]).new_from_index(0, rows.size),
+                    "outcome": pl.Series([outcome], dtype=_OUTCOMES).new_from_index(0, rows.size),
                     "score": pl.Series(score[rows], nan_to_null=True)
                     if predicted and score is not None
                     else pl.Series([None], dtype=pl.Float64).new_from_index(0, rows.size),
@@ -62,18 +87,9 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
                 schema_overrides={"label": pl.Int32, "datum": pl.Int32},
             )
         )
-    rows_of = pl.concat(parts).sort("datum", maintain_order=True)
-    label = rows_of["label"]
-    made = {
-        "datum_id": datums.id.gather(rows_of["datum"]),
-        "label_key": labels.frame["label_key"].gather(label),
-        "label_value": labels.frame["label_value"].gather(label),
-        "outcome": rows_of["outcome"],
-        "score": rows_of["score"],
-    }
-    frame = pl.DataFrame(made)
-    missing = [pl.lit(None).alias(name) for name in schema if name not in made]
-    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+    ordered = pl.concat(parts).sort("datum", maintain_order=True)
+    datum_id = part.datums.id.gather(ordered["datum"]).alias("datum_id")
+    return ordered.select(datum_id, "label", "outcome", "score")
 
 
 MAKERS: dict[str, Callable[[Tallies, Settings, EachView], pl.DataFrame]] = {

@@ -2,16 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import polars as pl
 
 from ...inputs.frames import Frames
-from ...inputs.problems import count_of
+from ...inputs.problems import PartRefused
 from ...inputs.wide import PREFIX
 from ...schemas.contract import PREDICTIONS, ROW, TABLE
-from ...schemas.errors import InputError
 from ...schemas.wording import option
 
 _SHOWN = 3
+_STEP = (1000, 0)  # after whatever is wrong with slices
+
+
+class NotProbabilities(PartRefused):
+    """Scores outside [0, 1].
+
+    Args:
+        role: of the table.
+        titles: the user's names of the columns that have such scores, by their place.
+        count: how many scores.
+        found: row, place of the column and score of the first of them, in order.
+        counted: which rows are counted.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        titles: Mapping[int, str],
+        count: int,
+        found: Sequence[tuple[int, int, float]],
+        counted: str,
+    ) -> None:
+        self.role, self.titles, self.counted = role, dict(titles), counted
+        self.found = sorted(found)[:_SHOWN]
+        named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.found]
+        columns = ", ".join(repr(titles[place]) for place in sorted(titles))
+        super().__init__(
+            _STEP,
+            count,
+            self.found[0],
+            f"{role}: column{'s' if len(titles) > 1 else ''} {columns}: ",
+            ("value", "values"),
+            f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. Log loss, Brier"
+            " score and calibration need probabilities: turn logits into probabilities, or leave"
+            " these metrics out.",
+        )
+
+    def of_all(self, parts: Sequence[NotProbabilities]) -> NotProbabilities:
+        """All columns that have such scores in some part, and the first of them."""
+        titles = {place: title for part in parts for place, title in part.titles.items()}
+        found = [one for part in parts for one in part.found]
+        count = sum(part.count for part in parts)
+        return NotProbabilities(self.role, titles, count, found, self.counted)
 
 
 def check_probabilities(frames: Frames) -> None:
@@ -21,38 +65,36 @@ def check_probabilities(frames: Frames) -> None:
         frames: checked tables, not encoded yet; scores in a column, or in one for each label.
 
     Raises:
-        InputError: naming the columns, how many values, and the first of them by row and column.
+        NotProbabilities: naming the columns, how many values, and the first of them by row and
+            column.
     """
     role = PREDICTIONS if frames.table is None else TABLE
     frame = frames.sides[role]
     names = ["score"]
     if frames.score_labels is not None:
         names = [f"{PREFIX}{label}" for label in frames.score_labels]
-    names = [name for name in names if name in frame.columns and _beyond(frame[name])]
-    if not names:
+    beyond = {
+        place: name
+        for place, name in enumerate(names)
+        if name in frame.columns and _beyond(frame[name])
+    }
+    if not beyond:
         return
     own = {canonical: mine for mine, canonical in frames.recognised.get(role, {}).items()}
-    titles = [own.get(name, name.removeprefix(PREFIX)) for name in names]
-    outside = [(pl.col(name) < 0) | (pl.col(name) > 1) for name in names]
+    titles = {place: own.get(name, name.removeprefix(PREFIX)) for place, name in beyond.items()}
+    outside = [(pl.col(name) < 0) | (pl.col(name) > 1) for name in beyond.values()]
     n = sum(frame.select(where.sum()).item() for where in outside)
     table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
-    some = table.select(ROW, *names).filter(pl.any_horizontal(outside))
+    some = table.select(ROW, *beyond.values()).filter(pl.any_horizontal(outside))
     rows = some.head(_SHOWN).collect()
     found = [
-        f"row {row[ROW]} ({title}={row[name]!r})"
+        (row[ROW], place, row[name])
         for row in rows.iter_rows(named=True)
-        for name, title in zip(names, titles, strict=True)
+        for place, name in beyond.items()
         if not 0 <= row[name] <= 1
     ]
-    columns = ", ".join(map(repr, titles))
-    kept = any(note.kind == "where" for note in frames.notes)
-    counted = f"rows that {option('where')} keeps" if kept else "rows"
-    raise InputError(
-        f"{role}: column{'s' if len(names) > 1 else ''} {columns}: {count_of(n, 'value')} outside"
-        f" [0, 1], first ({counted} count from 0):"
-        f" {'; '.join(found[:_SHOWN])}. Log loss, Brier score and calibration need probabilities:"
-        " turn logits into probabilities, or leave these metrics out."
-    )
+    counted = f"rows that {option('where')} keeps" if frames.kept else "rows"
+    raise NotProbabilities(role, titles, n, found, counted)
 
 
 def _beyond(scores: pl.Series) -> bool:

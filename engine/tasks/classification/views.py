@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -59,6 +59,24 @@ def view(
         n_groups=n_groups,
         weights=weights,
     )
+
+
+def whole_datums(
+    tallies: Tallies, settings: Settings, of: ScoredView
+) -> Iterator[tuple[Tallies, ScoredView]]:
+    """Tallies and views of disjoint sets of whole datums: of a tally in files its buckets.
+
+    Args:
+        tallies: what the run left behind.
+        settings: the run's settings.
+        of: a view of it, by whose groups the others are.
+    """
+    if tallies.filed is None:
+        yield tallies, of
+        return
+    assert isinstance(of, FiledView)
+    for part, group in of.whole_datums():
+        yield part, view(part, settings, group, of.n_groups)
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
