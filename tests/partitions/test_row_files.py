@@ -398,7 +398,7 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
     )
 
 
-HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+UNTOLD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
     "weights of datums in one table": (
         weights_of_datums(14),
         {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
@@ -410,13 +410,13 @@ HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", UNTOLD)
 def test_what_rows_in_files_do_not_tell(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
     cases.in_buckets(monkeypatch, TINY)
-    table, options = HELD[name]
+    table, options = UNTOLD[name]
     card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     shown = [frame for frame in card.frames if "confusion" in frame]
     assert name != "examples of cells" or shown
