@@ -7,7 +7,7 @@ place in the input. What a run in memory would add up row by row is then added u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,22 @@ import polars as pl
 from .. import planner
 from ..executors.pools import Pool
 from ..tally import stored
+from ..tally.datums import Labels
 from ..tally.filed_view import Filed
 from ..tally.score_rows import merge_rows, rows_between
 from ..tally.unit_blocks import UnitBlock, cut, merge_blocks
 from . import slabs
+from .by_datum import size_of_files
 from .ranges import cuts, ends, overlapping
-from .row_pieces import KINDS, SLICES, place
+from .row_pieces import KINDS, SLICES, UNITS, place, read_few
+from .scratch import look_for_room
 from .sizing import Sizes
 from .stages import collected, part_file
 
 Array = np.ndarray[Any, Any]
+
+LABELS = "labels"
+"""Name of the labels of the run, beside the codes of every bucket."""
 
 
 def _codes_file(folder: str) -> Path:
@@ -47,8 +53,8 @@ def _recoded(codes: tuple[Array, ...], maps: tuple[Array, ...]) -> tuple[Array, 
     return tuple(own[code] for own, code in zip(maps, codes, strict=True))
 
 
-def code_slices(folder: str, parts: Sequence[int]) -> list[list[str]]:
-    """Give all values of slice columns their codes, in a file.
+def code_slices(folder: str, parts: Sequence[int], labels: Labels) -> list[list[str]]:
+    """Give all values of slice columns their codes, in a file beside the labels of the run.
 
     Returns:
         names of the groups of each column.
@@ -62,8 +68,8 @@ def code_slices(folder: str, parts: Sequence[int]) -> list[list[str]]:
         coded = every.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("code"))
         names.append(every["value"].cast(pl.String).to_list())
         maps.append([_codes(frame.cast(every.schema), coded) for frame in frames])
-    things = {str(bucket): tuple(column[i] for column in maps) for i, bucket in enumerate(parts)}
-    stored.save(things, _codes_file(folder), lasting=False)
+    coded = {str(bucket): tuple(column[i] for column in maps) for i, bucket in enumerate(parts)}
+    stored.save(coded | {LABELS: labels}, _codes_file(folder), lasting=False)
     return names
 
 
@@ -91,17 +97,13 @@ def merge_range(
     if target.exists():
         return
     parts: list[UnitBlock] = []
-    labels = None
-    for bucket, begin, end in blocks:
-        (maps,) = stored.load_several(_codes_file(folder), [str(bucket)])
-        names = [f"units-{i}" for i in range(begin, end)]
-        if labels is None:
-            labels = stored.load(part_file(folder, bucket)).labels
-        for block in stored.load_several(part_file(folder, bucket), names):
+    about = [LABELS, *(str(bucket) for bucket, _, _ in blocks)]
+    labels, *maps = stored.load_several(_codes_file(folder), about)
+    for (bucket, begin, end), own in zip(blocks, maps, strict=True):
+        for block in read_few(folder, bucket, UNITS, begin, end):
             some = cut(block, *ends(block.key, between))
-            codes = _recoded(some.codes, maps)
+            codes = _recoded(some.codes, own)
             parts.append(msgspec.structs.replace(some, codes=codes))
-    assert labels is not None
     merged = merge_blocks(parts, labels)
     # Groups stand beside the units, which stand in order: each is a datum of its own from here on.
     units = msgspec.structs.replace(merged.units, datum=None, row=None)
@@ -113,7 +115,7 @@ def merge_slab(
     kind: str,
     number: int,
     between: tuple[slabs.Key, slabs.Key | None],
-    names: Mapping[int, Sequence[str]],
+    pieces: Sequence[tuple[int, int, int]],
 ) -> None:
     """Bring the scored labels of a slab together from all buckets.
 
@@ -122,17 +124,17 @@ def merge_slab(
         kind: one of :data:`KINDS`.
         number: of the slab.
         between: its first key and that of the next one; None where it has no such end.
-        names: bucket -> pieces of which rows stand there.
+        pieces: buckets, the first of their pieces of which rows stand there, and one past the last.
     """
     target = _slab_file(folder, kind, number)
     if target.exists():
         return
     parts = []
-    for bucket, own in names.items():
-        (maps,) = stored.load_several(_codes_file(folder), [str(bucket)])
-        for rows in stored.load_several(part_file(folder, bucket), own):
+    maps = stored.load_several(_codes_file(folder), [str(bucket) for bucket, _, _ in pieces])
+    for (bucket, begin, end), own in zip(pieces, maps, strict=True):
+        for rows in read_few(folder, bucket, kind, begin, end):
             some = rows_between(rows, place(rows, between[0]), place(rows, between[1]))
-            parts.append(msgspec.structs.replace(some, codes=_recoded(some.codes, maps)))
+            parts.append(msgspec.structs.replace(some, codes=_recoded(some.codes, own)))
     merged = msgspec.structs.replace(
         merge_rows(parts), row=np.zeros(0, np.int64)
     )  # they are in order
@@ -147,11 +149,17 @@ def merged_in_files(
     sizes: Sizes,
     pool: Pool,
 ) -> tuple[Any, int]:
-    """The tally of all buckets, whose rows are in files, and how many datums it has."""
-    names = code_slices(folder, parts)
+    """The tally of all buckets, whose rows are in files, and how many datums it has.
+
+    Raises:
+        ScratchError: the disk has no room for the merged files, which are as large as those that
+            they are made of: how large those are is known by now.
+    """
+    look_for_room(Path(folder).parent, size_of_files(Path(folder) / "blocks"), " more")
+    wholes = [stored.load(part_file(folder, bucket)) for bucket in parts]
+    names = code_slices(folder, parts, wholes[0].labels)
     units = _merged_units(folder, parts, heads, sizes.piece, pool)
     scores, pooled = (_merged_scores(folder, kind, parts, heads, sizes, pool) for kind in KINDS)
-    wholes = [stored.load(part_file(folder, bucket)) for bucket in parts]
     counts = [head["counts"] for head in heads]
     total = {name: sum(own[name] for own in counts) for name in counts[0]}
     alone = all(head["alone"] for head in heads) and total["units"] == total["datums"]
@@ -206,12 +214,11 @@ def _merged_scores(
     keys = slabs.slab_keys([own for own in told if own], sizes.group_rows)
     calls = []
     for number, between in enumerate(zip(keys, [*keys[1:], None], strict=True)):
-        names = {
-            bucket: [piece.name for piece in slabs.needed(own, *between)]
+        some = [
+            (bucket, int(few[0].name), int(few[-1].name) + 1)
             for bucket, own in zip(parts, told, strict=True)
-            if own
-        }
-        some = {bucket: own for bucket, own in names.items() if own}
+            if own and (few := slabs.needed(own, *between))
+        ]
         calls.append((folder, kind, number, between, some))
     collected(pool.run(merge_slab, calls))
     return tuple(str(_slab_file(folder, kind, number)) for number in range(len(calls)))

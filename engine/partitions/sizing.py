@@ -27,6 +27,9 @@ LEAST = 448 << 20
 MOST_BUCKETS = 400  # files held open at once
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _GROWTH_OF = {"text": 8}  # the same of tasks that take more: tokens beside their texts
+_HELD_SCORE = 72
+"""Bytes held beyond its columns of a score of classification in files while a bucket's scores are
+put in order, by label and then by label key."""
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
 _PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
@@ -208,10 +211,13 @@ def buckets(
         for role, rows in heights.items()
         if role in heads and role != LABELS
     )
-    growth = _GROWTH_OF.get(task, _GROWTH)
-    n = max(least, -(-int(size * growth) // max(1, int(room))))
+    held = size * _GROWTH_OF.get(task, _GROWTH)
+    if filed:
+        scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
+        held = max(held, size + _HELD_SCORE * scores)
+    n = max(least, -(-int(held) // max(1, int(room))))
     if n > MOST_BUCKETS and given is not None:
-        enough = (int(size * growth / MOST_BUCKETS / _SHARE) + BASE) * workers
+        enough = (int(held / MOST_BUCKETS / _SHARE) + BASE) * workers
         enough = -(-enough // _STEP) * _STEP
         raise OptionError(
             f"{option('memory_limit', given)}: too small for these tables, whose"
@@ -235,9 +241,14 @@ def buckets(
     )
 
 
+def _scores_of(ready: Prepared, role: str) -> int:
+    """Scores of a row of a table."""
+    naming = ready.sides[role].naming
+    if role not in (PREDICTIONS, TABLE):
+        return 0
+    return len(naming.labels) if naming.wide else 1
+
+
 def _filed_row(ready: Prepared, role: str, unit: int, score: int) -> int:
     """Bytes on disk, beyond its columns, of a row of a table whose run is merged in files."""
-    naming = ready.sides[role].naming
-    scores = len(naming.labels) if naming.wide else 1
-    of_scores = score * scores if role in (PREDICTIONS, TABLE) else 0
-    return of_scores + (unit if role in (GROUND_TRUTHS, TABLE) else 0)
+    return score * _scores_of(ready, role) + (unit if role in (GROUND_TRUTHS, TABLE) else 0)

@@ -188,7 +188,8 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     if job.counted:
         things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
     elif job.filed:
-        things, apart = row_pieces.apart(tallies, plan, job.needs, whole.n, job.room, job.piece)
+        sizes = whole.n, job.room, job.piece
+        things, apart = row_pieces.write_apart(tallies, plan, job.needs, sizes, folder, bucket)
     elif job.room:
         things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:

@@ -8,12 +8,15 @@ over all rows in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..kernels.group_ranges import cut_groups
+from ..kernels.order import rank_by_score
 from ..kernels.partition import partition
 from .units import Scored
 
@@ -47,6 +50,47 @@ class ScoreRows(msgspec.Struct, frozen=True):
         return int(self.score.size)
 
 
+class OrderedScores(msgspec.Struct, frozen=True):
+    """The order of the scored labels of one part, of which rows are made a few at a time.
+
+    Attributes:
+        start: int64 [l + 1], CSR offsets of the labels.
+        score: float64 [n], ascending within a label.
+        order: int64 [n], the row of ``scored`` that stands at each place.
+        scored: the scored labels.
+        weight: float64 [u], weight of each unit; None for 1 each.
+        codes: int32 [u] arrays, group of each unit in each slice column.
+        truth: int32 [u], the true label of each unit, -1 for none; None where it is not asked for.
+    """
+
+    start: Array
+    score: Array
+    order: Array
+    scored: Scored
+    weight: Array | None
+    codes: tuple[Array, ...]
+    truth: Array | None = None
+
+    def __len__(self) -> int:
+        return int(self.score.size)
+
+    def rows(self, first: int, last: int) -> ScoreRows:
+        """The rows from one place to before another."""
+        order, scored = self.order[first:last], self.scored
+        assert scored.row is not None
+        unit = order if scored.unit_codes is None else scored.unit_codes[order]
+        score = self.score[first:last]
+        return ScoreRows(
+            np.clip(self.start, first, last) - first,
+            score.astype(np.float32) if scored.single else score,
+            scored.outcome[order],
+            scored.row[order],
+            None if self.weight is None else self.weight[unit],
+            tuple(code[unit] for code in self.codes),
+            None if self.truth is None else self.truth[unit],
+        )
+
+
 def score_rows(
     scored: Scored,
     label: Array | None,
@@ -54,7 +98,7 @@ def score_rows(
     weight: Array | None,
     codes: Sequence[Array],
     truth: Array | None = None,
-) -> ScoreRows:
+) -> OrderedScores:
     """The scored labels of one part, in ascending order.
 
     Args:
@@ -68,7 +112,7 @@ def score_rows(
     Raises:
         RuntimeError: rows that do not know their places, or stand in another order.
     """
-    if scored.row is None or (np.diff(scored.row) < 0).any():
+    if scored.row is None or (scored.row[1:] < scored.row[:-1]).any():
         raise RuntimeError("scored labels do not stand in the order of the input")
     n = scored.outcome.size
     if label is None:
@@ -76,20 +120,29 @@ def score_rows(
     start, score, order = partition(
         scored.parts, np.zeros(n, np.uint8), label, None, None, (1, n_labels, 1), want_rows=True
     )
-    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
-        ascending = np.argsort(score[first:last], kind="stable")
-        score[first:last] = score[first:last][ascending]
-        order[first:last] = order[first:last][ascending]
-    unit = order if scored.unit_codes is None else scored.unit_codes[order]
-    return ScoreRows(
-        start,
-        score.astype(np.float32) if scored.single else score,
-        scored.outcome[order],
-        scored.row[order],
-        None if weight is None else weight[unit],
-        tuple(code[unit] for code in codes),
-        None if truth is None else truth[unit],
-    )
+    for first, last, place in _ascending(score, start):
+        score[first:last] = score[first:last][place]
+        order[first:last] = order[first:last][place]
+    return OrderedScores(start, score, order, scored, weight, tuple(codes), truth)
+
+
+def _ascending(score: Array, start: Array) -> Iterator[tuple[int, int, Array]]:
+    """Stable orders by rising score within each label, of a few labels at a time.
+
+    Args:
+        score: float32 or float64 [n], by label; a range may be put in order once it was given.
+        start: int64 [l + 1], CSR offsets of the labels.
+
+    Yields:
+        where the rows of some labels begin and end, and their order, int32, counted from there.
+    """
+    for first, last in pairwise(cut_groups(start, _AT_ONCE).tolist()):
+        own = start[first : last + 1] - start[first]
+        begin, end = int(start[first]), int(start[last])
+        falling = np.negative(score[begin:end], dtype=np.float64)  # which the kernel ranks by
+        order = np.empty(end - begin, np.int32)
+        rank_by_score(falling, own, 0, last - first, order)
+        yield begin, end, order
 
 
 def rows_between(rows: ScoreRows, first: int, last: int) -> ScoreRows:
@@ -127,8 +180,10 @@ def merge_rows(parts: Sequence[ScoreRows]) -> ScoreRows:
     score = np.concatenate([part.score for part in parts])[source]
     row = np.concatenate([part.row for part in parts])[source]
     order = np.empty_like(source)
-    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
-        order[first:last] = first + _ascending(score[first:last], row[first:last])
+    for first, last, of_some in _ascending(score, start):
+        order[first:last] = of_some
+        order[first:last] += first
+    _by_row_where_tied(order, score, row, start)
     source = source[order]
     weights = [part.weight for part in parts if part.weight is not None]
     truths = [part.truth for part in parts if part.truth is not None]
@@ -143,14 +198,27 @@ def merge_rows(parts: Sequence[ScoreRows]) -> ScoreRows:
     )
 
 
-def _ascending(score: Array, row: Array) -> Array:
-    """Order of rows by score and place, which are looked at among equal scores alone."""
-    order = np.argsort(score, kind="stable")
+def _by_row_where_tied(order: Array, score: Array, row: Array, start: Array) -> None:
+    """Put equal scores of a label in the order of their rows, in place.
+
+    Args:
+        order: int64 [n], ascending by score within each label.
+        score: float32 or float64 [n].
+        row: int64 [n].
+        start: int64 [l + 1], CSR offsets of the labels.
+    """
     same = np.zeros(score.size + 1, bool)
     ordered = score[order]
     np.equal(ordered[1:], ordered[:-1], out=same[1:-1])
+    same[start] = False
     tied = np.flatnonzero(same[1:] | same[:-1])
     if tied.size:
-        of_tie = np.cumsum(~same[:-1])[tied]
-        order[tied] = order[tied][np.lexsort((row[order[tied]], of_tie))]
-    return order
+        ties = np.append(np.flatnonzero(~same[:-1][tied]), tied.size)
+        # Rows are ranked as scores are, most often few of a tie; float64 holds every place in input
+        falling = np.negative(row[order[tied]], dtype=np.float64)
+        place = np.empty(tied.size, np.int32)
+        rank_by_score(falling, ties, 0, ties.size - 1, place)
+        order[tied] = order[tied][place]
+
+
+_AT_ONCE = 1 << 21  # scores sorted at a time, beside which there are keys and places

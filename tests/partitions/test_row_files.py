@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +11,6 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from partitions import cases
-from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine import metrics, planner
@@ -386,7 +383,7 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
     )
 
 
-ASKED: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+UNTOLD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
     "weights of datums in one table": (
         weights_of_datums(14),
         {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
@@ -398,13 +395,13 @@ ASKED: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", UNTOLD)
 def test_what_rows_in_files_do_not_tell(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
     cases.in_buckets(monkeypatch, TINY)
-    table, options = ASKED[name]
+    table, options = UNTOLD[name]
     card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     shown = [frame for frame in card.frames if "confusion" in frame]
     assert name != "examples of cells" or shown
@@ -443,48 +440,7 @@ def test_rows_out_of_place_are_refused(lost: str) -> None:
     else:
         assert not block.key.is_sorted()
         part = FiledPart(units, (), block, None, None, {}, True)
-        plan = SimpleNamespace(
-            module=SimpleNamespace(filed_part=lambda *_: part, shows_datums=lambda *_: False),
-            settings=None,
-            metrics=(),
-        )
+        module = SimpleNamespace(filed_part=lambda *_: part, shows_datums=lambda *_: False)
+        plan = SimpleNamespace(module=module, settings=None, metrics=())
         with pytest.raises(RuntimeError, match="order of the input"):
-            row_pieces.apart(None, plan, frozenset(), 4, 1000, 10)
-
-
-SCORE = """
-import resource, sys
-import evalengine as ee
-card = ee.score(sys.argv[1], metrics=sys.argv[3].split(","), by=["part"], threads=1,
-                memory_limit=sys.argv[2], scratch=sys.argv[4])
-card.save(sys.argv[5])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
-"""
-
-
-@pytest.mark.slow
-def test_memory_stays_within_the_limit(tmp_path: Path) -> None:
-    """With weights and slices, of two million rows, which in memory take twice as much."""
-    n, limit = 2_000_000, 640 << 20
-    rng = np.random.default_rng(0)
-    table = pl.DataFrame(
-        {
-            "datum_id": rng.permutation(n),
-            "actual": rng.integers(0, 2, n),
-            "score": rng.random(n),
-            "weight": rng.random(n),
-            "part": rng.integers(0, 4, n),
-        }
-    )
-    path, out = tmp_path / "table.parquet", tmp_path / "out"
-    table.write_parquet(path, row_group_size=100_000)
-    asked = ["F1", "ROCAUC", "AP", "LogLoss", "ECE", "TopKAccuracy", "ThresholdAtMaxF"]
-    told = subprocess.run(
-        [sys.executable, "-c", SCORE, path, str(limit), ",".join(asked), tmp_path / "s", out],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(told.stdout) <= limit
-    whole = ee.score(table, metrics=asked, by=["part"])
-    assert_frame_equal(ee.load(out).metrics, whole.metrics, check_exact=True)
+            row_pieces.write_apart(None, plan, frozenset(), (4, 1000, 10), "", 0)

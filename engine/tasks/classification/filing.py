@@ -7,7 +7,8 @@ through the files (:mod:`evalengine.tally.filed_view`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +21,7 @@ from ...tally.datums import Datums
 from ...tally.filed_view import Filed, FiledDatums
 from ...tally.merging import merge_labels, merged_seconds
 from ...tally.merging_units import merge_places
-from ...tally.score_rows import ScoreRows, score_rows
+from ...tally.score_rows import OrderedScores, score_rows
 from ...tally.unit_blocks import UnitBlock, without_rows
 from .counting import merge_heads
 from .merging import without_scores
@@ -38,8 +39,9 @@ class FiledPart(NamedTuple):
         bare: the tally without rows.
         slices: distinct values of each slice column, ascending, which codes stand for.
         block: its units.
-        scores: its scored labels; None where no metric looks at them.
-        pooled: the same by label key; None where no metric needs them so.
+        scores: makes the order of its scored labels; None where no metric looks at them.
+        pooled: the same by label key; None where no metric needs them so. Either takes several
+            times the scores, and goes before the other is made.
         counts: see :class:`~evalengine.tally.filed_view.Filed`; with ``rows`` of scored labels.
         alone: whether every datum has one unit.
     """
@@ -47,8 +49,8 @@ class FiledPart(NamedTuple):
     bare: Tallies
     slices: tuple[pl.Series, ...]
     block: UnitBlock
-    scores: ScoreRows | None
-    pooled: ScoreRows | None
+    scores: Callable[[], OrderedScores] | None
+    pooled: Callable[[], OrderedScores] | None
     counts: dict[str, int]
     alone: bool
 
@@ -144,9 +146,9 @@ def filed_part(
         n_labels = len(tallies.labels)
         pairs = any(metric.pairs for metric in metrics) and units.truth_start is None
         truth = units.truth if pairs and scored.several else None
-        rows = score_rows(scored, scored.label_codes, n_labels, units.weight, codes, truth)
+        rows = partial(score_rows, scored, scored.label_codes, n_labels, units.weight, codes, truth)
         if settings.average == "micro" and scored.ranked:
-            pooled = _pooled(tallies, codes)
+            pooled = partial(_pooled, tallies, codes)
     counts = {
         "datums": len(datums),
         "units": len(units),
@@ -176,7 +178,7 @@ def _looks_at_scores(tallies: Tallies, settings: Settings, needs: frozenset[str]
     return not by_units or "scores" in needs or settings.rules.listed_labels
 
 
-def _pooled(tallies: Tallies, codes: Sequence[Array]) -> ScoreRows:
+def _pooled(tallies: Tallies, codes: Sequence[Array]) -> OrderedScores:
     labels, scored = tallies.labels, tallies.scored
     assert scored is not None
     if scored.label_codes is None:
