@@ -40,7 +40,7 @@ _BEGINNINGS = {"matching": STEPS[0], "merging": STEPS[1]}
 
 def tables(options: argparse.Namespace) -> list[Path]:
     """Files of one side each, or of both."""
-    sides = scale.SIDES if options.task == "detection" else ("pairs",)
+    sides = scale.sides_of("detection") if options.task == "detection" else ("pairs",)
     return [scale.table_file(options.folder, options.task, side, options.images) for side in sides]
 
 

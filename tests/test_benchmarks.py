@@ -9,7 +9,7 @@ import math
 import sys
 from array import array
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -204,6 +204,14 @@ def test_pages_measure_against_peers_that_agree(module):
     assert "in process, CPU, against the thriftiest peer | 0.0003 |" in text
     assert "continuous-eval 1.0, estimated" in text
     assert "peak memory" not in text
+
+
+@pytest.mark.parametrize("task", ["detection", "text"])
+def test_tables_of_workers_are_those_that_are_made(module, task, tmp_path):
+    workers = module("workers")
+    options = SimpleNamespace(task=task, folder=tmp_path, images=200)
+    workers.make(options)
+    assert sorted(workers.tables(options)) == sorted(tmp_path.iterdir())
 
 
 def test_two_workers_stand_beside_one(module):
