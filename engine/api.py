@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,18 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 
+class Told(msgspec.Struct, frozen=True):
+    """What there is to tell of a run's inputs and options.
+
+    Attributes:
+        notes: one sentence each, warnings among them.
+        warnings: those of the notes that make the result meaningless.
+    """
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 class CheckReport(msgspec.Struct, frozen=True):
     """What ``check`` found; tables that break their contract raise instead.
 
@@ -42,12 +54,14 @@ class CheckReport(msgspec.Struct, frozen=True):
         sources: where each table came from.
         recognised: table -> own column name -> canonical name, where they differ.
         notes: what is worth knowing.
+        warnings: those of the notes that would make a result meaningless.
     """
 
     rows: dict[str, int]
     sources: dict[str, str]
     recognised: dict[str, dict[str, str]]
     notes: list[str]
+    warnings: list[str] = []
 
 
 def _open(
@@ -187,7 +201,7 @@ def score(
                 done.frames,
                 done.labels,
                 _run(done.plan, told, seconds, paths),
-                (*_recognised(done.recognised), *(in_python(n.message) for n in done.notes)),
+                _told(done.recognised, done.notes),
                 makers(done.plan.task, done.plan.dialect.name),
             )
     elif chosen.memory_limit is not None:
@@ -216,7 +230,7 @@ def score(
         frame_makers,
         tallies.labels.frame,
         _run(plan, told, seconds, paths),
-        (*_recognised(frames.recognised), *(in_python(note.message) for note in frames.notes)),
+        told_of(frames),
         makers(plan.task, plan.dialect.name, (whole, plan.settings)),
     )
 
@@ -275,7 +289,7 @@ def _card(
     frames: Mapping[str, Callable[[], pl.DataFrame]],
     labels: pl.DataFrame,
     run: Callable[[], dict[str, Any]],
-    notes: tuple[str, ...],
+    said: Told,
     exports: Mapping[str, Callable[[Scorecard], Any]],
 ) -> Scorecard:
     return Scorecard(
@@ -285,7 +299,8 @@ def _card(
         frames=frames,
         labels=labels,
         run=run,
-        notes=notes,
+        notes=said.notes,
+        warnings=said.warnings,
         exports=exports,
         directions={
             metric.name: plan.dialect.better.get(metric.name, metric.better)
@@ -294,9 +309,16 @@ def _card(
     )
 
 
-def notes_of(frames: Frames) -> tuple[str, ...]:
-    """What there is to tell of checked tables, a sentence each."""
-    return (*_recognised(frames.recognised), *(in_python(note.message) for note in frames.notes))
+def told_of(frames: Frames) -> Told:
+    """What there is to tell of checked tables."""
+    return _told(frames.recognised, frames.notes)
+
+
+def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
+    return Told(
+        notes=(*_recognised(recognised), *(in_python(note.message) for note in notes)),
+        warnings=tuple(in_python(note.message) for note in notes if note.warning),
+    )
 
 
 def card_of(
@@ -306,7 +328,7 @@ def card_of(
     threads: Threads,
     told: dict[str, Any],
     seconds: dict[str, float],
-    notes: tuple[str, ...],
+    said: Told,
 ) -> Scorecard:
     """The scorecard of tallies that are there already; its frames are made when asked for.
 
@@ -317,12 +339,12 @@ def card_of(
         threads: what frames are made on.
         told: what ``run.json`` says of the inputs.
         seconds: wall time by step.
-        notes: one sentence each.
+        said: what there is to tell.
     """
     frames, whole = planner.summarise(plan, tallies, threads=threads.own())
     shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
     run = _run(plan, told, seconds, {})
-    return _card(plan, options, frames, tallies.labels.frame, run, notes, shapes)
+    return _card(plan, options, frames, tallies.labels.frame, run, said, shapes)
 
 
 def check(
@@ -346,15 +368,18 @@ def check(
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
-    return msgspec.structs.replace(report, notes=[in_python(note.message) for note in frames.notes])
+    said = _told({}, frames.notes)  # what only examining told is among it now
+    return msgspec.structs.replace(report, notes=[*said.notes], warnings=[*said.warnings])
 
 
 def _report(frames: Frames) -> CheckReport:
+    said = _told({}, frames.notes)
     return CheckReport(
         rows=_rows(frames),
         sources=frames.sources,
         recognised=frames.recognised,
-        notes=[in_python(note.message) for note in frames.notes],
+        notes=[*said.notes],
+        warnings=[*said.warnings],
     )
 
 

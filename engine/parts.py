@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from . import planner
-from .api import card_of, notes_of
+from .api import Told, card_of, told_of
 from .executors import Threads
 from .inputs.frames import checked_frames
 from .inputs.infer import infer_task
@@ -52,7 +52,7 @@ class Kept(msgspec.Struct, frozen=True):
         key: the part's.
         task: its task.
         metrics: those that its tables can carry.
-        notes: what there was to tell of it.
+        told: what there was to tell of it.
         rows: table -> rows.
         recognised: table -> own column name -> canonical name.
     """
@@ -60,7 +60,7 @@ class Kept(msgspec.Struct, frozen=True):
     key: str
     task: str
     metrics: list[str]
-    notes: list[str]
+    told: Told
     rows: dict[str, int]
     recognised: dict[str, dict[str, str]]
 
@@ -124,12 +124,13 @@ def score_parts(
         "parts": {"all": len(parts), "reused": reused},
         "recognised": first.recognised,
     }
-    notes = tuple(
-        f"{part.name}: {note}" for part, (one, _) in zip(parts, kept, strict=True)
-        for note in one.notes
-    )  # fmt: skip
+    said = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
+    whole = Told(
+        notes=tuple(f"{name}: {note}" for name, one in said for note in one.notes),
+        warnings=tuple(f"{name}: {note}" for name, one in said for note in one.warnings),
+    )
     seconds = {"total": time.perf_counter() - begun}
-    return card_of(plan, options, tallies, threads, told, seconds, notes)
+    return card_of(plan, options, tallies, threads, told, seconds, whole)
 
 
 def _found(part: Part) -> tuple[Kept, Any] | None:
@@ -159,7 +160,7 @@ def _tallied(
         key=part.key,
         task=task,
         metrics=[metric.name for metric in plan.metrics],
-        notes=list(notes_of(frames)),
+        told=told_of(frames),
         rows=rows,
         recognised=frames.recognised,
     )

@@ -24,6 +24,7 @@ class Scorecard:
         options: what the run was told, defaults filled in.
         labels: label_key, label_value, label_name (null where there is none).
         notes: what the reader of the numbers should know about the inputs.
+        warnings: those of the notes that make the numbers meaningless.
         primary: metric names to show first.
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
     """
@@ -38,6 +39,7 @@ class Scorecard:
         labels: pl.DataFrame,
         run: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
         notes: tuple[str, ...] = (),
+        warnings: tuple[str, ...] = (),
         exports: Mapping[str, Callable[[Scorecard], Any]] | None = None,
         primary: tuple[str, ...] = (),
         directions: Mapping[str, str] | None = None,
@@ -53,6 +55,7 @@ class Scorecard:
             run: what goes into ``run.json``, plain values that JSON can hold; or what makes it,
                 called once, when it is first asked for.
             notes: one sentence each.
+            warnings: those of the notes that make the numbers meaningless.
             exports: shape name -> what makes it of this scorecard.
             primary: metric names to show first.
             directions: metric name -> ``higher`` or ``lower``.
@@ -65,6 +68,7 @@ class Scorecard:
         self.options = options
         self.labels = labels
         self.notes = tuple(notes)
+        self.warnings = tuple(warnings)
         self.primary = tuple(primary)
         self.directions = dict(directions or {})
         self._providers = dict(frames)

@@ -151,8 +151,9 @@ def load(directory: str | Path) -> Scorecard:
             if f"{name}.parquet" in run["files"]
         },
         labels=_read(folder / LABELS_FILE),
-        run={name: value for name, value in run.items() if name not in _OWN},
+        run={name: value for name, value in run.items() if name not in (*_OWN, "warnings")},
         notes=tuple(run["notes"]),
+        warnings=tuple(run.get("warnings", ())),
         exports=makers(run["task"], run["dialect"]),
         primary=tuple(run["primary"]),
         directions=run["directions"],
@@ -222,6 +223,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "dialect": card.dialect,
         "options": _plain_options(card.options),
         "notes": card.notes,
+        "warnings": card.warnings,
         "primary": card.primary,
         "directions": card.directions,
         "files": dict(files),

@@ -21,6 +21,8 @@ class Note(msgspec.Struct, frozen=True):
         words: word for one, for several, and what is said of them, where the message is made of
             these, the count and the lowest ids.
         lowest: those ids.
+        warning: whether it makes the result meaningless, as labels that never meet do:
+            ``check`` fails on it, and ``--strict`` ends with status 1.
     """
 
     kind: str
@@ -28,6 +30,7 @@ class Note(msgspec.Struct, frozen=True):
     count: int | None = None
     words: tuple[str, str, str] | None = None
     lowest: tuple[Any, ...] = ()
+    warning: bool = False
 
 
 DOCUMENTS_APART = "documents_apart"
@@ -99,10 +102,11 @@ def _whole(notes: Sequence[Note]) -> Note:
         return first
     n = sum(note.count or 0 for note in notes)
     if first.words is not None:
-        return note_of(
-            first.kind, n, first.words, sorted({i for note in notes for i in note.lowest})
-        )
-    return Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
+        lowest = sorted({i for note in notes for i in note.lowest})
+        whole = note_of(first.kind, n, first.words, lowest)
+    else:
+        whole = Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
+    return msgspec.structs.replace(whole, warning=any(note.warning for note in notes))
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -395,7 +395,7 @@ def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> No
         return
     if not all(sum(sizes[i] for sizes, _, _ in met) for i in (0, 1)):
         return  # a condition may leave nothing of a side, which is no strange one
-    unlisted = any(note[0] == "datums_not_listed" for head in heads for note in head["notes"])
+    unlisted = any(note["kind"] == "datums_not_listed" for head in heads for note in head["notes"])
     if DATUMS in ready.sides and not unlisted:
         return
     side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
@@ -413,11 +413,7 @@ def _notes(
     heads: list[dict[str, Any]], ready: Prepared, whole: Whole, options: Options
 ) -> list[Note]:
     """What the rows tell, of the whole."""
-    found = [
-        [Note(kind, said, count, words and tuple(words), tuple(lowest))
-         for kind, said, count, words, lowest in head["notes"]]
-        for head in heads
-    ]  # fmt: skip
+    found = [msgspec.convert(head["notes"], list[Note]) for head in heads]
     found = _of_all(found, heads)
     frames = dict(whole.blanks)
     if whole.labels is not None:

@@ -194,7 +194,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
         things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:
         things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
-    notes = [(n.kind, n.message, n.count, n.words, list(n.lowest)) for n in checked.notes]
+    notes = [msgspec.to_builtins(note) for note in checked.notes]
     about = {
         "notes": notes,
         "heights": heights,
