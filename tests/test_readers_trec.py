@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from detection.valor_vectors import shared_dir
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known import real_data
 
 import evalengine as ee
 from evalengine.cli import main
@@ -209,8 +209,8 @@ def test_other_refusals(tmp_path: Path) -> None:
 
 
 def test_trec_evals_own_files() -> None:
-    run = open_source(shared_dir("data", "trec_eval", "results.test"))
-    qrels = open_source(shared_dir("data", "trec_eval", "qrels.test"))
+    run = open_source(real_data("trec_eval", "results.test"))
+    qrels = open_source(real_data("trec_eval", "qrels.test"))
     assert run.frame.collect().height == 1500
     assert qrels.frame.collect().filter(pl.col("relevance") > 0).height == 561
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from detection.valor_vectors import shared_dir
 from fabricated import frame
+from known import real_data
 
 import evalengine as ee
 from evalengine.exports import makers
@@ -56,7 +56,7 @@ def row_of(name: str) -> dict[str, Any]:
 
 
 def test_trec_evals_own_output_comes_back() -> None:
-    text = shared_dir("data", "trec_eval", "out.test.aq").read_text()
+    text = real_data("trec_eval", "out.test.aq").read_text()
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("relstring")]
     single, total = [], []
     for line in lines:

@@ -1,31 +1,16 @@
-"""Known answers of other packages, read from the shared folder beside the repository."""
+"""Known answers of other packages, as tests of classification and text read them."""
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-
-def shared_dir(*parts: str) -> Path:
-    """A path in the shared folder; skips the test where it is not there."""
-    path = Path(__file__).resolve().parents[2].parent.joinpath("shared", *parts)
-    if not path.exists():
-        pytest.skip(f"{path.name} is not beside the repository")
-    return path
-
-
-def load(*parts: str) -> Any:
-    """One file of vectors."""
-    return json.loads(shared_dir("vectors", *parts).read_text())
+from known import known_answers
 
 
 def by_name(*parts: str) -> dict[str, dict[str, Any]]:
     """Its cases by name."""
-    return {case["name"]: case for case in load(*parts)["cases"]}
+    return {case["name"]: case for case in known_answers(*parts)["cases"]}
 
 
 def plain(value: Any) -> Any:

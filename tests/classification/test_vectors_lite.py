@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
-from classification.known_answers import load
 from classification.rows import Sides, counts_by_cell, label_values, score
 from classification.valor_vectors import row_tables, service_vectors, tables
+from known import known_answers
 
 ROC_DIFFERS: dict[str, dict[str, float]] = {
     "cl_label_only_in_gt": {"cow": 0.5},
@@ -46,7 +46,7 @@ class Case(NamedTuple):
 
 def cases(method: str) -> Iterator[Case]:
     """Answers of one method, without filters: valor-lite's own tests and the hand-made cases."""
-    for case in load("valor", "lite_classification.json")["cases"]:
+    for case in known_answers("valor", "lite_classification.json")["cases"]:
         if case["filter"] or case["parameters"].get("datums") or case["method"] != method:
             continue
         predictions = [
@@ -57,7 +57,7 @@ def cases(method: str) -> Iterator[Case]:
         truths = [[datum["datum"], "label", datum["groundtruth"]] for datum in case["data"]]
         sides = tables(predictions, truths)
         yield Case(case["id"], method, case["parameters"], sides, case["expected"])
-    for case in load("valor", "edge_cases.json")["cases"]:
+    for case in known_answers("valor", "edge_cases.json")["cases"]:
         if case["task"] != "classification":
             continue
         for key, answers in case["expected"]["valor_lite_0.39.0"].items():

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from classification.known_answers import close, load, plain, shared_dir
+from classification.known_answers import close, plain
 from classification.rows import Sides, counts_by_cell, curve, label_values, score, whole
+from known import ANSWERS, known_answers
 
 import evalengine as ee
 
@@ -25,7 +26,9 @@ ASKED = [
 
 def expected(name: str) -> dict[str, Any]:
     """What the reference gave."""
-    answer: dict[str, Any] = load("classification", "real_data_expected.json")["datasets"][name]
+    answer: dict[str, Any] = known_answers("classification", "real_data_expected.json")["datasets"][
+        name
+    ]
     return plain(answer)
 
 
@@ -33,8 +36,7 @@ def tables(name: str) -> Sides:
     """Both sides as Parquet holds them."""
     sides = ("predictions", "groundtruths")
     return tuple(
-        pl.read_parquet(shared_dir("vectors", "classification", f"{name}_{side}.parquet"))
-        for side in sides
+        pl.read_parquet(ANSWERS / "classification" / f"{name}_{side}.parquet") for side in sides
     )
 
 
@@ -124,7 +126,7 @@ def test_slices_and_curves(name: str, shape: str) -> None:
 @pytest.mark.parametrize("shape", ["two", "one"])
 def test_crossed_slices(shape: str) -> None:
     """fairlearn's MetricFrame over two features: by group, and overall."""
-    case = plain(load("classification", "slices.json")["cases"][0])
+    case = plain(known_answers("classification", "slices.json")["cases"][0])
     given, theirs = case["inputs"], case["expected"]["fairlearn"]["value"]
     groups = {"g1": given["g1"], "g2": given["g2"]}
     if shape == "one":

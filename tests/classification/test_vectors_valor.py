@@ -1,7 +1,6 @@
 """Valor's service and core: ``valor`` gives their numbers but where they are wrong.
 
-Every difference is in one of the tables below, by case, with the reason and what we give;
-semantics/valor.md of the shared folder tells the defects.
+Every difference is in one of the tables below, by case, with the reason and what we give.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from classification.known_answers import load
 from classification.rows import counts_by_cell, score
 from classification.valor_vectors import (
     Key,
@@ -22,6 +20,7 @@ from classification.valor_vectors import (
     service_vectors,
     why_not_core,
 )
+from known import known_answers
 
 import evalengine as ee
 
@@ -258,7 +257,7 @@ def test_core_detailed_curves() -> None:
 
 def test_what_core_refuses() -> None:
     """Label keys on one side only, no predictions at all: counted and told, not refused."""
-    cases = {c["id"]: c for c in load("valor", "classification_legacy.json")["cases"]}
+    cases = {c["id"]: c for c in known_answers("valor", "classification_legacy.json")["cases"]}
     refused = {name for name, case in cases.items() if why_not_core(case)}
     assert refused == {
         "evaluate_classification_with_label_maps__0",

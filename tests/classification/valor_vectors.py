@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
-from classification.known_answers import load, plain
+from classification.known_answers import plain
 from classification.rows import Sides
+from known import known_answers
 
 Key = tuple[Any, ...]
 
@@ -85,11 +86,11 @@ def why_not_core(case: Mapping[str, Any]) -> str | None:
 
 def core_vectors() -> Iterator[Vector]:
     """valor_core's answers: the hand-made cases and those of its own tests."""
-    for case in load("valor", "edge_cases.json")["cases"]:
+    for case in known_answers("valor", "edge_cases.json")["cases"]:
         if case["task"] == "classification":
             expected = case["expected"]["valor_core_0.33.19"]
             yield Vector(case["id"], row_tables(case), {}, **_core(expected))
-    for case in load("valor", "classification_legacy.json")["cases"]:
+    for case in known_answers("valor", "classification_legacy.json")["cases"]:
         if why_not_core(case):
             continue
         given = case["parameters"]
@@ -101,7 +102,7 @@ def core_vectors() -> Iterator[Vector]:
 
 def service_vectors() -> Iterator[tuple[Vector, dict[str, Any]]]:
     """The service's answers (a brute force of its rules), and valor-lite's on the same tables."""
-    for case in load("classification", "valor_classification.json")["cases"]:
+    for case in known_answers("classification", "valor_classification.json")["cases"]:
         expected = plain(case["expected"]["valor_service_bruteforce"])
         numbers: dict[Key, float] = {}
         for key, value in expected["accuracy"].items():

@@ -14,7 +14,7 @@ from typing import Any
 
 import fabricated
 import pytest
-from detection.valor_vectors import shared_dir
+from known import real_data
 
 import evalengine as ee
 from evalengine import api
@@ -204,7 +204,7 @@ class TestOthers:
         self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The help's own commands score what the JSON files do, polygons beside masks too."""
-        data = shared_dir("data", "coco_val2014_100")
+        data = real_data("coco_val2014_100")
         given = {"instances.json": "gt.json", "detections.json": "dt_segm.json"}
         text = run("convert", "coco", "--help")[1].replace("\\\n", " ")
         commands = [line.split()[1:] for line in text.splitlines() if "evalengine " in line]

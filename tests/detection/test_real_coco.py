@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from detection.valor_vectors import shared_dir
+from known import real_data
 from oracles.coco_reference import coco_eval
 
 import evalengine as ee
@@ -16,10 +16,10 @@ NAMES = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs
 
 def _case(folder: str, detections: str, iou_type: str) -> tuple[str, str, dict[str, Any]]:
     """Paths of detections and ground truths, and what to expect of boxes or masks."""
-    expected = json.loads(shared_dir("data", folder, "expected.json").read_text())[iou_type]
+    expected = json.loads(real_data(folder, "expected.json").read_text())[iou_type]
     return (
-        str(shared_dir("data", folder, detections)),
-        str(shared_dir("data", folder, "gt.json")),
+        str(real_data(folder, detections)),
+        str(real_data(folder, "gt.json")),
         expected,
     )
 
@@ -84,7 +84,7 @@ def test_converted_tables_score_the_same() -> None:
     import polars as pl
 
     predictions, truths, expected = _case(*CASES[0])
-    read = [json.loads(shared_dir("data", CASES[0][0], name).read_text()) for name in
+    read = [json.loads(real_data(CASES[0][0], name).read_text()) for name in
             (CASES[0][1], "gt.json")]  # fmt: skip
     sides = []
     for rows in (read[0], read[1]["annotations"]):

@@ -1,7 +1,6 @@
 """valor_core's known answers: ``valor`` gives its numbers but where it is wrong.
 
-Every difference is in one of the tables below, by case, with the reason; semantics/valor.md of
-the shared folder tells the defects.
+Every difference is in one of the tables below, by case, with the reason.
 """
 
 from __future__ import annotations

@@ -1,27 +1,18 @@
-"""Valor's known answers in detection, read from the shared folder beside the repository."""
+"""Valor's known answers in detection."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 from detection.strategies import Tables
+from known import known_answers
 
 Key = tuple[Any, ...]
 """metric, statistic, label key, label value, IoU threshold, score threshold."""
-
-
-def shared_dir(*parts: str) -> Path:
-    """A path in the shared folder; skips the test where it is not there."""
-    path = Path(__file__).resolve().parents[2].parent.joinpath("shared", *parts)
-    if not path.exists():
-        pytest.skip(f"{path.name} is not beside the repository")
-    return path
 
 
 @dataclass(frozen=True)
@@ -151,7 +142,7 @@ def _lite(expected: Mapping[str, Any], key: str) -> dict[str, dict[Key, Any]]:
 
 def load(name: str) -> Any:
     """One of Valor's vector files."""
-    return json.loads(shared_dir("vectors", "valor", name).read_text())
+    return known_answers("valor", name)
 
 
 def why_not_core(case: Mapping[str, Any]) -> str | None:

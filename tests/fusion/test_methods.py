@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from typing import Any
 
 import polars as pl
 import pytest
-from detection.valor_vectors import shared_dir
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known import known_answers
 from oracles import fusion as oracle
 
 import evalengine as ee
@@ -140,9 +139,7 @@ def test_the_order_of_rows_does_not_matter(one: oracle.Run, how: list[Any]) -> N
     assert ee.fuse(frames).equals(ee.fuse([one, one]))
 
 
-VECTORS = json.loads(
-    shared_dir("vectors", "retrieval", "ranx_significance_fusion.json").read_text()
-)
+VECTORS = known_answers("retrieval", "ranx_significance_fusion.json")
 OPTIONS: dict[str, dict[str, Any]] = {
     "wsum": {"weights": [0.5, 0.3, 0.2]},
     "mixed": {"weights": [0.5, 0.3, 0.2]},

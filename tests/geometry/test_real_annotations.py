@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from detection.valor_vectors import shared_dir
+from known import real_data
 from pycocotools import mask as coco
 
 from evalengine.geometry import masks, polygons
@@ -16,7 +16,7 @@ from evalengine.geometry import masks, polygons
 
 @pytest.fixture(scope="module")
 def truths() -> tuple[list[Any], dict[int, Any]]:
-    found = json.loads(shared_dir("data", "coco_val2014_100", "gt.json").read_text("utf-8"))
+    found = json.loads(real_data("coco_val2014_100", "gt.json").read_text("utf-8"))
     return found["annotations"], {image["id"]: image for image in found["images"]}
 
 
@@ -47,9 +47,7 @@ def test_crowds(truths: tuple[list[Any], dict[int, Any]]) -> None:
 
 
 def test_detections() -> None:
-    detections = json.loads(
-        shared_dir("data", "coco_val2014_100", "dt_segm.json").read_text("utf-8")
-    )
+    detections = json.loads(real_data("coco_val2014_100", "dt_segm.json").read_text("utf-8"))
     codes = [one["segmentation"] for one in detections]
     found = masks.read_masks(pl.Series("mask", codes), side="predictions")
     assert masks.to_rle(found).struct.field("counts").to_list() == [one["counts"] for one in codes]

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from judged.tables import vectors
+from known import known_answers
 
 import evalengine as ee
 from evalengine.judge.judging import verdict_table
@@ -57,7 +57,7 @@ def lite_cases() -> list[Any]:
     named = {name.lower(): name for name in PLANS}
     return [
         pytest.param(named[group.replace("_", "")], case, id=f"{group}-{i}")
-        for group, cases in vectors("text/valor_lite.json").items()
+        for group, cases in known_answers("text", "valor_lite.json").items()
         if group not in ("meta", "json_parsing")
         for i, case in enumerate(cases)
     ]
@@ -76,7 +76,7 @@ def test_valor_lite(metric: str, case: dict[str, Any]) -> None:
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", vectors("text/valor_lite.json")["json_parsing"])
+@pytest.mark.parametrize("case", known_answers("text", "valor_lite.json")["json_parsing"])
 def test_valor_lite_json(case: dict[str, Any]) -> None:
     value, status = scored("Bias", case["inputs"], case["llm_responses"])
     assert value == case["value"]
@@ -84,7 +84,7 @@ def test_valor_lite_json(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", vectors("valor/llm_guided.json")["cases"], ids=lambda case: case["id"]
+    "case", known_answers("valor", "llm_guided.json")["cases"], ids=lambda case: case["id"]
 )
 def test_valor_llm_guided(case: dict[str, Any]) -> None:
     named = {name.lower(): name for name in PLANS}

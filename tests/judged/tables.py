@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-
-VECTORS = Path(__file__).parents[3] / "shared" / "vectors"
 
 SCHEMA = {
     "datum_id": pl.Int64,
@@ -22,12 +18,6 @@ SCHEMA = {
     "status": pl.String,
     "items": pl.Int64,
 }
-
-
-def vectors(name: str) -> dict[str, Any]:
-    """A file of reference vectors."""
-    found: dict[str, Any] = json.loads((VECTORS / name).read_text("utf-8"))
-    return found
 
 
 def table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:

@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 import pytest
-from judged.tables import listed, table, vectors
+from judged.tables import listed, table
+from known import known_answers
 
 import evalengine as ee
 
-RAGAS = vectors("text/ragas.json")
+RAGAS = known_answers("text", "ragas.json")
 EMPTY_STEP = {
     "AnswerRelevance": "statements",
     "Bias": "opinions",
@@ -41,7 +42,7 @@ def deepeval_cases() -> list[Any]:
     return [
         pytest.param(dialect, name, case, id=f"{dialect}-{name}-{i}")
         for dialect, file in (("deepeval-4.1", "4_1_10"), ("deepeval-4.3", "4_3_1"))
-        for name, cases in vectors(f"text/deepeval_{file}.json").items()
+        for name, cases in known_answers("text", f"deepeval_{file}.json").items()
         if name in DEEPEVAL
         for i, case in enumerate(cases)
     ]
@@ -64,7 +65,7 @@ def test_deepeval(dialect: str, name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("file", ["4_1_10", "4_3_1"])
 def test_deepeval_contextual_relevancy(file: str) -> None:
     dialect = f"deepeval-{file[:3].replace('_', '.')}"
-    for case in vectors(f"text/deepeval_{file}.json")["contextual_relevancy"]:
+    for case in known_answers("text", f"deepeval_{file}.json")["contextual_relevancy"]:
         words = [word for context in case["verdicts_per_context"] for word in context]
         rows = listed("ContextRelevance", words, none="contexts")
         assert scored(rows, "ContextRelevance", dialect=dialect) == pytest.approx(case["value"])

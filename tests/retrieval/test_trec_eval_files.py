@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from known import real_data
 from retrieval.listing import every_measure, lists_of, read_qrels, read_run, settings
 
 import evalengine as ee
-
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "trec_eval"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="trec_eval's test files are not here")
 
 CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 WHOLE = {
@@ -72,13 +69,16 @@ def key_of(name: str) -> tuple:
 
 @pytest.fixture(scope="module")
 def values() -> dict[tuple, list]:
-    lists = lists_of(read_run(DATA / "results.test"), read_qrels(DATA / "qrels.test"))
+    lists = lists_of(
+        read_run(real_data("trec_eval", "results.test")),
+        read_qrels(real_data("trec_eval", "qrels.test")),
+    )
     chosen = settings("trec_eval", k=(1, *CUTS))
     return every_measure(lists, chosen)
 
 
 def expected(name: str) -> list[tuple[str, str, str]]:
-    lines = [line.split() for line in (DATA / name).read_text().splitlines()]
+    lines = [line.split() for line in real_data("trec_eval", name).read_text().splitlines()]
     return [(a, b, c) for a, b, c in lines if not a.startswith(ELSEWHERE)]
 
 
@@ -86,7 +86,7 @@ def expected(name: str) -> list[tuple[str, str, str]]:
     ("name", "lines"), [("out.test", 28), ("out.test.a", 97), ("out.test.aq", 382)]
 )
 def test_every_line(values: dict[tuple, list], name: str, lines: int) -> None:
-    queries = list(read_run(DATA / "results.test"))
+    queries = list(read_run(real_data("trec_eval", "results.test")))
     wanted = expected(name)
     assert len(wanted) == lines
     for measure, query, value in wanted:
@@ -115,11 +115,11 @@ NAMED = (
     ("name", "metrics", "single"), [("out.test", None, False), ("out.test.aq", NAMED, True)]
 )
 def test_the_files_as_users_score_them(name: str, metrics: Any, single: bool) -> None:
-    files = DATA / "results.test", DATA / "qrels.test"
+    files = real_data("trec_eval", "results.test"), real_data("trec_eval", "qrels.test")
     card = ee.score(*files, dialect="trec_eval", metrics=metrics and list(metrics))
     ours = [line.split() for line in card.to_trec().splitlines()]
     ours = [line for line in ours if single or line[1] == "all"]
-    wanted = [line.split() for line in (DATA / name).read_text().splitlines()]
+    wanted = [line.split() for line in real_data("trec_eval", name).read_text().splitlines()]
     wanted = [line for line in wanted if line[0] != "relstring"]
     named = {(measure, query) for measure, query, _ in wanted}
     assert len(named) == len(wanted) > 25

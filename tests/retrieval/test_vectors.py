@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from known import known_answers, real_data
 from retrieval.listing import (
     every_measure,
     lists_of,
@@ -17,10 +17,6 @@ from retrieval.listing import (
     read_run,
     settings,
 )
-
-SHARED = Path(__file__).parents[2] / ".." / "shared"
-VECTORS = SHARED / "vectors" / "retrieval"
-pytestmark = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not here")
 
 # measure of ir-measures -> (metric, parameters, k)
 PLAIN = {
@@ -78,16 +74,15 @@ LEFT = ("NumQ", "Compat(p=0.8)")  # a count of queries; a persistence that is no
 
 
 def of_ir_measures(name: str) -> dict:
-    text = (VECTORS / "ir_measures_expected.json").read_text()
-    sets: dict = json.loads(text)["sets"]
+    sets: dict = known_answers("retrieval", "ir_measures_expected.json")["sets"]
     return sets[name]
 
 
 @pytest.mark.parametrize("name", ["cwl", "compat"])
 def test_ir_measures(name: str) -> None:
     given = of_ir_measures(name)
-    run = read_run(SHARED / "data" / given["run"])
-    qrels = read_qrels(SHARED / "data" / given["qrels"])
+    run = read_run(real_data(given["run"]))
+    qrels = read_qrels(real_data(given["qrels"]))
     cuts = (1, 5, 10, 100)
     found = every_measure(lists_of(run, qrels), settings("ir-measures", k=cuts))
     other = every_measure(lists_of(run, qrels, ascending=True), settings("ir-measures", k=cuts))
@@ -143,7 +138,7 @@ NEEDS = {
 
 
 def test_remem() -> None:
-    cases = json.loads((VECTORS / "remem_retrieval.json").read_text())["metrics"]
+    cases = known_answers("retrieval", "remem_retrieval.json")["metrics"]
     assert len(cases) == 12
     for case in cases:
         if case["name"] == "no_queries":  # a division by zero there
@@ -163,7 +158,7 @@ def test_remem() -> None:
 
 
 def test_continuous_eval() -> None:
-    given = json.loads((VECTORS / "continuous_eval_retrieval.json").read_text())
+    given = known_answers("retrieval", "continuous_eval_retrieval.json")
     chosen = settings("continuous-eval")
     compared = 0
     for row in given["rows"]:

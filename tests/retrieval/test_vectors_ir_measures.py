@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from classification.known_answers import load, shared_dir
+from known import known_answers, real_data
 
 import evalengine as ee
 
@@ -51,8 +51,8 @@ def _options(arguments: str | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("runs", ["cwl", "compat"])
 def test_every_measure(runs: str) -> None:
-    case = load("retrieval", "ir_measures_expected.json")["sets"][runs]
-    run, qrels = (str(shared_dir("data", case[side])) for side in ("run", "qrels"))
+    case = known_answers("retrieval", "ir_measures_expected.json")["sets"][runs]
+    run, qrels = (str(real_data(case[side])) for side in ("run", "qrels"))
     compared = 0
     for measure, wanted in case["measures"].items():
         found = re.fullmatch(r"([A-Za-z]+)(?:\((.*)\))?(?:@(.*))?", measure)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from classification.known_answers import load
+from known import known_answers
 from retrieval.matching import laid_out, match, one, tables
 
 from evalengine.tasks.retrieval.texts import token_counts
@@ -23,7 +23,7 @@ FIXED = {"", "Date: 2024-01-01", "user: note: buy milk"}
 
 
 def rows() -> list[dict[str, Any]]:
-    found = load("retrieval", "continuous_eval_retrieval.json")["rows"]
+    found = known_answers("retrieval", "continuous_eval_retrieval.json")["rows"]
     for row in found:
         for side in ("retrieved_context", "ground_truth_context"):
             if isinstance(row[side], str):  # an expression that makes one long text
@@ -63,7 +63,7 @@ def test_token_count():
 
 
 def test_chunks_of_remem():
-    for pair in load("retrieval", "remem_retrieval.json")["is_chunk_from_original"]:
+    for pair in known_answers("retrieval", "remem_retrieval.json")["is_chunk_from_original"]:
         sides = pair["chunk"], pair["original"]
         assert one(*sides, "chunk_from_original", "remem") == pair["match"], pair
         expected = pair["match"] and pair["chunk"] not in FIXED
@@ -71,7 +71,7 @@ def test_chunks_of_remem():
 
 
 def test_levenshtein_of_ragas():
-    for case in load("text", "ragas.json")["string"]:
+    for case in known_answers("text", "ragas.json")["string"]:
         known = case["levenshtein"]["value"]
         sides = case["response"], case["reference"]
         for above in (-1e-9, 1e-9):

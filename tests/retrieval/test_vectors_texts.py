@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from classification.known_answers import load
+from known import known_answers
 
 import evalengine as ee
 
@@ -34,7 +34,7 @@ def texts(value: Any) -> list[str]:
 
 def test_remem() -> None:
     compared = 0
-    for case in load("retrieval", "remem_retrieval.json")["metrics"]:
+    for case in known_answers("retrieval", "remem_retrieval.json")["metrics"]:
         if "error" in case["recall"]:  # no queries: it divides by zero, we have no rows
             continue
         golds = case["gold_docs"]
@@ -58,7 +58,7 @@ def test_remem() -> None:
 
 
 def test_remem_chunks() -> None:
-    for pair in load("retrieval", "remem_retrieval.json")["is_chunk_from_original"]:
+    for pair in known_answers("retrieval", "remem_retrieval.json")["is_chunk_from_original"]:
         card = ee.score(
             table([[pair["chunk"]]], [[pair["original"]]]),
             dialect="remem",
@@ -69,7 +69,7 @@ def test_remem_chunks() -> None:
 
 @pytest.mark.parametrize("rule", ["exact_chunk", "exact_sentence", "rouge_chunk", "rouge_sentence"])
 def test_continuous_eval_precision_recall_f1(rule: str) -> None:
-    for case in load("retrieval", "continuous_eval_retrieval.json")["rows"]:
+    for case in known_answers("retrieval", "continuous_eval_retrieval.json")["rows"]:
         sides = (texts(case["retrieved_context"]), texts(case["ground_truth_context"]))
         card = ee.score(table([sides[0]], [sides[1]]), dialect="continuous-eval", match=rule)
         wanted = case["precision_recall_f1"][rule]
@@ -79,7 +79,7 @@ def test_continuous_eval_precision_recall_f1(rule: str) -> None:
 @pytest.mark.parametrize("rule", ["exact_chunk", "rouge_chunk"])
 def test_continuous_eval_ranked(rule: str) -> None:
     metrics = ["MAP", "MRR", "nDCG", "TokenCount"]
-    for case in load("retrieval", "continuous_eval_retrieval.json")["rows"]:
+    for case in known_answers("retrieval", "continuous_eval_retrieval.json")["rows"]:
         wanted = case["ranked"][rule]
         if "error" in wanted:  # without ground truths its nDCG divides by zero; ours is 0
             wanted = {"average_precision": 0.0, "reciprocal_rank": 0.0, "ndcg": 0.0}
@@ -98,7 +98,7 @@ def _as_ragas(outcome: dict[str, Any]) -> float:
 
 
 def test_ragas_ids() -> None:
-    for case in load("text", "ragas.json")["id_based_context_pr"]:
+    for case in known_answers("text", "ragas.json")["id_based_context_pr"]:
         frame = pl.DataFrame({name: [case[name]] for name in list(case)[:2]})
         (found,) = ee.score(frame, dialect="ragas").to_ragas()
         wanted = {
@@ -109,7 +109,7 @@ def test_ragas_ids() -> None:
 
 
 def test_ragas_texts() -> None:
-    for case in load("text", "ragas.json")["non_llm_context_pr_levenshtein"]:
+    for case in known_answers("text", "ragas.json")["non_llm_context_pr_levenshtein"]:
         sides = ("retrieved_contexts", "reference_contexts")
         frame = pl.DataFrame(
             {name: [case[name]] for name in sides}, schema=dict.fromkeys(sides, TEXTS)

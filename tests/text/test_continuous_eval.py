@@ -1,4 +1,4 @@
-"""continuous-eval's answers: the shared vectors, the package rouge, and plain Python's overlap."""
+"""continuous-eval's answers: known answers, the package rouge, and plain Python's overlap."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import string
 
 import polars as pl
 import pytest
-from classification.known_answers import load
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from known import known_answers
 from late import Late
 from rouge import Rouge
 from text.scoring import score, values
@@ -43,7 +43,7 @@ TEXT = st.one_of(
 
 
 def test_correctness() -> None:
-    cases = load("retrieval", "continuous_eval_other.json")["text"]
+    cases = known_answers("retrieval", "continuous_eval_other.json")["text"]
     card = score(
         [case["answer"] for case in cases],
         [case["ground_truth_answers"] for case in cases],
@@ -58,7 +58,7 @@ def test_correctness() -> None:
 
 
 def test_rouge_of_the_vectors() -> None:
-    cases = load("text", "continuous_eval.json")["py_rouge"]
+    cases = known_answers("text", "continuous_eval.json")["py_rouge"]
     ours, theirs = [case["hyp"] for case in cases], [[case["ref"]] for case in cases]
     card = score(ours, theirs, dialect=DIALECT, metrics=["ROUGEL"])
     for part, statistic in STATISTICS.items():

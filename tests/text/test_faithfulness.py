@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from classification.known_answers import load
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from known import known_answers
 from late import Late
 from text.scoring import TEXTS, values
 from text.test_continuous_eval import TEXT, overlap, rouge_l
@@ -52,7 +52,7 @@ def bleu(text: str, context: str) -> float:
 
 
 def test_vectors() -> None:
-    cases = load("retrieval", "continuous_eval_other.json")["text"]
+    cases = known_answers("retrieval", "continuous_eval_other.json")["text"]
     for case in cases:
         wanted = case["faithfulness"]
         sentences = [one for one in _SHORT.split(case["answer"].strip()) if one]

@@ -7,9 +7,9 @@ import string
 
 import numpy as np
 import pytest
-from classification.known_answers import load
 from hypothesis import example, given
 from hypothesis import strategies as st
+from known import known_answers
 from late import Late
 from text.scoring import score, values
 
@@ -33,7 +33,7 @@ def counts(text: str) -> tuple[int, int]:
 
 
 def test_continuous_eval() -> None:
-    cases = load("retrieval", "continuous_eval_other.json")["text"]
+    cases = known_answers("retrieval", "continuous_eval_other.json")["text"]
     answers = [case["answer"] for case in cases]
     card = score(
         answers, [["x"]] * len(answers), dialect="continuous-eval", metrics=[*NAMES.values()]

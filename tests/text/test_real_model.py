@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from classification.known_answers import load
+from known import known_answers
 from text.embeddings_server import serving
 from text.minilm import MiniLM
 
@@ -29,7 +29,7 @@ def model() -> MiniLM:
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, Any]:
-    found: dict[str, Any] = load("text", "minilm_embeddings.json")
+    found: dict[str, Any] = known_answers("text", "minilm_embeddings.json")
     return found
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from classification.known_answers import load
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known_answers
 from text.scoring import values
 
 import evalengine as ee
@@ -31,7 +31,7 @@ class Table:
 
 
 def test_ragas_vectors() -> None:
-    cases = load("text", "ragas.json")["semantic_similarity"]
+    cases = known_answers("text", "ragas.json")["semantic_similarity"]
     assert len(cases) == 7
     for case in cases:
         if "embeddings" in case:

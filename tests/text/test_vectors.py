@@ -1,4 +1,4 @@
-"""rouge-score's, nltk's, sacrebleu's and Valor's answers from the shared vectors."""
+"""rouge-score's, nltk's, sacrebleu's and Valor's known answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from classification.known_answers import load
+from known import known_answers
 from text.scoring import score, values
 
 NAMES = {"rouge1": "ROUGE1", "rouge2": "ROUGE2", "rouge3": "ROUGE3", "rougeL": "ROUGEL"}
@@ -25,7 +25,7 @@ def close(found: float | None, wanted: float | None) -> bool:
 
 @pytest.mark.parametrize(("group", "stems"), [("plain", False), ("stem", True)])
 def test_rouge(group: str, stems: bool) -> None:
-    cases = load("text", "rouge_score.json")["single"]
+    cases = known_answers("text", "rouge_score.json")["single"]
     card = score(
         [case["prediction"] for case in cases],
         [[case["reference"]] for case in cases],
@@ -40,7 +40,7 @@ def test_rouge(group: str, stems: bool) -> None:
 
 
 def test_rouge_of_several_references() -> None:
-    cases = load("text", "rouge_score.json")["score_multi"]
+    cases = known_answers("text", "rouge_score.json")["score_multi"]
     card = score(
         [case["prediction"] for case in cases],
         [case["references"] for case in cases],
@@ -55,7 +55,7 @@ def test_rouge_of_several_references() -> None:
 
 def bleu_cases() -> tuple[list[Any], list[str], list[list[str]]]:
     """Cases of BLEU with their texts."""
-    cases = load("text", "bleu_nltk.json")["sentence"]
+    cases = known_answers("text", "bleu_nltk.json")["sentence"]
     return cases, [c["prediction"] for c in cases], [c["references"] for c in cases]
 
 
@@ -103,12 +103,12 @@ def test_continuous_eval() -> None:
 
 
 def test_corpus_bleu() -> None:
-    pairs = load("text", "sacrebleu.json")["corpus"]["pairs"]
+    pairs = known_answers("text", "sacrebleu.json")["corpus"]["pairs"]
     several = {case["prediction"]: case["references"] for case in bleu_cases()[0]}
     ours = [ours for _, ours in pairs]
     theirs = [several.get(ours, [theirs]) for theirs, ours in pairs]
     compared = 0
-    for case in load("text", "bleu_nltk.json")["corpus"]:
+    for case in known_answers("text", "bleu_nltk.json")["corpus"]:
         if len(case["indices"]) != len(pairs):
             continue
         card = score(
@@ -125,7 +125,7 @@ def test_corpus_bleu() -> None:
 
 
 def test_sacrebleu_by_sentence() -> None:
-    cases = load("text", "sacrebleu.json")["sentence"]
+    cases = known_answers("text", "sacrebleu.json")["sentence"]
     ours, theirs = [c["prediction"] for c in cases], [c["references"] for c in cases]
     for tokenizer in ("13a", "none", "char", "intl", "zh"):
         card = score(ours, theirs, dialect="sacrebleu", metrics=["BLEU"], tokenizer=tokenizer)
@@ -143,7 +143,7 @@ def test_sacrebleu_by_sentence() -> None:
 @pytest.mark.parametrize("smoothing", SACREBLEU_SMOOTHINGS)
 def test_sacrebleu_smoothing(smoothing: str) -> None:
     """Its class smooths a sentence as a corpus of one."""
-    for case in load("text", "sacrebleu.json")["sentence"]:
+    for case in known_answers("text", "sacrebleu.json")["sentence"]:
         card = score(
             [case["prediction"]],
             [case["references"]],
@@ -155,7 +155,7 @@ def test_sacrebleu_smoothing(smoothing: str) -> None:
 
 
 def test_sacrebleu_of_a_corpus() -> None:
-    corpus = load("text", "sacrebleu.json")["corpus"]
+    corpus = known_answers("text", "sacrebleu.json")["corpus"]
     ours = [prediction for _, prediction in corpus["pairs"]]
     theirs = [[reference] for reference, _ in corpus["pairs"]]
     card = score(ours, theirs, dialect="sacrebleu", metrics=["CorpusBLEU", "chrF", "TER"])
@@ -165,7 +165,7 @@ def test_sacrebleu_of_a_corpus() -> None:
 
 
 def test_valor() -> None:
-    cases = load("valor", "text_rouge_bleu.json")["cases"]
+    cases = known_answers("valor", "text_rouge_bleu.json")["cases"]
     assert {case["metric"] for case in cases} == {"ROUGE", "BLEU"}
     for case in cases:
         texts = [case["prediction"]], [case["references"]]
