@@ -1,6 +1,7 @@
 """valor-lite's known answers: ``valor-lite`` gives its numbers but where it is wrong.
 
-Every difference is in the table below, by case, with the reason. ``valor`` differs in the means besides.
+Every difference is in the table below, by case, with the reason. ``valor`` differs in the means
+besides.
 """
 
 from __future__ import annotations
