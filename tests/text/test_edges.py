@@ -225,3 +225,12 @@ def test_over_no_datum_no_other_reason_is_told(rows: int) -> None:
     card = score(["a"] * rows, [[]] * rows, metrics=["ROUGE1", "BLEU", "WER", "FleschReadingEase"])
     assert card.metrics["value"].null_count() == card.metrics.height
     assert set(card.metrics["reason"]) == {"no datum to average over"}
+
+
+def test_a_dotted_capital_i_leaves_the_stems_of_other_rows_alone() -> None:
+    """Each distinct token is stemmed once, from wherever it stands first: here from half of "İ"."""
+    texts = ["İzmir", "I agree", "i runs"]
+    card = score(texts, [[text] for text in texts], metrics=["ROUGE1"], use_stemmer=True)
+    assert values(card, "ROUGE1") == [1.0, 1.0, 1.0]
+    card = score(texts, [["I"], ["i agrees"], ["I run"]], metrics=["ROUGE1"], use_stemmer=True)
+    assert values(card, "ROUGE1") == pytest.approx([2 / 3, 1.0, 1.0])
