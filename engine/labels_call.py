@@ -11,6 +11,7 @@ import polars as pl
 
 from . import dialects, metrics, tasks
 from .exports.phoenix import automatic_positive, beta_name, phoenix_score
+from .schemas.asked import in_name
 from .schemas.errors import InputError, OptionError
 from .schemas.options import Options
 from .tally.datums import Labels
@@ -84,7 +85,7 @@ def precision_recall_fscore(
     for metric, name in (
         ("Precision", "precision"),
         ("Recall", "recall"),
-        (f"F{beta:g}", beta_name(beta)),
+        (f"F{in_name(beta)}", beta_name(beta)),
     ):
         compute = metrics.get("classification", metric).compute
         assert compute is not None

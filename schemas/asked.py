@@ -8,6 +8,12 @@ import msgspec
 
 from .errors import OptionError
 
+
+def in_name(number: float) -> str:
+    """A number as names of metrics have it: the shortest text that reads back as the same one."""
+    return repr(float(number)).removesuffix(".0")
+
+
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from evalengine.schemas.asked import in_name
 from evalengine.schemas.errors import ResultError
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ def to_phoenix(card: Scorecard) -> list[dict[str, Any]]:
         labels["label_value"].to_list(), card.options.positive_label, average
     )
     scores = []
-    for metric, name in (("Precision", "precision"), ("Recall", "recall"), (f"F{beta:g}", None)):
+    for metric, name in (
+        ("Precision", "precision"),
+        ("Recall", "recall"),
+        (f"F{in_name(beta)}", None),
+    ):
         rows = frame.filter(pl.col("metric") == metric)
         if positive is None:
             rows = rows.filter(pl.col("average") == average)

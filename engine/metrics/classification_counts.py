@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..schemas.asked import in_name
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
 from .label_averages import (
@@ -235,8 +236,8 @@ def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str)
 
 def _f_metric(beta: float) -> Metric:
     return _ratio_metric(
-        f"F{beta:g}",
-        f"F-beta with beta = {beta:g}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the hard"
+        f"F{in_name(beta)}",
+        f"F-beta with beta = {in_name(beta)}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the hard"
         " predictions.",
         partial(_f, beta),
         "neither ground truth nor prediction",
@@ -245,8 +246,8 @@ def _f_metric(beta: float) -> Metric:
 
 
 def family(name: str) -> Metric | None:
-    """F at any beta, written F0.5 or F2; None where the name is not of that kind."""
-    if not re.fullmatch(r"F[0-9]+(\.[0-9]+)?", name):
+    """F at any beta, written F0.5, F2 or F1e+16; None where the name is not of that kind."""
+    if not re.fullmatch(r"F[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", name):
         return None
     beta = float(name[1:])
     return _f_metric(beta) if 0 < beta < float("inf") else None

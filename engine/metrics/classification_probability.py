@@ -48,10 +48,15 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
     return [key_cells(view, value, NO_TRUTH)]
 
 
+def _edges(settings: Settings) -> list[float]:
+    """Edges of the bins, i / n as such: 3 / 10, where a linear space has 0.30000000000000004."""
+    return [i / settings.n_bins for i in range(settings.n_bins + 1)]
+
+
 def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     """Weight, sum of confidence and sum of right ones, [group, key, bin] each."""
     assert view.scored is not None
-    edges = [view.scored.comparable(edge) for edge in np.linspace(0.0, 1.0, settings.n_bins + 1)]
+    edges = [view.scored.comparable(edge) for edge in _edges(settings)]
 
     def binned(few: ScoredView) -> tuple[Array, Array, tuple[Array | None, ...]]:
         judged = few.judged_units
@@ -86,11 +91,10 @@ def _with_bins(view: ScoredView, settings: Settings, value: Array) -> Cells:
 
 def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
     n, confidence, right = _bins(view, settings)
-    edges = np.linspace(0.0, 1.0, settings.n_bins + 1)[:-1]
     return [
         Cells(
             axes=("group", "key", "score_threshold"),
-            values={"score_threshold": [float(edge) for edge in edges]},
+            values={"score_threshold": _edges(settings)[:-1]},
             shape=n.shape,
             keep=_bins(view.plain, settings)[0] > 0,
             columns={

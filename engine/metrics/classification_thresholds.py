@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..schemas.asked import in_name
 from ..tally.cells import Cells, parameters
 from ..tally.scored_view import ScoredView
 from ..tally.sorted_scores import Points
@@ -115,7 +116,7 @@ def _best(
     chosen = some.reshape(view.shape)
     why = _unchosen(view, unscored, lacking)
     keep = scored_rows(view)
-    named = {**best, f"f{settings.beta:g}": best["f"]}
+    named = {**best, f"f{in_name(settings.beta)}": best["f"]}
     del named["f"]
     cells = []
     for statistic, value in named.items():

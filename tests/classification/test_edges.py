@@ -14,8 +14,11 @@ from classification.rows import (
     score,
     two_tables,
 )
+from late import Late
 
 import evalengine as ee
+
+sklearn_metrics = Late("sklearn.metrics")
 
 SCORED = ["ROCAUC", "LogLoss"]
 
@@ -339,3 +342,32 @@ def test_score_columns_without_a_row(keyed: bool) -> None:
         wide, truths = (side.with_columns(label_key=pl.lit("k")) for side in (wide, truths))
     card = ee.score(wide, truths, score_columns="p_*", metrics=["Recall", "ROCAUC"])
     assert card.value("Recall", label_value="a") == 0.0
+
+
+@pytest.mark.parametrize("n_bins", [3, 5, 10, 15, 20, 100])
+def test_confidences_on_the_edges_of_bins_begin_their_bins(n_bins: int) -> None:
+    """Every edge is i / n as such, so that 0.6 begins its bin of 5, 10 and 15 alike."""
+    edges = [i / n_bins for i in range(n_bins)]
+    rows = [(i, name, p) for i, edge in enumerate(edges) for name, p in (("a", edge), ("b", 0.0))]
+    scores = pl.DataFrame(rows, ["datum_id", "label_value", "score"], orient="row")
+    truths = pl.DataFrame({"datum_id": range(n_bins), "label_value": ["a"] * n_bins})
+    card = ee.score(scores, truths, metrics=["Reliability"], n_bins=n_bins)
+    share = card.curves if card.curves.height else card.metrics
+    found = share.filter(pl.col("statistic") == "confidence")
+    assert found["score_threshold"].to_list() == edges
+    assert found["value"].to_list() == edges
+
+
+@pytest.mark.parametrize("beta", [1 / 3, 0.1 + 0.2, 1e6, 1e17, 12345.678, 2.0])
+def test_beta_is_taken_as_it_is(beta: float) -> None:
+    truth, predicted = ["a", "b", "a", "c", "a"], ["a", "a", "b", "c", "a"]
+    tables = (
+        pl.DataFrame({"datum_id": range(5), "label_value": labels, **more})
+        for labels, more in ((predicted, {"score": [1.0] * 5}), (truth, {}))
+    )
+    card = ee.score(*tables, dialect="sklearn", beta=beta)
+    name = next(metric for metric in card.metrics["metric"].unique() if metric.startswith("F"))
+    want = sklearn_metrics.fbeta_score(truth, predicted, beta=beta, average="macro")
+    assert card.value(name) == pytest.approx(want, rel=1e-15)
+    f = ee.precision_recall_fscore(truth, predicted, beta=beta)[2]["score"]
+    assert f == pytest.approx(want, rel=1e-15)

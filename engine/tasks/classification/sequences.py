@@ -10,6 +10,7 @@ import polars as pl
 from ...exports.phoenix import automatic_positive
 from ...metrics import get
 from ...metrics.label_averages import in_use
+from ...schemas.asked import in_name
 from ...schemas.results import frame_schema
 from ...tally.scored_view import ScoredView
 from .binary import find_label
@@ -37,7 +38,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
         code = np.arange(n, dtype=np.int32)
         group = np.where((code >= first) & (code < last), code - first, -1).astype(np.int32)
         of_rows = view(tallies, settings, group, last - first)
-        for name in ("Precision", "Recall", f"F{settings.beta:g}"):
+        for name in ("Precision", "Recall", f"F{in_name(settings.beta)}"):
             value = _values(of_rows, settings, name)
             parts.append(
                 pl.DataFrame(

@@ -9,6 +9,7 @@ import msgspec
 
 from ...dialects import Dialect
 from ...dialects.classification import ClassificationDefaults, ClassificationRules
+from ...schemas.asked import in_name
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -161,5 +162,5 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
 def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
     """The dialect's default set, ``F`` at the beta asked for."""
     return tuple(
-        f"F{settings.beta:g}" if name == "F" else name for name in dialect.defaults.metrics
+        f"F{in_name(settings.beta)}" if name == "F" else name for name in dialect.defaults.metrics
     )
