@@ -238,8 +238,8 @@ def _stem_all(
     for t in range(place.size):
         n, i = 0, place[t]
         while i < stop[t]:
-            # Up to the end of the data: a token that ends in the dotted capital I ends in the middle
-            # of that letter, whose second byte tells what it is.
+            # Up to the end of the data: a token that ends in the dotted capital I ends in the
+            # middle of that letter, whose second byte tells what it is.
             byte, width = lower_at(data, i, data.size)
             if n + 2 > w.size:  # a step may write one letter more
                 more = np.empty(2 * w.size, np.uint8)

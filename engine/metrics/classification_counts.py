@@ -237,8 +237,8 @@ def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str)
 def _f_metric(beta: float) -> Metric:
     return _ratio_metric(
         f"F{in_name(beta)}",
-        f"F-beta with beta = {in_name(beta)}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the hard"
-        " predictions.",
+        f"F-beta with beta = {in_name(beta)}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the"
+        " hard predictions.",
         partial(_f, beta),
         "neither ground truth nor prediction",
         f"{_VALOR}; {_SKLEARN}.fbeta_score",
