@@ -213,6 +213,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             counted=counted,
             room=found.sizes.piece if filed or in_pieces(plan.module) else 0,
             several=several,
+            highest=_highest(folder, whole, plan),
         )
         write_job(folder, job)
         here = str(folder)
@@ -262,6 +263,25 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         seconds=tallies.seconds,
         buckets=n,
     )
+
+
+def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
+    """The highest value of the column that metrics scale by, at least 0; None where none does."""
+    asked = getattr(plan.module, "scaled_by", None)
+    column = None if asked is None else asked(plan.needs)
+    if column is None:
+        return None
+    found = [0.0]
+    for role, blank in whole.blanks.items():
+        if column not in blank.columns:
+            found += [1.0] if role in (GROUND_TRUTHS, TABLE) and whole.heights[role] else []
+            continue
+        values = pl.col(column).explode() if blank.schema[column].is_nested() else pl.col(column)
+        for bucket in range(whole.n):
+            for path in whole.rows_of_bucket(folder, role, bucket)[0]:
+                high = pl.scan_ipc(path).select(values.max()).collect().item()
+                found += [] if high is None else [float(high)]
+    return max(found)
 
 
 def _beyond(folder: str, parts: list[int], limit: int) -> list[Note]:

@@ -56,6 +56,8 @@ class Job(msgspec.Struct):
         room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
         filed: whether units and scored labels are merged in files.
         several: what the task told of all rows ahead; None of tasks that are not asked.
+        highest: value of the column by whose highest in the whole input metrics scale; None where
+            none does.
     """
 
     options: Options
@@ -72,6 +74,7 @@ class Job(msgspec.Struct):
     room: int = 0
     filed: bool = False
     several: bool | None = None
+    highest: float | None = None
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -105,7 +108,11 @@ def job_of(folder: str) -> tuple[Job, planner.Plan]:
             )
     # A file that this run wrote into a folder of its own.
     job: Job = pickle.loads((Path(folder) / "job.pickle").read_bytes())
-    return job, planner.make_plan(job.options, job.task)
+    plan = planner.make_plan(job.options, job.task)
+    if job.highest is not None:
+        settings = plan.module.with_highest(plan.settings, job.highest)
+        plan = msgspec.structs.replace(plan, settings=settings)
+    return job, plan
 
 
 def collected(failures: Sequence[BaseException | None]) -> None:

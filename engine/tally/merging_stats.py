@@ -31,10 +31,18 @@ def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
     order = _order(datums)
     shapes = [[_shape(column) for need in part.columns.values() for column in need]
               for part in parts]  # fmt: skip
-    if any(list(part.columns) != list(parts[0].columns) for part in parts) or any(
-        shape != shapes[0] for shape in shapes
-    ):
-        raise InputError("partitions were measured by different metrics, options or cut-offs.")
+    if any(list(part.columns) != list(parts[0].columns) for part in parts):
+        raise InputError("partitions were measured by different metrics.")
+    for shape in shapes:
+        for one, other in zip(shapes[0], shape, strict=False):
+            if one != other:
+                raise InputError(
+                    f"partitions were measured differently: {one[0]} with {one[2]} in one and with"
+                    f" {other[2]} in another. What scales by the highest relevance of all cannot"
+                    " be added up: score all partitions in one run, or leave that metric out."
+                    if one[2] != other[2]
+                    else f"partitions were measured at different cut-offs of {one[0]}."
+                )
     columns = {
         need: tuple(
             _merged([part.columns[need][i] for part in parts], order)

@@ -40,6 +40,23 @@ def test_pieces_of_any_size(
     same_as_in_memory(draw(7), task, tmp_path)
 
 
+def test_what_scales_by_the_highest_relevance_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One judgment of one query goes higher than any other: every part has to know of it."""
+    in_buckets(monkeypatch)
+    rng = np.random.default_rng(4)
+    pairs = pl.DataFrame({"query_id": np.repeat(np.arange(20), 6), "doc_id": [*range(6)] * 20})
+    run = pairs.with_columns(score=pl.Series(rng.random(120)))
+    judged = pairs.with_columns(relevance=pl.Series(rng.integers(0, 3, 120)))
+    judged = judged.with_columns(
+        relevance=pl.when(pl.int_range(120) == 7).then(4).otherwise("relevance")
+    )
+    metrics = ["ERR", "INST", "INSQ", "BPM", "SDCG", "NERR8", "NERR9", "NERR10", "NERR11"]
+    card = same_as_in_memory(Case((run, judged), {"metrics": metrics}), "retrieval", tmp_path)
+    assert set(card.metrics["parameters"]) == {'{"max_relevance": 4.0}'}
+
+
 def sliced(n: int = 60) -> Case:
     """Texts in one table, rows in no order, by columns of words and of numbers, some null."""
     rng = np.random.default_rng(3)

@@ -19,7 +19,7 @@ from .explaining import explain
 from .fitting import fit
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
-from .tallies import examine, tally
+from .tallies import examine, scaled_by, tally, with_highest
 
 __all__ = [
     "Settings",
@@ -38,10 +38,12 @@ __all__ = [
     "resolve",
     "row_of",
     "samples",
+    "scaled_by",
     "shown",
     "single_datums",
     "tally",
     "things_of",
     "told_from_rows",
     "view",
+    "with_highest",
 ]

@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         persistence: of RBP, in (0, 1).
         ignore_identical_ids: a query's own id is left out of what it retrieved.
         defaults: metrics that the dialect shows, for ids and for texts.
+        highest: the highest relevance of the whole input, where a part of it is measured; None
+            where all of it is.
     """
 
     rules: RetrievalRules
@@ -76,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     persistence: float
     ignore_identical_ids: bool
     defaults: RetrievalDefaults
+    highest: float | None = None
 
 
 def _either(given: Any, default: Any) -> Any:

@@ -16,7 +16,7 @@ from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
 from .encode import Batch, encode_batch
-from .measures import all_measures, averageable
+from .measures import all_measures, averageable, scaled
 from .measures.gains import refuse_endless
 from .settings import Settings
 
@@ -47,6 +47,16 @@ def tally(
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return StatsTallies(batch.datums, no_labels(), stats, batch.row, batch.height, seconds)
+
+
+def scaled_by(needs: frozenset[str]) -> str | None:
+    """The column whose highest value in the whole input every part has to know; None for none."""
+    return "relevance" if scaled(needs) else None
+
+
+def with_highest(settings: Settings, highest: float) -> Settings:
+    """Settings of a part of an input in which that column goes up to ``highest``."""
+    return msgspec.structs.replace(settings, highest=highest)
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:

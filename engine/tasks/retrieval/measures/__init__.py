@@ -15,7 +15,8 @@ Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 
 _MODULES: tuple[str, ...] = ("counts", "precision", "gains", "contexts", "users")
 """Modules of this package that hold ``MEASURES``: need -> measure; and ``UNAVERAGED``, the needs
-whose mean over all orders of equal scores has no closed form, where there are any."""
+whose mean over all orders of equal scores has no closed form, and ``SCALED``, those that depend on
+the highest relevance of the whole input, where there are any."""
 
 
 def all_measures() -> dict[str, Measure]:
@@ -24,6 +25,12 @@ def all_measures() -> dict[str, Measure]:
     for name in _MODULES:
         found.update(import_module(f".{name}", __name__).MEASURES)
     return found
+
+
+def scaled(needs: frozenset[str]) -> bool:
+    """Whether any of these needs scales relevance by the highest of all judgments."""
+    modules = [import_module(f".{name}", __name__) for name in _MODULES]
+    return any(needs & getattr(module, "SCALED", frozenset()) for module in modules)
 
 
 def averageable(need: str) -> bool:

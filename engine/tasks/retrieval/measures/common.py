@@ -29,6 +29,13 @@ def cuts_of(settings: Settings) -> tuple[tuple[int | None, ...], Array]:
     return (*ks, None), np.array([*ks, WHOLE], np.int64)
 
 
+def highest_of(lists: Lists, settings: Settings) -> float:
+    """The highest relevance of all judgments, those outside of these lists too."""
+    if settings.highest is not None:
+        return settings.highest
+    return float(lists.gold.max(initial=0.0))
+
+
 def levels_of(settings: Settings) -> list[float]:
     """Lowest relevance that is relevant, of each variant."""
     return [ABOVE_ZERO if level is None else level for level in settings.relevance_levels]

@@ -25,6 +25,7 @@ from .common import (
     Weights,
     by_level,
     cuts_of,
+    highest_of,
     log_weights,
     persistent_weights,
     places_of,
@@ -296,7 +297,7 @@ def _expected_reciprocal_rank(
     lists: Lists, settings: Settings, workers: Workers
 ) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
-    highest = float(lists.gold.max(initial=0.0))
+    highest = highest_of(lists, settings)
     # (2^relevance - 1) / 2^highest without either power, which floats hold up to 2^1023 alone
     satisfies = np.exp2(np.maximum(lists.relevance, 0.0) - highest) - np.exp2(-highest)
     out = np.empty((len(lists), cuts.size))
@@ -325,3 +326,5 @@ UNAVERAGED = frozenset(
     {"gain_costs", "ndcg_at_relevant", "ndcg_at_levels", "expected_reciprocal_rank"}
 )
 """Needs whose mean over orders of equal scores has no closed form here."""
+SCALED = frozenset({"expected_reciprocal_rank"})
+"""Needs that scale relevance by the highest of all judgments."""

@@ -19,6 +19,7 @@ from .common import (
     counts_within,
     cuts_of,
     even_weights,
+    highest_of,
     log_weights,
     places_of,
     ratio,
@@ -40,9 +41,9 @@ AGREEING = 0.95
 """Persistence of the overlap of two lists, in Compat."""
 
 
-def _scaled(lists: Lists) -> tuple[Array, tuple[str, ...]]:
+def _scaled(lists: Lists, settings: Settings) -> tuple[Array, tuple[str, ...]]:
     """Relevance scaled to [0, 1] by the highest of all judgments, and what to tell of it."""
-    highest = float(lists.gold.max(initial=0.0))
+    highest = highest_of(lists, settings)
     scaled = np.maximum(lists.relevance, 0.0) / (highest or 1.0)
     return scaled, (parameters(max_relevance=highest),)
 
@@ -59,7 +60,7 @@ def _user(
     """Expected gain of a kind of user, at cut-offs or at one depth for all."""
     ks, cuts = cuts_of(settings)
     ks, cuts = (ks[:-1], cuts[:-1]) if cut else ((None,), np.array([DEPTH]))
-    gain, told = _scaled(lists)
+    gain, told = _scaled(lists, settings)
     out = np.empty((len(lists), cuts.size))
 
     def run(begin: int, end: int) -> None:
@@ -87,7 +88,7 @@ def _discounts_upto(depth: Array) -> Array:
 
 def _scaled_dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
-    gain, told = _scaled(lists)
+    gain, told = _scaled(lists, settings)
     depth = looked_at(lists, cuts)
     places = places_of(lists)
     weights = log_weights(places.longest, "log2(rank+1)")
@@ -97,7 +98,7 @@ def _scaled_dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
 
 def _insq(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """INST of a user who does not heed what was found: the weights of ranks are fixed."""
-    gain, told = _scaled(lists)
+    gain, told = _scaled(lists, settings)
     places = places_of(lists)
     ranks = np.arange(max(DEPTH, places.longest) + 1, dtype=np.float64)
     weight = (2 * WISH / (np.maximum(ranks, 1.0) + 2 * WISH - 1)) ** 2
@@ -173,3 +174,5 @@ MEASURES = {
 }
 UNAVERAGED = frozenset(MEASURES) - {"scaled_dcg", "user_insq"}
 """Needs whose mean over orders of equal scores has no closed form here."""
+SCALED = frozenset(MEASURES) - {"accuracy", "compatibility"}
+"""Needs that scale relevance by the highest of all judgments."""
