@@ -127,6 +127,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         bool | None,
         _meta("Bring predicted rasters of another resolution onto the ground truth's; false."),
     ] = None
+    remote_rasters: Annotated[
+        bool | None,
+        _meta(
+            "Whether a table's raster paths may be addresses or GDAL's virtual files, fetched with"
+            " the environment's credentials; false."
+        ),
+    ] = None
+    raster_root: Annotated[
+        str | None,
+        _meta("Folder that a table's raster files have to lie in; anywhere.", "data/masks"),
+    ] = None
     beta: Annotated[float | None, _meta("Weight of recall in F; 1.", "0.5")] = None
     average: Annotated[
         str | None,
@@ -362,7 +373,7 @@ _LISTS = (
     "persistence",
     "ignore_identical_ids",
 )
-_SHAPES = ("convert_to", "invalid_polygons")
+_SHAPES = ("convert_to", "invalid_polygons", "remote_rasters", "raster_root")
 _PIXELS = ("ignore_index", "background", "resample")
 _VERDICTS = ("mode", "atomicity", "coverage", "strict", "penalize_ambiguous")
 _TEXTS = (

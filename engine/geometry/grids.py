@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from evalengine.schemas.errors import InputError
 
 from .places import Origin, Place
 from .ranges import Array
+from .raster_files import FORMATS, is_remote
 from .silence import silenced
 from .value_runs import STRIP
 
@@ -94,36 +96,47 @@ def _same_crs(one: str, two: str) -> bool:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Any]:
+def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
     """A rasterio dataset, without its warning that an image has no place on Earth.
+
+    Args:
+        path: a plain file of one of the formats in ``FORMATS``.
+        remote: whether it may be an address or in one of GDAL's virtual file systems.
 
     Raises:
         OSError: there is no such file, or it is no raster; rasterio's message.
     """
     import rasterio
 
-    with silenced():
-        dataset = rasterio.open(path)
+    local = os.path.isfile(path)
+    if not local and not remote:
+        raise OSError(f"{path!r} is no file of this machine.")
+    # An absolute path has no prefix that GDAL could take for one of its own; and what a file may
+    # name beside itself (overviews, masks) is not fetched.
+    name, more = (os.path.abspath(path), {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}"})
+    if not local:
+        name, more = path, {}
+    with silenced(), rasterio.Env(**more):
+        try:
+            dataset = rasterio.DatasetReader(name, driver=list(_formats()))
+        except rasterio.errors.RasterioIOError as error:
+            if "not recognized as being in a supported file format" not in str(error):
+                raise
+            known = ", ".join(_formats())
+            raise OSError(
+                f"{path!r} is no raster of a format that is read here: {known}."
+            ) from None
     with dataset:
         yield dataset
 
 
-def found_path(path: str, folder: str) -> str | None:
-    """Where a table's raster file is: from the current folder, else from that of the table.
+@cache
+def _formats() -> tuple[str, ...]:
+    """Those of the formats that this build of GDAL has."""
+    import rasterio
 
-    Args:
-        path: as it stands in the table; ``~`` is the user's folder.
-        folder: of the table's file; empty for none.
-
-    Returns:
-        the path of a file, or what only GDAL understands, as it is; None where there is no file.
-    """
-    if "://" in path or path.startswith("/vsi"):
-        return path
-    for candidate in (os.path.expanduser(path), os.path.join(folder, path)):
-        if os.path.isfile(candidate):
-            return candidate
-    return None
+    with rasterio.Env() as env:
+        return tuple(name for name in FORMATS if name in env.drivers())
 
 
 _TAIL = 1024  # bytes at the end of a PNG among which its last chunk begins
@@ -172,7 +185,12 @@ def strips(dataset: Any, band: int, most: int = STRIP) -> Iterator[tuple[int, Ar
 
 
 def grids(
-    paths: pl.Series, *, side: str, rows: Array | None = None, origin: Origin | None = None
+    paths: pl.Series,
+    *,
+    side: str,
+    rows: Array | None = None,
+    origin: Origin | None = None,
+    remote: bool = False,
 ) -> list[Grid]:
     """Where the pixels of each file lie; every file is opened once, its pixels are not read.
 
@@ -181,16 +199,17 @@ def grids(
         side: the table they are of, for errors.
         rows: int64 [n], their row numbers in the table, for errors.
         origin: what the user calls those rows.
+        remote: whether addresses may be opened.
 
     Raises:
         InputError: a null, a missing file, or one that cannot be read, each with its row.
     """
     place = Place(side, paths.name, rows, origin)
-    first, code = distinct(paths, place)
+    first, code = distinct(paths, place, remote=remote)
     names = paths.to_list()
     found: list[Grid] = []
     for row in first.tolist():
-        with reading(names[row], place, row) as dataset:
+        with reading(names[row], place, row, remote=remote) as dataset:
             found.append(grid_of(dataset))
     return [found[i] for i in code.tolist()]
 
@@ -203,14 +222,20 @@ def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[
     return height, width
 
 
-def distinct(paths: pl.Series, place: Place) -> tuple[Array, Array]:
+def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Array]:
     """The first row of each path, and the number of each row's path among those."""
     place.refuse(
         paths.is_null().to_numpy(), "without a path (null)", "Remove these rows, or give files."
     )
     code = paths.cast(pl.String).rank("dense").cast(pl.Int64).to_numpy() - 1
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
-    missing = np.array([_is_missing(path) for path in paths.gather(first).to_list()], np.bool_)
+    missing = np.array(
+        [
+            not os.path.isfile(path) and not (remote and is_remote(path))
+            for path in paths.gather(first).to_list()
+        ],
+        np.bool_,
+    )
     place.refuse(
         missing[number] if missing.size else np.zeros(0, np.bool_),
         "with files that do not exist",
@@ -220,16 +245,11 @@ def distinct(paths: pl.Series, place: Place) -> tuple[Array, Array]:
     return first, number
 
 
-def _is_missing(path: str) -> bool:
-    local = "://" not in path and not path.startswith("/vsi")
-    return local and not os.path.exists(path)
-
-
 @contextmanager
-def reading(path: str, place: Place, row: int) -> Iterator[Any]:
+def reading(path: str, place: Place, row: int, *, remote: bool = False) -> Iterator[Any]:
     """An open dataset; what goes wrong with it names the row."""
     try:
-        with opened(path) as dataset:
+        with opened(path, remote=remote) as dataset:
             if breaks_off(dataset, path):
                 raise OSError(f"{path!r} breaks off before the end of its image; write it again.")
             yield dataset

@@ -1,4 +1,4 @@
-"""Masks from raster files: PNG, TIFF, GeoTIFF and whatever else rasterio reads."""
+"""Masks from raster files: PNG, TIFF, GeoTIFF and other plain formats that rasterio reads."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def read_raster_masks(
     over: Over | None = None,
     rows: Array | None = None,
     origin: Origin | None = None,
+    remote: bool = False,
 ) -> Masks:
     """Masks of raster files: the pixels that have a value, or any but 0 and the file's no-data.
 
@@ -52,6 +53,7 @@ def read_raster_masks(
         over: reads files side by side.
         rows: int64 [n], row numbers in the table, for errors.
         origin: what the user calls those rows.
+        remote: whether addresses may be opened.
 
     Raises:
         InputError: a null, a missing file, one that cannot be read, lacks the band or has 2^32
@@ -60,7 +62,7 @@ def read_raster_masks(
     """
     place = Place(side, paths.name, rows, origin)
     n = paths.len()
-    first, code = distinct(paths, place)
+    first, code = distinct(paths, place, remote=remote)
     bands = np.full(n, np.nan) if band is None else np.asarray(band, np.float64)
     values = np.full(n, np.nan) if value is None else np.asarray(value, np.float64)
     names = paths.to_list()
@@ -71,7 +73,7 @@ def read_raster_masks(
         found = []
         for file in range(low, high):
             own = members[ends[file] : ends[file + 1]]
-            with reading(names[own[0]], place, int(own[0])) as dataset:
+            with reading(names[own[0]], place, int(own[0]), remote=remote) as dataset:
                 grid = grid_of(dataset)
                 _refuse_grid(grid, own, bands[own], names[own[0]], place)
                 _refuse_colours(dataset, own, bands[own], values[own], place)

@@ -22,6 +22,7 @@ from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
+from ..geometry.raster_files import RasterFiles
 from . import dtypes, meeting, wide
 from .codes import Coded
 from .collecting import Prepared, Side, checked, collect
@@ -98,7 +99,7 @@ class Frames(msgspec.Struct, kw_only=True):
         notes: what the user should know.
         sources: role to where it came from.
         facts: what the files say of themselves.
-        folders: role to the folder of its file, for paths within the table.
+        folders: role to where the paths of rasters within the table lead.
         kept: role to the rows of its source that are left, where some were removed.
     """
 
@@ -117,7 +118,7 @@ class Frames(msgspec.Struct, kw_only=True):
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
-    folders: dict[str, str] = msgspec.field(default_factory=dict)
+    folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
     kept: dict[str, Kept] = msgspec.field(default_factory=dict)
 
     @property
@@ -333,9 +334,12 @@ def assemble(
         sources=sources,
         facts={name: said for side in sides.values() for name, said in side.source.facts.items()},
         folders={
-            role: os.path.dirname(side.source.files[0])
+            role: RasterFiles(
+                os.path.dirname(side.source.files[0]) if side.source.files else "",
+                options.raster_root,
+                bool(options.remote_rasters),
+            )
             for role, side in sides.items()
-            if side.source.files
         },
         kept=kept,
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
-from ..geometry.grids import found_path
+from ..geometry.raster_files import RasterFiles
 from ..readers.formats import by_extension
 from ..readers.tables import open_source, schema_of
 from ..schemas.errors import ReadError
@@ -94,7 +94,7 @@ def rasters_of(path: str, columns: Mapping[str, str] | None) -> Pointed:
 
 
 def _pointed(path: str, folder: str) -> tuple[str, str | None, Stamp | None]:
-    there = found_path(path, folder)
+    there = RasterFiles(folder).find(path)
     stamp = None if there is None else stamp_of(there)
     return path, there if stamp else None, stamp
 

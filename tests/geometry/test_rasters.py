@@ -16,6 +16,7 @@ from geometry.pixels import pixels
 
 from evalengine.executors.threads import Threads
 from evalengine.geometry import grids, rasters
+from evalengine.geometry.raster_files import RasterFiles
 from evalengine.schemas.errors import InputError
 
 
@@ -149,14 +150,31 @@ def test_where_paths_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (beside / "b").touch()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(here)
-    table = str(beside)
-    assert grids.found_path("~/a", table) == str(home / "a")
-    assert grids.found_path("all", table) == "all"
-    assert grids.found_path("b", table) == str(beside / "b")
-    assert grids.found_path("b", "") is None
-    assert grids.found_path("~/b", table) is None
+    files = RasterFiles(str(beside))
+    assert files.find("~/a") == str(home / "a")
+    assert files.find("all") == "all"
+    assert files.find("b") == str(beside / "b")
+    assert RasterFiles().find("b") is None
+    assert files.find("~/b") is None
     for remote in ("s3://bucket/b", "/vsizip/x.zip/b"):
-        assert grids.found_path(remote, table) == remote
+        assert files.find(remote) is None
+        assert "remote_rasters" in str(files.refusal(remote))
+        trusted = RasterFiles(str(beside), remote=True)
+        assert (trusted.find(remote), trusted.refusal(remote)) == (remote, None)
+        assert RasterFiles(root=str(here), remote=True).refusal(remote)
+
+
+def test_files_outside_of_the_root_are_refused(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "in-another"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "a").touch()
+    (inside / "link").symlink_to(outside / "a")
+    files = RasterFiles(root=str(inside))
+    assert files.refusal(str(inside / "a")) is None
+    assert files.refusal(str(inside / "missing")) is None  # not there: told as such
+    for path in (outside / "a", inside / "link", inside / ".." / "in-another" / "a"):
+        assert "leads out of" in str(files.refusal(str(path)))
 
 
 def test_sizes(tmp_path: Path, labels: Any) -> None:

@@ -66,7 +66,9 @@ def _grids(objects: Objects, rows: Array) -> list[Any]:
     from ...geometry.rasters import grids  # rasterio only where it is used
 
     paths = objects.paths(rows)
-    return grids(paths, side=objects.side, rows=rows, origin=objects.origin)
+    return grids(
+        paths, side=objects.side, rows=rows, origin=objects.origin, remote=objects.files.remote
+    )
 
 
 def _filed(objects: Objects) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from ...geometry.places import Origin
+from ...geometry.raster_files import RasterFiles
 from ...inputs.frames import Frames
 from ...inputs.problems import Note, count_of
 from ...tally.datums import Datums
@@ -55,7 +56,7 @@ def compared(
             frame,
             read_as(frame, target),
             settings.invalid_polygons,
-            frames.folders.get(side, ""),
+            frames.folders.get(side, RasterFiles()),
             threads.over,
             _origin(frames, side, datums, of_row),
             frames.notes,

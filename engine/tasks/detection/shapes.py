@@ -24,6 +24,7 @@ from ...geometry.polygons import (
     read_polygons,
 )
 from ...geometry.polygons import concat as concat_polygons
+from ...geometry.raster_files import RasterFiles
 from ...inputs.problems import Note, count_of
 from ..workers import Workers
 from .geometry import BOX, MASK, POLYGON
@@ -108,8 +109,7 @@ class Objects(msgspec.Struct):
         frame: its rows.
         kind: int8 [n], of which kind each row is read.
         invalid: what to do with broken polygons.
-        folder: of the table's file, where paths of rasters are looked for that are not found from
-            the current one; empty for none.
+        files: where the paths of rasters lead.
         over: where heavy work runs.
         origin: what errors call its rows.
         notes: where what is worth telling goes.
@@ -119,7 +119,7 @@ class Objects(msgspec.Struct):
     frame: pl.DataFrame
     kind: Array
     invalid: str
-    folder: str
+    files: RasterFiles
     over: Any
     origin: Origin
     notes: list[Note]
@@ -135,11 +135,17 @@ class Objects(msgspec.Struct):
 
     def paths(self, rows: Array) -> pl.Series:
         """Paths of some rows' rasters as they are found; each file is looked for once."""
-        from ...geometry.grids import found_path  # rasterio only where it is used
-
         paths = self.column("raster", rows)
         names = paths.unique()
-        found = [found_path(name, self.folder) or name for name in names]
+        refused = {name: why for name in names if (why := self.files.refusal(name)) is not None}
+        place = Place(self.side, "raster", rows, self.origin)
+        place.refuse(
+            paths.is_in([*refused]).to_numpy(),
+            "with a path that may not be opened",
+            next((f"The first {why}." for why in refused.values()), ""),
+            paths.__getitem__,
+        )
+        found = [self.files.find(name) or name for name in names]
         return paths.replace_strict(names, found, return_dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:
@@ -186,6 +192,7 @@ class Objects(msgspec.Struct):
                 over=self.over,
                 rows=rows[filed],
                 origin=self.origin,
+                remote=self.files.remote,
             )
             self._note_absent(rows[filed], values, read)
             parts.append(read)

@@ -187,6 +187,7 @@ def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
             side=side.role,
             over=workers.over,
             rows=rows,
+            remote=True,  # its side has refused those that may not be opened
         )
         return Layers(masks, rows, None)
     runs: list[Runs] = []

@@ -36,7 +36,7 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
         first: str | None = None
         for path, who in named.items():
             if path not in grids:
-                with opened(path) as dataset:
+                with opened(path, remote=True) as dataset:  # vetted by its side
                     grids[path] = grid_of(dataset)
             grid = grids[path]
             if not grid.placed:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of
+from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of, opened
 from ...geometry.silence import silenced
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -97,11 +97,10 @@ class Map:
             self.shape: tuple[int, int] = (height, width)
             self.grid = Grid(height, width, ANYWHERE, "", 1)
             return
-        import rasterio
-
-        try:
-            self.file = stack.enter_context(rasterio.open(place.path))
-        except rasterio.errors.RasterioError as error:
+        assert place.path is not None
+        try:  # its side has refused paths that may not be opened
+            self.file = stack.enter_context(opened(place.path, remote=True))
+        except OSError as error:  # rasterio's are
             why = str(error).rstrip(".")
             raise InputError(f"{place.named}: {place.path!r} cannot be read: {why}.") from None
         if breaks_off(self.file, place.path):

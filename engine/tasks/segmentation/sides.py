@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.grids import found_path
+from ...geometry.raster_files import RasterFiles
 from ...inputs.frames import Frames
 from ...inputs.label_maps import FORMS
 from ...inputs.problems import count_of
@@ -38,7 +38,7 @@ class Side(msgspec.Struct):
     datum: Array
     key: pl.Series
     ids: pl.Series
-    folder: str
+    files: RasterFiles
 
     @property
     def layered(self) -> bool:
@@ -108,15 +108,25 @@ class Side(msgspec.Struct):
         found: list[str | None] = []
         missing: list[int] = []
         for row, path in enumerate(values.to_list()):
-            there = None if path is None else found_path(path, self.folder)
+            there = None if path is None else self.files.find(path)
             if path is not None and there is None:
                 missing.append(row)
             found.append(there)
+        refused = {
+            row: why
+            for row, path in enumerate(values.to_list())
+            if path is not None and (why := self.files.refusal(path)) is not None
+        }
+        if refused:
+            some = [*refused.items()][:_SHOWN]
+            shown = "; ".join(f"{self.row(row)}: {values[row]!r} {why}" for row, why in some)
+            n = count_of(len(refused), "path")
+            raise InputError(f"column 'raster': {n} that may not be opened: {shown}.")
         if missing:
             shown = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_SHOWN])
             tried = "looked for in the current folder"
-            if self.folder:
-                tried = f"neither in the current folder nor in {self.folder}"
+            if self.files.folder:
+                tried = f"neither in the current folder nor in {self.files.folder}"
             raise ReadError(
                 f"column 'raster': {count_of(len(missing), 'file')} not there,"
                 f" {tried}: {shown}. Paths are taken from the current folder, then"
@@ -169,4 +179,4 @@ def side_of(frames: Frames, role: str, datum: Array, ids: pl.Series) -> Side:
         if "label_key" in frame.columns
         else default.new_from_index(0, frame.height)
     )
-    return Side(role, frame, datum, key, ids, frames.folders.get(role, ""))
+    return Side(role, frame, datum, key, ids, frames.folders.get(role, RasterFiles()))

@@ -1,0 +1,124 @@
+"""Values of a table open plain files of plain formats, and reach no server."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from segmentation.making import write
+
+import evalengine as ee
+
+PIXELS = np.ones((8, 9), np.uint8)
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, list[str]]]:
+    """An address on this machine, and the requests it has seen."""
+    seen: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{made.server_port}", seen
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def virtual(source: str) -> str:
+    """A virtual raster of one band that lies elsewhere."""
+    return (
+        '<VRTDataset rasterXSize="9" rasterYSize="8"><VRTRasterBand dataType="Byte" band="1">'
+        f"<SimpleSource><SourceFilename>{source}</SourceFilename><SourceBand>1</SourceBand>"
+        "</SimpleSource></VRTRasterBand></VRTDataset>"
+    )
+
+
+def score(path: str, truth: str, form: str, **options: Any) -> ee.Scorecard:
+    """A label map, or a mask of one object, held against a good file."""
+    if form == "map":
+        sides = [pl.DataFrame({"datum_id": [0], "raster": [one]}) for one in (path, truth)]
+        return ee.score(*sides, task="segmentation", **options)
+    rows = {"datum_id": [0], "label_value": ["a"]}
+    predictions = pl.DataFrame({**rows, "raster": [path], "score": [0.5]})
+    return ee.score(
+        predictions, pl.DataFrame({**rows, "raster": [truth]}), task="detection", **options
+    )
+
+
+@pytest.mark.parametrize("form", ["map", "object"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "http://{server}/a.tif",
+        "/vsicurl/http://{server}/a.tif",
+        "/vsizip/vsicurl/http://{server}/a.zip/a.tif",
+        "s3://{server}/a.tif",
+        "zip+http://{server}/a.zip!a.tif",
+        "{virtual}",
+        "<GDAL_WMS><Service name='TMS'><ServerUrl>http://{server}/a</ServerUrl></Service></GDAL_WMS>",
+        "GTIFF_DIR:1:/vsicurl/http://{server}/a.tif",
+        "{folder}/virtual.vrt",
+        "{folder}/virtual.png",
+        "{folder}/tiles.tif",
+    ],
+)
+def test_nothing_is_fetched(
+    path: str, form: str, server: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    address, seen = server
+    truth = write(tmp_path / "truth.png", PIXELS)
+    text = virtual(f"/vsicurl/http://{address}/a.tif")
+    for name in ("virtual.vrt", "virtual.png"):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "tiles.tif").write_text(f"<GDAL_WMS>http://{address}/a</GDAL_WMS>")
+    given = path.format(server=address, virtual=text, folder=tmp_path)
+    with pytest.raises(ee.InputError, match="raster"):
+        score(given, truth, form)
+    assert seen == []
+
+
+@pytest.mark.parametrize("form", ["map", "object"])
+def test_no_other_file_is_read_as_pixels(form: str, tmp_path: Path) -> None:
+    truth = write(tmp_path / "truth.png", PIXELS)
+    (tmp_path / "other.png").write_text(virtual(truth))
+    with pytest.raises(ee.InputError, match="no raster of a format that is read here: GTiff, PNG"):
+        score(str(tmp_path / "other.png"), truth, form)
+
+
+@pytest.mark.parametrize("form", ["map", "object"])
+def test_addresses_are_opened_where_the_user_trusts_the_table(
+    form: str, server: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    address, seen = server
+    truth = write(tmp_path / "truth.png", PIXELS)
+    with pytest.raises(ee.InputError):
+        score(f"/vsicurl/http://{address}/a.tif", truth, form, remote_rasters=True)
+    assert seen
+
+
+@pytest.mark.parametrize("form", ["map", "object"])
+def test_files_lie_in_the_root(form: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    truth = write(tmp_path / "in" / "truth.png", PIXELS)
+    outside = write(tmp_path / "outside.png", PIXELS)
+    assert score(truth, truth, form, raster_root=str(tmp_path / "in")).metrics.height
+    with pytest.raises(ee.InputError, match=r"leads out of raster_root="):
+        score(outside, truth, form, raster_root=str(tmp_path / "in"))
