@@ -16,10 +16,22 @@ Key = Callable[[str, int | None], str | None]
 """From metric and cut-off to the name another tool has for it, None where it has none."""
 
 
-def dicts_of(
-    card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0
-) -> list[dict[str, float]]:
+class Rows(list[dict[str, float]]):
+    """Dicts of single datums, and whose they are: to be joined with the data set by id.
+
+    Attributes:
+        ids: of the datum behind each dict.
+    """
+
+    def __init__(self, found: dict[Any, dict[str, float]]) -> None:
+        super().__init__(found.values())
+        self.ids = list(found)
+
+
+def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -> Rows:
     """One dict per datum that counts in means, in the order of the frame.
+
+    That is the order of the rows where there is one table, and of the ids where there are two.
 
     Args:
         card: a scorecard, fresh or loaded.
@@ -50,4 +62,4 @@ def dicts_of(
     if not some and found:
         asked = ", ".join(card.per_datum["metric"].unique(maintain_order=True))
         raise ResultError(f"to_{shape}() shows none of the metrics of this run: {asked}.")
-    return list(found.values())
+    return Rows(found)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .prompts import Prompt
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
+_RATING = re.compile(
+    r"\W*(?:(?:rating|score)\W*)?([-+]?[0-9]+)(?:\.0+)?\s*(?:(?:/|out of)\s*5)?\W*", re.IGNORECASE
+)
+"""A reply that is a rating as a whole: ``4``, ``**Rating: 4**``, ``4/5``."""
 _MOST_DIGITS = 9
 _THOUGHTS = ("<think>", "</think>")
 _SHOWN = 120
@@ -215,8 +219,9 @@ def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
         found = outermost(text)
         value, reason = _whole(found.get("rating")), _why(found)
     else:
-        match = _INTEGER.search(said)
-        value = _whole(match[0]) if match else None
+        # Of a sentence no number counts: the first one may be an end of the scale.
+        match = _RATING.fullmatch(said)
+        value = _whole(match[1]) if match else None
     if value is None:
         raise BadReply("malformed_reply", f"no rating in the reply: {_start(text)}")
     if not 1 <= value <= 5:

@@ -279,7 +279,7 @@ def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
     for extract in plan.extracts:
         if extract.of == REFERENCE and extract.wanted(asked.mode):
             for reference in row.references or ():
-                with suppress(NotAnswered):
+                with suppress(Failed):  # told when the row's turn comes
                     _extracted(extract, reference, asked, ask)
 
 

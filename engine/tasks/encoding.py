@@ -31,7 +31,7 @@ def row_numbers(frame: pl.DataFrame) -> Array | None:
 
 
 def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) -> Array | None:
-    """Row of each datum in the one table.
+    """First row of each datum in the one table.
 
     Args:
         rows: int64 [height], numbers of the table's rows in the whole input; None where they count
@@ -47,7 +47,8 @@ def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) 
         return None
     out = np.full(n, -1, np.int64)
     place = np.arange(height) if codes is None else codes
-    out[place] = np.arange(height) if rows is None else rows
+    number = np.arange(height) if rows is None else rows
+    out[place[::-1]] = number[::-1]  # of several rows the first
     return out
 
 

@@ -17,8 +17,10 @@ PROMPTS = load_prompts()
 RATINGS = {
     "4": 4,
     "Score: 4 out of 5": 4,
-    "2.5": 2,
-    "<think>1 of the {links} is weak</think> I say 4.": 4,
+    "**Rating: 3**": 3,
+    "4/5": 4,
+    "4.0.": 4,
+    "<think>1 of the {links} is weak</think> 4": 4,
     '{"reason": "2 of 3", "rating": 4}': 4,
     '{"rating": 4.0}': 4,
     '{"rating": "4"}': 4,
@@ -33,6 +35,11 @@ def test_a_rating_is_read_in_its_spellings(text):
 
 
 NO_RATINGS = [
+    "On a scale from 1 to 5, this text is a 4.",
+    "I say 4.",
+    "2.5",
+    "3 or 4",
+    "4 of 7",
     '{"reason": "Sentence 2 does not follow from 1", "rating": 4,}',
     '{"reason": "Sentence 2 does not',
     '{"rating": "about 4"}',

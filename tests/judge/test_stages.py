@@ -11,7 +11,7 @@ from judge.conftest import ROWS
 from judge.server import given_of, serving
 
 import evalengine as ee
-from evalengine.judge.steps import PLANS
+from evalengine.judge.steps import PLANS, TEXT, Asked, Failed, NotAnswered, Row, judge_row
 
 
 def values(judged: Any, metric: str) -> dict[str, Any]:
@@ -182,3 +182,20 @@ def test_null_texts_are_errors_and_empty_ones_are_nothing(server, judged):
         ("Coherence", None, "no_text"),
         ("Coherence", None, "no_text"),
     ]
+
+
+@pytest.mark.parametrize("kind", [Failed, NotAnswered])
+def test_a_list_that_failed_ahead_of_an_unanswered_one_fails_in_its_turn(kind):
+    """The row's own text is unanswered while the extraction from a ground truth failed before."""
+    metric = "FactualCorrectness"
+    row = Row("a", {"query": "q", TEXT: "some text", "contexts": None}, ("a truth",))
+    plan = PLANS[metric]
+    first = next(extract for extract in plan.extracts if extract.of == TEXT)
+
+    def ask(name: str, given: dict[str, Any], judgment: int) -> list[Any]:
+        if given["text"] == "some text":
+            raise NotAnswered("pending", "not asked yet")
+        raise kind("malformed_reply", "broken")
+
+    (record,) = judge_row(row, Asked(metric), ask)
+    assert (record["step"], record["status"]) == (first.none, "pending")

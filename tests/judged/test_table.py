@@ -6,6 +6,7 @@ import io
 import json
 import math
 import time
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -477,3 +478,17 @@ def test_context_precision_against_its_definition(references):
     at = [sum(useful[: k + 1]) / (k + 1) for k in range(3) if useful[k]]
     expected = sum(at) / len(at) if at else 0.0
     assert score(rows).value("ContextPrecision") == pytest.approx(expected)
+
+
+def test_exports_keep_the_order_of_the_rows_and_say_whose_they_are(tmp_path: Path) -> None:
+    """Zipped with the data set, every row has its own scores; saved and loaded, too."""
+    ids = ["m", "b", "z", "a"]
+    rows = [row for i, one in enumerate(ids) for row in listed("Faithfulness", [1, i % 2], datum=i)]
+    given = table(rows).with_columns(datum_id=pl.Series(ids).gather([r["datum_id"] for r in rows]))
+    card = ee.score(given, task="judged", dialect="ragas", metrics=["Faithfulness"])
+    want = [{"faithfulness": value} for value in (0.5, 1.0, 0.5, 1.0)]
+    loaded = ee.load(card.save(tmp_path / "run"))
+    for one in (card, loaded):
+        made = one.to_ragas()
+        assert made == want
+        assert made.ids == ids

@@ -7,8 +7,10 @@ few; each is settled once, and rows take over what their combination was settled
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ... import metrics
@@ -18,10 +20,12 @@ from ...metrics.judged_means import NOT_JUDGED
 from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
-from ..encoding import table_datums
+from ..encoding import row_of_datums, table_datums
 from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
 from .measures import MEASURES, Measure
 from .settings import Settings
+
+Array = np.ndarray[Any, Any]
 
 OK = ("ok", "scored")
 EMPTY = "empty"
@@ -50,11 +54,16 @@ class Batch(msgspec.Struct):
             wrong, else null), ``none`` str (what there was none of, else null).
         found: what words and spellings tell; a row whose step its metric does not have is none of
             ``rows``.
+        row: int64 [n_datums], first row of each datum in the table, -1 for none; None where row i
+            is datum i.
+        height: rows of the table; None where ``row`` counts from the first of the whole input.
     """
 
     datums: Datums
     rows: pl.DataFrame
     found: Findings
+    row: Array | None
+    height: int | None
 
 
 def metric_names(written: pl.Series) -> dict[str, str]:
@@ -74,6 +83,9 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
     table = frames.sides[TABLE]
     datums, codes = table_datums(frames, table, table.height)
     place = pl.int_range(pl.len(), dtype=pl.Int64) if ROW not in table.columns else pl.col(ROW)
+    numbers = table[ROW].to_numpy() if ROW in table.columns else None
+    first = row_of_datums(numbers, codes, len(datums), table.height)
+    height = None if numbers is not None else table.height
     found = Findings()
     base = table.select(
         pl.Series("datum", codes)
@@ -131,7 +143,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         # Verdicts without an index are counted in the order of their rows.
         counted = pl.col("row").rank("ordinal").over(together).cast(pl.Int64) - 1
         rows = rows.with_columns(pl.coalesce("item", counted).alias("item"))
-    return Batch(datums, rows, found)
+    return Batch(datums, rows, found, first, height)
 
 
 def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:

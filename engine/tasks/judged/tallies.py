@@ -122,7 +122,7 @@ def _measured(
     whole = np.ones(len(datums), bool)
     stats = Stats(whole, columns, ((SCORED,), np.zeros(whole.size, np.int8)))
     seconds = {"match": encoded - begun, "measure": time.perf_counter() - encoded}
-    return StatsTallies(datums, no_labels(), stats, None, None, seconds)
+    return StatsTallies(datums, no_labels(), stats, batch.row, batch.height, seconds)
 
 
 def _some(codes: pl.Series, datums: Datums) -> Some:
