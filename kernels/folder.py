@@ -2,13 +2,15 @@
 
 Numba's own disk cache sits beside the source and does not notice that a function in *another*
 file changed. Here the folder's name holds a hash of every file in this package and the versions of
-Numba, llvmlite and NumPy, so a change anywhere means a fresh folder. Where no folder can be
-written, kernels are compiled in each process and nothing is said about it.
+Numba, llvmlite and NumPy, so a change anywhere means a fresh folder. A folder that is read-only, as
+in an image that was warmed up, is used as it is. What is in it is run: a folder or file that
+somebody else may have written is not used.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import secrets
 import stat
@@ -51,36 +53,67 @@ def _source_digest() -> str:
 
 def _candidates() -> list[Path]:
     """Folders to try for compiled code, best first."""
+    roots = []
     named = os.environ.get(CACHE_VARIABLE)
     if named:
-        return [Path(named)]
+        roots.append(Path(named))
     base = os.environ.get("XDG_CACHE_HOME")
-    roots = [Path(base)] if base else []
+    if base:
+        roots.append(Path(base) / "evalengine")
     home = os.path.expanduser("~")
     if home not in ("~", "/"):
-        roots.append(Path(home) / ".cache")
-    temporary = _own_temporary()
-    if temporary is not None:
-        roots.append(temporary)
-    return [root / "evalengine" for root in roots]
+        roots.append(Path(home) / ".cache" / "evalengine")
+    own = f"evalengine-{os.geteuid()}" if hasattr(os, "geteuid") else "evalengine-user"
+    roots.append(Path(tempfile.gettempdir()) / own)
+    return roots
 
 
-def _own_temporary() -> Path | None:
-    """A folder for this user alone among everybody's temporary files; None where it is not ours.
+def distrusted(path: Path) -> str | None:
+    """Why code is not taken from a file or folder: somebody else may choose what it is.
 
-    What is in it is run: whoever makes such a folder first must not choose that.
+    Trusted is what belongs to this user or to root, may be written by nobody else, and lies in
+    folders in which nobody else may put something into its place.
+
+    Args:
+        path: of a file or folder that exists.
+
+    Returns:
+        what is wrong, after the path's name; None where nothing is.
+
+    Raises:
+        OSError: it cannot be looked at.
     """
-    base = Path(tempfile.gettempdir())
     if not hasattr(os, "geteuid"):
-        return base / "evalengine-user"  # a system whose temporary folder is the user's own
-    folder = base / f"evalengine-{os.geteuid()}"
+        return None  # a system whose folders are the user's own
+    real = path.resolve(strict=True)
+    for place in (real, *real.parents):
+        told = place.stat()
+        shown = "it" if place == real else str(place)
+        if told.st_uid not in (os.geteuid(), 0):
+            return f"{shown} belongs to another user"
+        others = told.st_mode & stat.S_IWOTH or (
+            told.st_mode & stat.S_IWGRP and not _own_group(told.st_gid)
+        )
+        # Of a sticky folder, as of temporary files, others can replace nothing that is not theirs.
+        if others and (place == real or not told.st_mode & stat.S_ISVTX):
+            return f"others may write to {shown}"
+    return None
+
+
+def _own_group(group: int) -> bool:
+    """Whether nobody but this user is in a group, as where every user has one of the same name."""
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        told = folder.lstat()
-    except OSError:
-        return None
-    ours = stat.S_ISDIR(told.st_mode) and told.st_uid == os.geteuid()
-    return folder if ours and not told.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
+        import grp
+        import pwd
+
+        found, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())
+    except (ImportError, KeyError):
+        return False
+    return (
+        found.gr_gid == user.pw_gid
+        and found.gr_name == user.pw_name
+        and ({*found.gr_mem} <= {user.pw_name})
+    )
 
 
 class Damaged(Exception):
@@ -111,9 +144,12 @@ def read_whole(path: Path) -> bytes:
     """What was put into a file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or somebody else may have written it.
         Damaged: it is not what was written.
     """
+    why = distrusted(path)
+    if why is not None:
+        raise OSError(f"{path}: {why}")
     found = path.read_bytes()
     data = found[_CHECKSUM:]
     if hashlib.sha256(data).digest() != found[:_CHECKSUM]:
@@ -123,21 +159,40 @@ def read_whole(path: Path) -> bytes:
 
 @cache
 def cache_folder() -> Path | None:
-    """The writable folder for compiled kernels, or None where there is none.
+    """The folder for compiled kernels, or None where there is none to be trusted.
 
-    ``EVALENGINE_CACHE_DIR`` names its parent; otherwise the user's cache folder, then the
-    temporary folder, is tried.
+    ``EVALENGINE_CACHE_DIR`` names its parent; otherwise, or where that is not to be trusted, it is
+    in the user's cache folder, or in a folder of the user's among temporary files. One that is
+    there already need not be writable: what it holds is used, and more is not kept. What is not
+    used is said once, on standard error.
     """
-    digest = _source_digest()
+    name = f"kernels-{_source_digest()}"
+    wrong = []
     for root in _candidates():
-        folder = root / f"kernels-{digest}"
+        folder = root / name
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
+            if not folder.is_dir():
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o755, exist_ok=True)
+            why = distrusted(folder)
+            if why is None and not os.access(folder, os.W_OK) and not any(folder.iterdir()):
+                why = "it is empty and cannot be written"
+        except OSError as error:
+            why = error.strerror or str(error)
+        if why is None:
+            if wrong and os.environ.get(CACHE_VARIABLE):
+                _say(f"compiled kernels are not kept in {wrong[0]}; they are in {folder}")
+            return folder
+        wrong.append(f"{root} ({why})")
+    _say(
+        "compiled kernels cannot be kept, and every process compiles them for some seconds:"
+        f" {'; '.join(wrong)}. {CACHE_VARIABLE} names a folder of your own"
+    )
     return None
+
+
+def _say(what: str) -> None:
+    logging.getLogger("evalengine").warning("note: %s.", what)
 
 
 def is_compiled() -> bool:

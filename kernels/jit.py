@@ -1,8 +1,7 @@
 """The one decorator that every kernel wears.
 
 Numba takes longer to import than everything else together, so a kernel imports it when it is first
-called with types that it was not compiled for before: whatever only reads, checks or explains does
-without, and so does what runs compiled code (``objects``).
+called: whatever only reads, checks or explains does without.
 """
 
 from __future__ import annotations
@@ -14,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .collector import collector_paused, pause_while_compiling
 from .folder import cache_folder
 from .loading import PARTS_OF_DISPATCHER, light_cache, no_extensions
-from .objects.calls import Files
-from .objects.place import allowed
 
 _LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a global of its own
 
@@ -26,9 +22,8 @@ _LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a
 @cache
 def _numba() -> Any:
     """Numba, told that a kernel named in another one stands for its compiled function."""
-    with collector_paused():
-        import numba
-        from numba.extending import typeof_impl
+    import numba
+    from numba.extending import typeof_impl
 
     def type_of_kernel(value: Kernel, context: Any) -> Any:
         return numba.types.Dispatcher(value.compiled)
@@ -39,22 +34,9 @@ def _numba() -> Any:
         typing.refresh()
         return typing.resolve_value_type(made)
 
-    pause_while_compiling()
     typeof_impl.register(Kernel)(type_of_kernel)
     typeof_impl.register(Instruction)(type_of_instruction)
     return numba
-
-
-def _kept_as(function: Callable[..., Any], flags: dict[str, bool]) -> str | None:
-    """The name that a kernel's own files have; None of functions that have none.
-
-    The folder of compiled code is named after the sources of this package: what is written
-    elsewhere, or inside a function, could change under the same name.
-    """
-    module, name = function.__module__, function.__qualname__
-    entered = not flags.get("no_cpython_wrapper", False)
-    ours = module.startswith(__package__ + ".") and name.isidentifier()
-    return f"{module}.{name}" if ours and entered and allowed() else None
 
 
 def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
@@ -71,7 +53,7 @@ def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
         if light is None or not all(hasattr(made, part) for part in PARTS_OF_DISPATCHER):
             made.enable_caching()
         else:
-            made._cache = light(function, _kept_as(function, flags))
+            made._cache = light(function)
             made._compilation_chain_init_hook = no_extensions
     finally:
         numba.config.CACHE_DIR = previous
@@ -91,27 +73,14 @@ class Kernel:
         self._function = function
         self._flags = flags
         self._made: Any = None
-        self._files: Files | None = None
-        self._run: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
-        return (self._run or self._runner())(*args)
-
-    def _runner(self) -> Callable[..., Any]:
-        """What calls go to: the kernel's own files, or Numba's dispatcher where it has none."""
-        with _LOCK:
-            if self._run is None:
-                name, folder = _kept_as(self._function, self._flags), cache_folder()
-                if name is not None and folder is not None:
-                    self._files = Files(name, folder, lambda: self.compiled)
-                self._run = self._files if self._files else self.compiled
-            return self._run
+        return (self._made or self.compiled)(*args)
 
     @property
     def variants(self) -> int:
         """For how many combinations of types this process has compiled or loaded it."""
-        made = 0 if self._made is None else len(self._made.signatures)
-        return made + (0 if self._files is None else len(self._files))
+        return 0 if self._made is None else len(self._made.signatures)
 
     def __reduce__(self) -> str:
         name: str = self._function.__qualname__

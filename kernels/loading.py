@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from .folder import Damaged, put_whole, read_whole
-from .objects.keeping import keep
 
 PARTS_OF_DISPATCHER = ("_cache", "_compilation_chain_init_hook")
 _PARTS_OF_CACHE = (
@@ -49,13 +48,12 @@ def no_extensions() -> None:
 def light_cache(folder: Path) -> Any:
     """Numba's cache of one function, which loads compiled code without what compiling takes.
 
-    It is made of the function and the name of its files of our own (None where it has none). The
-    compiler asks for those modules itself. None where this version's cache looks different.
+    The compiler asks for those modules itself. None where this version's cache looks different.
 
     Args:
-        folder: where the compiled runtime is kept.
+        folder: where compiled code is kept; it need not be writable.
     """
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
     if not all(hasattr(FunctionCache, part) for part in _PARTS_OF_CACHE) or not all(
         hasattr(IndexDataCacheFile, part) for part in _PARTS_OF_FILES
@@ -89,32 +87,49 @@ def light_cache(folder: Path) -> Any:
         def _save_data(self, name: str, data: Any) -> None:
             put_whole(Path(self._data_path(name)), self._dump(data))
 
+    class Place:
+        """Where files are: the folder's name tells sources and versions, wherever they lie."""
+
+        def __init__(self, function: Any) -> None:
+            self._line = function.__code__.co_firstlineno
+
+        @classmethod
+        def from_function(cls, function: Any, file: str) -> Place:
+            return cls(function)
+
+        def get_cache_path(self) -> str:
+            return str(folder)
+
+        def ensure_cache_path(self) -> None:
+            """It is there, and whether it can be written shows when something is."""
+
+        def get_source_stamp(self) -> str:
+            return folder.name
+
+        def get_disambiguator(self) -> str:
+            return str(self._line)
+
+    class Placed(CompileResultCacheImpl):  # type: ignore[misc]  # Numba has no types
+        _locator_classes = (Place,)
+
     class LightCache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-        def __init__(self, function: Any, kept_as: str | None) -> None:
+        _impl_class = Placed
+
+        def __init__(self, function: Any) -> None:
             super().__init__(function)
             stamp = self._impl.locator.get_source_stamp()
             name = f"{self._impl.filename_base}.checked"  # Numba's own way reads other files
             self._cache_file = CheckedFiles(self._cache_path, name, stamp)
-            self._kept_as = kept_as
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             start_runtime(target_context, folder)
             with self._guard_against_spurious_io_errors():
-                found = self._load_overload(sig, target_context)
-            if found is not None:
-                self._keep(sig, target_context)
-            return found
+                return self._load_overload(sig, target_context)
 
         def save_overload(self, sig: Any, data: Any) -> None:
-            with suppress(OSError):  # a full disk: what cannot be kept is compiled once more
+            # A full disk, or a folder that is read-only: compiled once more the next time.
+            with suppress(OSError):
                 super().save_overload(sig, data)
-            self._keep(sig, data.target_context)
-
-        def _keep(self, sig: Any, context: Any) -> None:
-            """Write a file of our own beside what Numba has kept, unless it is there."""
-            if self._kept_as is not None:
-                key = self._index_key(sig, context.codegen())
-                keep(self._kept_as, folder, partial(self._cache_file.load, key), sig, context)
 
     return LightCache
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -76,47 +75,10 @@ def test_kernel_modules_import_no_compiler() -> None:
 def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
     code = f"from evalengine.cli import main; assert main({['score', *TABLES]!r}) == 0"
     every_module(code)  # compiles what is not compiled yet
-    modules = every_module("import os; os.environ['EVALENGINE_NUMBA'] = '1'; " + code)
+    modules = every_module(code)
     assert "numba" in modules
     assert "numba.np.arraymath" not in modules  # imported to compile anything at all
     assert "pyarrow" not in modules  # for stored tallies, texts and geometry
-
-
-SCORED = {
-    "detection": TABLES,
-    "coco": [*TABLES, "--dialect", "coco"],
-    "detailed": [*TABLES, "--metric", "DetailedPrecisionRecallCurve,ConfusionMatrix,Outcomes"],
-    "classification": ["classification/predictions", "classification/groundtruths"],
-    "slices": ["classification/predictions", "classification/groundtruths", "--by", "source"],
-    "retrieval": ["retrieval/run", "retrieval/qrels", "--metric", "nDCG,MAP,MRR,P,Recall,bpref"],
-    "contexts": ["retrieval/contexts", "--match", "rouge_chunk", "--metric", "MRR"],
-    "text": ["text/predictions", "text/references", "--metric", "ROUGE,BLEU,CorpusBLEU,chrF"],
-    "translation": ["text/answers", "--dialect", "sacrebleu", "--metric", "CorpusBLEU,chrF++,TER"],
-    "segmentation": ["segmentation/predicted", "segmentation/truth"],
-    "judged": ["judged/verdicts"],
-}
-"""Bundled examples, by what they are of: arguments of ``evalengine score``."""
-
-
-def arguments_of(name: str) -> list[str]:
-    folder = EXAMPLE.parent
-    tables = [f"{folder / one}.parquet" if one[0].islower() and "/" in one else one
-              for one in SCORED[name]]  # fmt: skip
-    labels = ["--labels", str(folder / "segmentation" / "labels.parquet"), "--ignore-index", "0"]
-    return ["score", *tables, *(labels if name == "segmentation" else [])]
-
-
-@pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() != "x86_64",
-    reason="compiled kernels are run without the compiler on Linux on x86-64 alone",
-)
-@pytest.mark.parametrize("name", SCORED)
-def test_warm_score_imports_no_compiler(name: str) -> None:
-    code = f"from evalengine.cli import main; assert main({arguments_of(name)!r}) == 0"
-    every_module(code)  # compiles what is not compiled yet
-    modules = loaded(code)
-    assert "polars" in modules
-    assert not modules & {"numba", "llvmlite"}
 
 
 def test_kernels_called_by_kernels_and_pickled_ones_are_the_same() -> None:

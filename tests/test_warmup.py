@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 from functools import partial
@@ -15,11 +14,6 @@ import pytest
 
 from evalengine import tasks
 from evalengine.kernels import warm
-
-linux_on_x86 = pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() != "x86_64",
-    reason="compiled kernels are run without the compiler on Linux on x86-64 alone",
-)
 
 CODE = """
 import importlib, json, os, pathlib, pkgutil, sys
@@ -37,8 +31,6 @@ every = {f"{m.__name__}.{name}": value for m in modules for name, value in vars(
          if isinstance(value, Kernel) and value.__module__ == m.__name__}
 
 def compiled():
-    if "EVALENGINE_NUMBA" not in os.environ:
-        return {}
     return {name: sorted(map(str, value.compiled.signatures)) for name, value in every.items()}
 
 def files():
@@ -86,12 +78,6 @@ maps = rng.integers(0, 19, (3, 301, 303)).astype(np.uint8)
 for dtype in (np.uint8, np.int64, np.uint16):
     ee.score(maps.astype(dtype) * (1 if dtype == np.uint8 else 77), maps.astype(dtype)).metrics
 
-if "EVALENGINE_NUMBA" not in os.environ:
-    print(json.dumps({"kept": len(kept), "numba": "numba" in sys.modules,
-                      "without": [name for name, value in every.items() if not value.variants
-                                  and "no_cpython_wrapper" not in value._flags],
-                      "written": sorted(set(files().items()) - set(kept.items()))}))
-    sys.exit()
 print(json.dumps({
     "kept": len(kept),
     "without": [name for name, signatures in warm.items()  # what only kernels call is not loaded
@@ -109,11 +95,11 @@ def test_a_warm_up_compiles_every_kernel(warmed: tuple[str, dict[str, int]]) -> 
     assert [name for name, times in compiled.items() if not times] == []
 
 
-def larger_runs(folder: str, apart: Path, **variables: str) -> dict[str, Any]:
+def larger_runs(folder: str, apart: Path) -> dict[str, Any]:
     """What a process says that warms up in a warm folder, and then scores larger tables."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", CODE],
-        env={**os.environ, "EVALENGINE_CACHE_DIR": folder, **variables},
+        env={**os.environ, "EVALENGINE_CACHE_DIR": folder},
         cwd=apart,
         capture_output=True,
         text=True,
@@ -125,22 +111,11 @@ def larger_runs(folder: str, apart: Path, **variables: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@linux_on_x86
-def test_after_a_warm_up_no_kernel_needs_the_compiler(
-    warmed: tuple[str, dict[str, int]], tmp_path: Path
-) -> None:
-    folder, compiled = warmed
-    told = larger_runs(folder, tmp_path)
-    assert told.pop("kept") > len(compiled)
-    assert told == {"numba": False, "without": [], "written": []}
-
-
-@pytest.mark.slow
 def test_larger_runs_compile_nothing_after_a_warm_up(
     warmed: tuple[str, dict[str, int]], tmp_path: Path
 ) -> None:
     folder, compiled = warmed
-    told = larger_runs(folder, tmp_path, EVALENGINE_NUMBA="1")
+    told = larger_runs(folder, tmp_path)
     assert told["kept"] > len(compiled)  # an index and the code itself
     assert told["without"] == []  # as one process warms up all tasks, too
     assert told["more"] == {}

@@ -1,0 +1,131 @@
+"""Compiled code is run, so it is taken only from where nobody else could have put it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalengine.kernels import folder
+from evalengine.kernels.folder import cache_folder, distrusted
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
+
+CODE = """
+import numpy as np, sys
+from numba.core.codegen import CPUCodeLibrary
+finalize, made = CPUCodeLibrary.finalize, []
+CPUCodeLibrary.finalize = lambda self: (made.append(self.name), finalize(self))[1]
+from evalengine.kernels.order import group_by_label
+codes = np.array([0, 0, 1], np.int32), np.array([1, 0, 1], np.int32)
+assert group_by_label(*codes, 2, 2)[0].tolist() == [0, 1, 3]
+print(len(made))
+"""
+
+
+@pytest.fixture
+def candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Every folder that is tried lies here."""
+    monkeypatch.delenv("EVALENGINE_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(folder.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    cache_folder.cache_clear()
+    yield tmp_path
+    cache_folder.cache_clear()
+
+
+def compiled(cache: Path, home: Path) -> tuple[int, str]:
+    """How many functions a fresh process compiled, and what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        env={**os.environ, "EVALENGINE_CACHE_DIR": str(cache), "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout), done.stderr
+
+
+def test_a_folder_that_was_warmed_up_and_is_read_only_is_used(tmp_path: Path) -> None:
+    warm, home = tmp_path / "warm", tmp_path / "home"
+    assert compiled(warm, home)[0] > 0
+    for path in [*warm.rglob("*"), warm]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        assert compiled(warm, home) == (0, "")
+    finally:
+        for path in [warm, *warm.rglob("*")]:
+            path.chmod(0o755)
+
+
+def test_compiled_code_may_be_moved(tmp_path: Path) -> None:
+    """Neither the folder's path nor the package's, nor times of files, are part of the key."""
+    warm, home = tmp_path / "warm", tmp_path / "home"
+    compiled(warm, home)
+    shutil.copytree(warm, tmp_path / "elsewhere", copy_function=shutil.copyfile)
+    assert compiled(tmp_path / "elsewhere", home) == (0, "")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o757, 0o1777])
+def test_a_folder_that_others_may_write_is_not_used(mode: int, tmp_path: Path) -> None:
+    shared, home = tmp_path / "shared", tmp_path / "home"
+    home.mkdir()
+    compiled(shared, home)
+    (kernels,) = shared.iterdir()
+    kernels.chmod(mode)
+    made, said = compiled(shared, home)
+    assert made > 0
+    assert f"{shared} (others may write to it)" in said
+    assert str(home) in said or "temp" in said or "tmp" in said
+
+
+def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+    warm, home = tmp_path / "warm", tmp_path / "home"
+    compiled(warm, home)
+    for path in warm.rglob("*.nbi"):
+        path.chmod(0o666)
+    assert compiled(warm, home)[0] > 0
+
+
+def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert distrusted(inner) is None
+    inner.parent.chmod(0o777)
+    assert distrusted(inner) == f"others may write to {inner.parent}"
+    inner.parent.chmod(0o1777)  # as /tmp: what is not theirs stays
+    assert distrusted(inner) is None
+    inner.parent.chmod(0o755)
+    (tmp_path / "link").symlink_to(inner)
+    assert distrusted(tmp_path / "link") is None
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 987654)
+        if os.stat(inner).st_uid:
+            assert distrusted(inner) == "it belongs to another user"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives away")
+def test_a_folder_of_another_user_is_not_used(candidates: Path) -> None:
+    """Nor is one in a folder of another user, as root meets it in the user's home under sudo."""
+    for one in ("xdg", "home"):
+        (candidates / one).mkdir()
+        os.chown(candidates / one, 12345, 12345)
+    found = cache_folder()
+    assert found is not None
+    assert found.is_relative_to(candidates / "temporary")
+
+
+def test_without_any_folder_it_is_said(
+    candidates: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for one in ("xdg", "home", "temporary"):
+        (candidates / one).touch()
+    assert cache_folder() is None
+    (said,) = caplog.messages
+    assert "every process compiles them" in said
+    assert str(candidates / "home") in said
