@@ -172,7 +172,7 @@ def cache_folder() -> Path | None:
         folder = root / name
         try:
             if not folder.is_dir():
-                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                root.mkdir(mode=0o755, parents=True, exist_ok=True)
                 folder.mkdir(mode=0o755, exist_ok=True)
             why = distrusted(folder)
             if why is None and not os.access(folder, os.W_OK) and not any(folder.iterdir()):

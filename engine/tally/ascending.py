@@ -7,13 +7,13 @@ draws of weighted rows pick from this one, and nothing is sorted again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..kernels.label_matching import N_OUTCOMES
+from ..kernels.order import rank_by_score
 from ..kernels.partition import partition
 
 Array = np.ndarray[Any, Any]
@@ -58,12 +58,14 @@ def ascending(
     shape = (1, n_labels, N_OUTCOMES)
     start, score, row = partition(parts, outcome, label, None, None, shape, want_rows=True)
 
+    order = np.empty(score.size, np.int32)
+    np.negative(score, out=score)  # what descends by these ascends by the scores, ties by row
+
     def sort(first: int, last: int) -> None:
-        for a, b in pairwise(start[first : last + 1].tolist()):
-            if b - a > 1:
-                order = np.argsort(score[a:b], kind="stable")
-                score[a:b] = score[a:b][order]
-                row[a:b] = row[a:b][order]
+        a, b = start[first], start[last]
+        rank_by_score(score, start, first, last, order)
+        score[a:b] = -score[order[a:b]]
+        row[a:b] = row[order[a:b]]
 
     over(start, sort)
     segment = np.repeat(np.arange(start.size - 1, dtype=np.int32), np.diff(start))
