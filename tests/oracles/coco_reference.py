@@ -99,6 +99,8 @@ _READ = {
 class _BoundaryEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
     """The smaller of the IoU of masks and of their boundaries (Cheng et al., 2021).
 
+    Against a crowd the masks alone count, as in boundary-iou-api and faster-coco-eval.
+
     A boundary is a mask without what d erosions by 3 x 3 leave of it, the outside being empty, d
     two hundredths of the diagonal, rounded.
     """
@@ -111,7 +113,9 @@ class _BoundaryEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
         order = np.argsort([-d["score"] for d in dts], kind="mergesort")
         dts = [dts[i] for i in order[: self.params.maxDets[-1]]]
         sides = [[_boundary(one["segmentation"]) for one in side] for side in (dts, gts)]
-        return np.minimum(ious, coco_mask.iou(*sides, [int(g["iscrowd"]) for g in gts]))
+        crowd = [int(g["iscrowd"]) for g in gts]
+        edges = coco_mask.iou(*sides, crowd)
+        return np.where(np.array(crowd, bool)[None, :], ious, np.minimum(ious, edges))
 
 
 def _boundary(code: Any) -> Any:

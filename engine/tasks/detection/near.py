@@ -2,8 +2,9 @@
 
 IoU = i / (a + a' - i), and i / a of the detection against a crowd region, in double precision as
 pycocotools divides; pixels of masks are whole numbers, so that the same bits come out. Boundary
-IoU is the same of the boundaries' pixels, and the smaller of it and the mask's counts. Source:
-pycocotools ``rleIou``; Cheng et al., "Boundary IoU", CVPR 2021, for boundaries.
+IoU is the same of the boundaries' pixels, and the smaller of it and the mask's counts; against a
+crowd region the mask's alone. Source: pycocotools ``rleIou``; Cheng et al., "Boundary IoU", CVPR
+2021, and its code boundary-iou-api for boundaries.
 """
 
 from __future__ import annotations
@@ -81,11 +82,13 @@ def find_near(
     p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
     rows, truth_rows = laid.row[p], truths.row[g]
     iou = np.full(p.size, np.inf)
+    counts = np.ones(p.size, np.bool_)
     for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
         shared = mine.shared(other, rows, truth_rows, threads.over)
         own = mine.area[rows]
         union = np.where(crowd[g], own, own + other.area[truth_rows] - shared)
         part = np.divide(shared, union, out=np.zeros(p.size), where=union > 0)
-        np.minimum(iou, part, out=iou)
+        np.minimum(iou, part, out=iou, where=counts)
+        counts = ~crowd[g]  # against a crowd the mask's share alone counts, not its boundary's
     keep = iou > 0
     return Near(p[keep], g[keep], iou[keep])
