@@ -348,7 +348,9 @@ def assemble(
 def told_before(ready: Prepared, options: Options) -> list[Note]:
     """What columns alone tell."""
     sides = ready.sides
-    notes = [Note(*note) for side in sides.values() for note in side.source.notes]
+    sources = [side.source for side in sides.values()]
+    notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
+    notes += [Note(*note) for source in sources for note in source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
     if options.task is None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.readers.coco_meeting import renumbered
 from evalengine.readers.source import Source
 from evalengine.readers.tables import open_source, schema_of
 from evalengine.schemas.columns import DATUM_ID
@@ -70,6 +71,8 @@ def open_inputs(
         for role, thing in given.items()
     }
     truths = sources[next(reversed(given))]
+    if PREDICTIONS in sources and datums is None and labels is None:
+        sources[PREDICTIONS] = renumbered(sources[PREDICTIONS], truths)
     for role, thing, along, opener in (
         (DATUMS, datums, truths.datums, open_datums),
         (LABELS, labels, truths.labels, open_labels),

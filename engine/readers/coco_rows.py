@@ -138,7 +138,20 @@ def read_ground_truths(buffer: Any, name: str, *, masks: bool = True) -> Source:
         datums=read_images(file.images, name),
         labels=read_categories(file.categories, name),
         notes=notes,
+        warnings=_federated(file, name),
     )
+
+
+def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...]:
+    """A warning of LVIS's files, whose images are not annotated with every category."""
+    if not _mentions(memoryview(file.images), b'"neg_category_ids"'):
+        return ()
+    said = (
+        f"{name} is an LVIS file: its images are annotated with some categories alone"
+        " (neg_category_ids, not_exhaustive_category_ids), and the rules here take every other"
+        " detection for a false positive. The numbers are not LVIS's, and lower."
+    )
+    return (("federated", said, None),)
 
 
 def _rows(

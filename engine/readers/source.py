@@ -19,6 +19,7 @@ class Source(msgspec.Struct):
         datums: datums that came along (COCO images).
         labels: labels that came along (COCO categories).
         notes: what the reader had to decide, as (kind, message, count).
+        warnings: what makes numbers of it meaningless, alike.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
     """
 
@@ -30,6 +31,7 @@ class Source(msgspec.Struct):
     datums: pl.DataFrame | None = None
     labels: pl.DataFrame | None = None
     notes: tuple[tuple[str, str, int | None], ...] = ()
+    warnings: tuple[tuple[str, str, int | None], ...] = ()
     facts: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
