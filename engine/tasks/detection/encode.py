@@ -23,6 +23,7 @@ from ..workers import Workers
 from .comparing import compared
 from .settings import Settings
 from .shapes import Shapes
+from .units import apart
 
 Array = np.ndarray[Any, Any]
 
@@ -202,11 +203,15 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         else np.zeros(g_datum.size, bool)
         for name in ("iscrowd", "ignore")
     )
+    ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
+    theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
+    warning = apart(ours, theirs, len(datums))
+    frames.notes += [] if warning is None else [warning]
     return Batch(
         datums=datums,
         labels=labels,
-        predictions=_side(frames.predictions, p_datum, p_label, shapes[0], score),
-        ground_truths=_side(ground_truths, g_datum, g_label, shapes[1], None),
+        predictions=ours,
+        ground_truths=theirs,
         single=score.dtype == pl.Float32,
         crowd=crowd,
         ignore=ignore,

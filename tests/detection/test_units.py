@@ -1,0 +1,108 @@
+"""Boxes of the two sides in other units or forms are told of, and good ones never are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from partitions.cases import in_buckets
+
+import evalengine as ee
+
+Array = np.ndarray[Any, Any]
+CORNERS = ["xmin", "ymin", "xmax", "ymax"]
+SIZE = np.array([640.0, 480.0])
+
+
+def boxes(seed: int, noise: float = 0.05, datums: int = 40, each: int = 4) -> tuple[Array, Array]:
+    """Predictions near ground truths, corners in pixels, float64 [n, 4] each."""
+    rng = np.random.default_rng(seed)
+    extent = rng.uniform(20, 200, (datums * each, 2))
+    start = rng.uniform(0, 1, extent.shape) * (SIZE - extent)
+    truths = np.concatenate([start, start + extent], axis=1)
+    moved = truths + rng.normal(0, noise, truths.shape) * np.concatenate([extent, extent], axis=1)
+    return np.sort(moved.reshape(-1, 2, 2), axis=1).reshape(-1, 4), truths
+
+
+def tables(ours: Array, theirs: Array, each: int = 4) -> tuple[pl.DataFrame, pl.DataFrame]:
+    sides = []
+    for side in (ours, theirs):
+        frame = pl.DataFrame(side, schema=CORNERS)
+        frame = frame.with_columns(
+            datum_id=pl.int_range(len(side)) // each, label_value=pl.lit("a")
+        )
+        sides.append(frame)
+    return sides[0].with_columns(score=pl.int_range(pl.len()) / len(ours)), sides[1]
+
+
+def share(side: Array) -> Array:
+    return side / np.concatenate([SIZE, SIZE])
+
+
+def centred(side: Array) -> Array:
+    """The centre taken for the first corner, the extents kept."""
+    extent = side[:, 2:] - side[:, :2]
+    return np.concatenate([side[:, :2] + extent / 2, side[:, 2:] + extent / 2], axis=1)
+
+
+WAYS: dict[str, tuple[Callable[[Array], Array], str]] = {
+    "shares": (share, "lie within 0 to 1.5, as shares of an image do"),
+    "centres": (centred, "hold centres where corners are expected"),
+    "transposed": (lambda side: side[:, [1, 0, 3, 2]], "have x and y exchanged"),
+    "scaled": (lambda side: side * 2.5, "once x is multiplied by about"),
+}
+
+
+@pytest.mark.parametrize("of_truths", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_other_units_are_told_of(way: str, of_truths: bool) -> None:
+    change, said = WAYS[way]
+    ours, theirs = boxes(1)
+    sides = tables(ours, change(theirs)) if of_truths else tables(change(ours), theirs)
+    card = ee.score(*sides, task="detection")
+    (warning,) = card.warnings
+    assert said in warning
+    assert ("the ground truths" if of_truths else "the predictions") in warning or way in (
+        "centres",
+        "transposed",
+        "scaled",
+    )
+    assert ee.check(*sides, task="detection").warnings == [warning]
+
+
+def test_extents_in_place_of_corners() -> None:
+    rng = np.random.default_rng(2)
+    start, extent = rng.uniform(60, 90, (60, 2)), rng.uniform(95, 140, (60, 2))
+    theirs = np.concatenate([start, start + extent], axis=1)
+    sides = tables(theirs + 1, np.concatenate([start, extent], axis=1), each=1)
+    (warning,) = ee.score(*sides, task="detection").warnings
+    assert "widths and heights where the second corners are expected" in warning
+
+
+def test_a_limit_on_memory_changes_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    paths = [str(tmp_path / "p.parquet"), str(tmp_path / "t.parquet")]
+    ours, theirs = boxes(3, datums=400)
+    for side, path in zip(tables(share(ours), theirs), paths, strict=True):
+        side.write_parquet(path, row_group_size=50)
+    card = ee.score(*paths, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
+    assert card.warnings == ee.score(*paths, task="detection").warnings
+    assert len(card.warnings) == 1
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.02, 1 / 640])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_is_said_of_boxes_that_meet(scale: float, noise: float, seed: int) -> None:
+    """Pixels, tiny images, shares on both sides; good models and bad ones."""
+    ours, theirs = boxes(seed, noise)
+    assert ee.score(*tables(ours * scale, theirs * scale), task="detection").warnings == ()
+
+
+def test_nothing_is_said_of_a_model_that_finds_nothing() -> None:
+    ours, theirs = boxes(4)
+    rng = np.random.default_rng(0)
+    assert ee.score(*tables(ours[rng.permutation(len(ours))], theirs)).warnings == ()
