@@ -203,6 +203,7 @@ def score(
                 _run(done.plan, told, seconds, paths),
                 _told(done.recognised, done.notes),
                 makers(done.plan.task, done.plan.dialect.name),
+                _read(done.rows, done.n_datums),
             )
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
@@ -232,6 +233,7 @@ def score(
         _run(plan, told, seconds, paths),
         told_of(frames),
         makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        _read(rows, len(tallies.datums)),
     )
 
 
@@ -255,6 +257,15 @@ def _in_parts(
         return partitions.run(found, plan, options, pool, tell), ""
     finally:
         pool.close()
+
+
+def _read(rows: Mapping[str, int], datums: int) -> dict[str, int]:
+    """Rows of both sides, and datums, as people are told of them."""
+    shown = {"rows" if name == TABLE else name: rows[name] for name in _SIDES if name in rows}
+    return {**shown, "datums": datums}
+
+
+_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
 
 def _sources(sources: dict[str, str], rows: dict[str, int]) -> dict[str, Any]:
@@ -291,6 +302,7 @@ def _card(
     run: Callable[[], dict[str, Any]],
     said: Told,
     exports: Mapping[str, Callable[[Scorecard], Any]],
+    read: Mapping[str, int],
 ) -> Scorecard:
     return Scorecard(
         task=plan.task,
@@ -302,6 +314,7 @@ def _card(
         notes=said.notes,
         warnings=said.warnings,
         exports=exports,
+        read=read,
         directions={
             metric.name: plan.dialect.better.get(metric.name, metric.better)
             for metric in plan.metrics
@@ -344,7 +357,9 @@ def card_of(
     frames, whole = planner.summarise(plan, tallies, threads=threads.own())
     shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
     run = _run(plan, told, seconds, {})
-    return _card(plan, options, frames, tallies.labels.frame, run, said, shapes)
+    rows = {name: one["rows"] for name, one in told["inputs"].items()}
+    read = _read(rows, len(tallies.datums))
+    return _card(plan, options, frames, tallies.labels.frame, run, said, shapes, read)
 
 
 def check(

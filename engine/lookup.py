@@ -12,6 +12,8 @@ from .schemas.errors import ResultError, did_you_mean, unknown
 from .schemas.results import METRICS
 
 _TOLERANCE = 1e-9
+SHORT = {"label": "label_value", "iou": "iou_threshold", "score": "score_threshold"}
+"""What columns are called for short, in gates and here alike."""
 _SHOWN = 12
 _NUMBERS = ("value", "lower", "upper", "support", "scored", "reason")
 KEYS = tuple(name for name in METRICS if name not in ("metric", *_NUMBERS))
@@ -126,13 +128,13 @@ def chosen_rows(
         if not kept.height:
             raise ResultError(f"{metric} has no row with a {name}.")
         rows = kept
-    settled = {*filters, *each}
+    settled = {SHORT.get(name, name) for name in (*filters, *each)}
     return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
 
 
 def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
     """The filters with ``label_name`` turned into the label's value."""
-    chosen = dict(filters)
+    chosen = {SHORT.get(name, name): value for name, value in filters.items()}
     if "label_name" not in chosen:
         return chosen
     name = chosen.pop("label_name")

@@ -13,6 +13,7 @@ from .held import FrameFile
 from .schemas.errors import ResultError, unknown
 from .schemas.options import Options
 from .schemas.results import FRAMES, empty_frame
+from .schemas.wording import option
 
 
 class Scorecard:
@@ -27,6 +28,7 @@ class Scorecard:
         warnings: those of the notes that make the numbers meaningless.
         primary: metric names to show first.
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
+        read: table -> rows that were read of it, and ``datums``.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Scorecard:
         exports: Mapping[str, Callable[[Scorecard], Any]] | None = None,
         primary: tuple[str, ...] = (),
         directions: Mapping[str, str] | None = None,
+        read: Mapping[str, int] | None = None,
     ) -> None:
         """Keep providers, not frames.
 
@@ -59,6 +62,7 @@ class Scorecard:
             exports: shape name -> what makes it of this scorecard.
             primary: metric names to show first.
             directions: metric name -> ``higher`` or ``lower``.
+            read: table -> rows that were read of it.
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
@@ -71,6 +75,7 @@ class Scorecard:
         self.warnings = tuple(warnings)
         self.primary = tuple(primary)
         self.directions = dict(directions or {})
+        self.read = dict(read or {})
         self._providers = dict(frames)
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}
@@ -118,6 +123,30 @@ class Scorecard:
             label = self.labels.schema.get("label_value")
             self._made[name] = provider() if provider else empty_frame(name, label=label)
         return self._made[name]
+
+    def asked_frame(self, name: str) -> pl.DataFrame:
+        """One output frame that the run was to make.
+
+        Raises:
+            ResultError: no frame has that name, or no metric that was asked for fills it; says
+                which does.
+        """
+        if name in FRAMES and name not in self._providers:
+            raise ResultError(self._not_asked(name))
+        return self.frame(name)
+
+    def _not_asked(self, name: str) -> str:
+        """What to say of a frame that this run did not make."""
+        from .metrics import all_metrics
+
+        filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
+        if not filling:
+            return f"{self.task} has no frame {name!r}; this run has {', '.join(self.frames)}."
+        asked = option("metrics", [*(self.options.metrics or ()), filling[0]])
+        return (
+            f"this run did not make the frame {name!r}: {' or '.join(filling)} fills it. Score"
+            f" again with {asked}."
+        )
 
     def in_file(self, name: str) -> FrameFile | None:
         """The file of a frame that is too large to be held; None where it is held, or made."""

@@ -151,12 +151,13 @@ def load(directory: str | Path) -> Scorecard:
             if f"{name}.parquet" in run["files"]
         },
         labels=_read(folder / LABELS_FILE),
-        run={name: value for name, value in run.items() if name not in (*_OWN, "warnings")},
+        run={name: value for name, value in run.items() if name not in (*_OWN, "warnings", "read")},
         notes=tuple(run["notes"]),
         warnings=tuple(run.get("warnings", ())),
         exports=makers(run["task"], run["dialect"]),
         primary=tuple(run["primary"]),
         directions=run["directions"],
+        read=run.get("read", {}),
     )
 
 
@@ -226,6 +227,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "warnings": card.warnings,
         "primary": card.primary,
         "directions": card.directions,
+        "read": card.read,
         "files": dict(files),
     }
     text = msgspec.json.format(msgspec.json.encode(run, enc_hook=str), indent=2)

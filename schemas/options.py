@@ -239,7 +239,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Annotated[
         str | None, _meta("How much of a text its claims are to cover: low or high; low.")
     ] = None
-    strict: Annotated[
+    strict_mode: Annotated[
         bool | None, _meta("Judged values below the best count as the worst (deepeval); false.")
     ] = None
     penalize_ambiguous: Annotated[
@@ -375,7 +375,7 @@ _LISTS = (
 )
 _SHAPES = ("convert_to", "invalid_polygons", "remote_rasters", "raster_root")
 _PIXELS = ("ignore_index", "background", "resample")
-_VERDICTS = ("mode", "atomicity", "coverage", "strict", "penalize_ambiguous")
+_VERDICTS = ("mode", "atomicity", "coverage", "strict_mode", "penalize_ambiguous")
 _TEXTS = (
     "rouge_types",
     "use_stemmer",

@@ -89,6 +89,7 @@ def card(
     label: pl.DataType | None = None,
     datum: pl.DataType | None = None,
     notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
     options: dict[str, Any] | None = None,
     **frames: Iterable[dict[str, Any]],
 ) -> Scorecard:
@@ -113,6 +114,7 @@ def card(
         labels=labels_of(labels, label),
         run={"versions": {"evalengine": "0"}, "inputs": {"predictions": {"rows": 3}}},
         notes=notes,
+        warnings=warnings,
         exports=makers("detection", dialect),
         primary=PRIMARY,
         directions=DIRECTIONS,

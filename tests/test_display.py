@@ -6,15 +6,17 @@ import csv
 import io
 import json
 import random
+import re
 from typing import Any
 
 import fabricated
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from rich.console import Console
 
 from evalengine.cli import _FORMATS
-from evalengine.display.show import FORMATS, show
+from evalengine.display.show import FORMATS, render, show
 from evalengine.schemas.errors import OptionError
 from evalengine.scorecard import Scorecard
 
@@ -158,7 +160,7 @@ class TestTable:
                 "value": iou * score + shift,
             }
             for iou in (0.5, 0.75)
-            for score in (0.05, 0.45, 0.95)
+            for score in (0.05, 0.25, 0.45, 0.95)
             for label, average, shift in (
                 (None, "macro", 0.0),
                 (None, "micro", 0.1),
@@ -227,8 +229,11 @@ class TestCoco:
 class TestFormats:
     card = fabricated.card()
 
-    def test_json_is_a_list_of_rows(self) -> None:
-        assert json.loads(shown(self.card, "json")) == self.card.metrics.to_dicts()
+    def test_json_holds_rows_and_notes(self) -> None:
+        card = fabricated.card(notes=("a note", 'said "so"'), warnings=('said "so"',))
+        found = json.loads(shown(card, "json"))
+        assert found.pop("metrics") == card.metrics.to_dicts()
+        assert found == {"notes": ["a note", 'said "so"'], "warnings": ['said "so"']}
 
     def test_csv(self) -> None:
         rows = list(csv.DictReader(io.StringIO(shown(self.card, "csv"))))
@@ -258,7 +263,7 @@ class TestFormats:
         text = shown(card, "markdown")
         assert "| mAP @ IoU 0.5 | 0.7000 |" in text
         assert "| a\\|b | 0.5000 | 0.6000 | 0.4500 | 0.5200 | 10 |" in text
-        assert text.endswith("- a note\n")
+        assert text.endswith("- note: a note\n")
 
     def test_markdown_of_all_labels(self) -> None:
         assert shown(many(50), "markdown").count("| class ") == 50
@@ -268,7 +273,7 @@ class TestPromptAndNotebook:
     def test_repr_is_short(self) -> None:
         text = repr(many(50))
         assert "mAP @ IoU 0.5        0.7000" in text
-        assert "50 labels; lowest AP: " in text
+        assert "50 labels; worst AP: " in text
         assert "frames: metrics" in text
         assert len(text.splitlines()) < 12
 
@@ -289,3 +294,31 @@ class TestPromptAndNotebook:
         text = many(50)._repr_html_()
         assert "… 30 more" in text
         assert text.count("class ") == 20
+
+
+class TestWidth:
+    """However narrow a terminal is, no digit is cut: names give way, then columns."""
+
+    @pytest.mark.parametrize("width", [20, 24, 31, 40, 56, 72, 80, 100, 132, 200, 250])
+    @pytest.mark.parametrize("n", [3, 40])
+    def test_every_number_is_whole(self, width: int, n: int) -> None:
+        rows = fabricated.aggregates()
+        for i in range(n):
+            rows += fabricated.of_label(f"class {i:03d}", 0.1 + i / 100, support=1000 + i)
+            rows += fabricated.aggregates(slice="weather", slice_value=f"kind {i}", shift=i / 1000)
+        card = fabricated.card(rows)
+        whole = {f"{value:.4f}" for value in card.metrics["value"].drop_nulls()}
+        whole |= {str(value) for value in card.metrics["support"].drop_nulls()}
+        out = io.StringIO()
+        console = Console(file=out, width=width, color_system=None, highlight=False)
+        console.print(render(card))
+        text = out.getvalue()
+        assert max(map(len, text.splitlines())) <= width
+        decimals = re.findall(r"(?<![\w@.])\d*\.\d+", text)
+        assert decimals
+        assert {one for one in decimals if len(one) > 4} <= whole
+        for line in text.splitlines():
+            if line.startswith(("  class ", "  kind ")) and "more" not in line:
+                assert {one for one in line.split()[2:] if one[0].isdigit()} <= whole | {
+                    f"{i:03d}" for i in range(n)
+                } | {str(i) for i in range(n)}, line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,8 @@ class TestNothingIsHidden:
     def test_counts_and_f1_of_labels_stand_beside_ap(self) -> None:
         text = table_of(example("detection", metrics=["AP", "Counts", "F1"]))
         line = next(line for line in text.splitlines() if "car " in line)
-        assert line.split()[1:] == ["0.7586", "0.5508", "105", "5", "54", "159"]
-        assert "  Counts, F1 at IoU 0.5, score 0.5\n  and 1 more column: F1\n" in text
+        assert line.split()[1:] == ["0.7586", "0.5508", "105", "5", "54", "0.7807", "159"]
+        assert "  Counts, F1 at IoU 0.5, score 0.5\n" in text
 
     def test_more_thresholds_than_the_layout_has_room_for(self) -> None:
         ious = [0.5, 0.6, 0.7, 0.8, 0.9]
@@ -102,7 +103,7 @@ class TestNothingIsHidden:
     def test_columns_without_room_are_named(self) -> None:
         names = ["Precision", "Recall", "F1", "Jaccard", "Counts", "AP"]
         text = table_of(example("classification", metrics=names))
-        assert "and 4 more columns: Counts fp, Counts fn, Counts tn, ..." in text
+        assert re.search(r"and \d more columns: Counts f", text)
 
     def test_no_empty_lines_follow_each_other(self) -> None:
         assert "\n\n\n" not in table_of(example("classification", metrics=["Counts"]))
@@ -164,3 +165,23 @@ def every_frame() -> ee.Scorecard:
     curves = ["PrecisionRecallCurve", "DetailedPrecisionRecallCurve"]
     metrics = ["AP", *curves, "ConfusionMatrix", "Outcomes"]
     return example("detection", metrics=metrics, score_thresholds=[0.5], iou_thresholds=[0.5])
+
+
+class TestConfusion:
+    """A matrix to look at; of many labels the pairs that are confused most."""
+
+    def test_of_few_labels(self) -> None:
+        text = table_of(example("detection", metrics=["ConfusionMatrix"]))
+        lines = [line.split() for line in text.splitlines()]
+        assert ["bus", "16", "0", "0", "0", "0", "5"] in lines
+        assert ["(no", "truth)", "1", "5", "0", "5", "2", "0"] in lines
+        assert "confusion at IoU 0.5, score 0.5" in text
+
+    def test_of_many_labels(self) -> None:
+        n = 30
+        truth = pl.DataFrame({"datum_id": range(2 * n), "label_value": [*range(n)] * 2})
+        guess = truth.with_columns(label_value=pl.Series([*range(n), *[0] * n]))
+        card = ee.score(guess, truth, task="classification", metrics=["ConfusionMatrix"])
+        text = table_of(card)
+        assert "the 20 most frequent of 29 pairs off the diagonal" in text
+        assert sum(line.split()[1:] == ["0", "1"] for line in text.splitlines()) == 20

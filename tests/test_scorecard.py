@@ -141,7 +141,11 @@ class TestValue:
         with pytest.raises(ResultError, match="Did you mean 'mAP'"):
             self.card.value("map")
         with pytest.raises(ResultError, match="Did you mean 'iou_threshold'"):
-            self.card.value("mAP", iou=0.5)
+            self.card.value("mAP", iou_treshold=0.5)
+        assert self.card.value("mAP", iou=0.5) == self.card.value("mAP", iou_threshold=0.5)
+        assert self.card.value("AP", label="cat", iou=0.5) == self.card.value(
+            "AP", label_value="cat", iou_threshold=0.5
+        )
         with pytest.raises(ResultError, match=r"label_value='kat'.*'cat', 'owl'.*mean 'cat'"):
             self.card.value("AR", label_value="kat")
 

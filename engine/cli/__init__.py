@@ -80,6 +80,7 @@ def cli() -> None:
     help="Where the work runs; threads unless given.",
 )
 @click.option("--address", metavar="URL", help="Scheduler of --executor dask; a local one if none.")
+@click.option("--strict", "warned", is_flag=True, help="Exit with 1 if there is a warning.")
 @with_tables
 def score(
     predictions: str,
@@ -92,6 +93,7 @@ def score(
     baseline: str | None,
     executor: str | None,
     address: str | None,
+    warned: bool,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
@@ -123,7 +125,7 @@ def score(
         where = {"executor": executor, "address": address}
         given |= {name: value for name, value in where.items() if value is not None}
         card = run(predictions, ground_truths, progress=progress, **given)
-        card.frame("metrics")
+        card.asked_frame(frame or "metrics")
         if out is not None:
             if progress:
                 progress("writing")
@@ -135,10 +137,21 @@ def score(
             show(card, form)
             _tell_of_frames(card, form, written=out is not None)
         else:
-            show_frame(card.frame(frame), form)
+            show_frame(card.frame(frame), form, name=frame, card=card)
+        if frame is not None or form in ("csv", "parquet"):
+            _tell_notes(card)
     if out is not None:
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
-    return GATE_FAILED if told_gates(judge_gates(card)) else DONE
+    failed = told_gates(judge_gates(card)) or (warned and bool(card.warnings))
+    return GATE_FAILED if failed else DONE
+
+
+def _tell_notes(card: Any) -> None:
+    """Notes where standard output has no place for them."""
+    from ..display.summary import plain, told
+
+    for kind, note in told(card):
+        click.echo(f"{kind}: {plain(note)}", err=True)
 
 
 def _tell_of_frames(card: Any, form: str, *, written: bool) -> None:
@@ -174,8 +187,10 @@ def check(
     labels: str | None,
     storage: tuple[str, ...],
     **fields: Any,
-) -> None:
+) -> int:
     """Read and check the tables without scoring them.
+
+    Exits with 1 where a warning says that the numbers would mean nothing.
 
     \b
     Example:
@@ -183,9 +198,17 @@ def check(
     """
     from ..api import check as run
     from ..display import listings
+    from ..schemas.errors import EvalengineError
+    from ..schemas.wording import in_shell
 
-    report = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
+    try:
+        report = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
+    except EvalengineError as error:
+        if form == "json":
+            click.echo(listings.refused(in_shell(error.said)))
+        raise
     click.echo(listings.checked(report, form))
+    return GATE_FAILED if report.warnings else DONE
 
 
 @cli.command(cls=WithOptions)

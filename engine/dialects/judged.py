@@ -40,7 +40,7 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
         smoothing: need -> what is added to denominators.
         decimals_of: need -> digits that values of single datums are rounded to.
         none_is_zero: FactualCorrectness is 0 where it would be 0 / 0.
-        strict_ignored: needs that the option ``strict`` does not reach.
+        strict_ignored: needs that the option ``strict_mode`` does not reach.
         most_decide: of judgments that found different numbers of items, the number that most
             found counts; else that of the first.
         decimals: digits that means are rounded to, or None.

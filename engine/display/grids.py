@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..scorecard import Scorecard
 
 Number = float | None
+Support = int | str | None
+"""How many rows a number rests on; ``5 of 60`` where not all of them could be scored."""
 
 _SPOT = ("iou_threshold", "score_threshold")
 _COLUMNS_PER_ENTRY = 3
@@ -32,15 +34,17 @@ class Grid(msgspec.Struct, frozen=True):
         undefined: row names whose first number is undefined, by reason.
         note: what the columns were taken at, if it is not in their titles.
         hidden: how many columns more the metrics frame holds.
+        counts: whether the numbers are counts.
     """
 
     title: str
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: list[tuple[tuple[str, ...], tuple[Number, ...], int | None]]
+    rows: list[tuple[tuple[str, ...], tuple[Number, ...], Support]]
     undefined: dict[str, list[str]]
     note: str = ""
     hidden: int = 0
+    counts: bool = False
 
 
 def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Grid | None:
@@ -80,24 +84,54 @@ def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Grid | N
     )
 
 
-def slice_grid(card: Scorecard, rows: pl.DataFrame, name: str) -> Grid | None:
-    entries = layout_of(card.task, card.dialect).slice_columns
+_BETWEEN = "\x1f"
+
+
+def slice_grid(
+    card: Scorecard, rows: pl.DataFrame, name: str, *, by_label: bool = False
+) -> Grid | None:
+    """A table of slices, the worst first.
+
+    Args:
+        card: of the run.
+        rows: of one slice column.
+        name: that column.
+        by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
+    """
+    entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
+    names = (name, "label") if by_label else (name,)
+    if by_label:
+        both = pl.concat_str(
+            "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
+        )
+        rows = rows.with_columns(slice_value=both)
     grid = _grid(card, rows, entries, "slice_value")
     if grid is None:
         return None
     columns, cells, note, hidden = grid
+    sign = -1 if card.directions.get(columns[0][1]) == "lower" else 1
+    ranked = sorted(
+        cells.items(),  # the worst first; undefined ones behind
+        key=lambda item: (item[1][0][0] is None, sign * (item[1][0][0] or 0.0)),
+    )
+    keys = [value.split(_BETWEEN) if names[1:] else [str(value)] for value, _ in ranked]
     return Grid(
         title=name,
-        names=(name,),
+        names=names,
         columns=tuple(title for title, _ in columns),
-        rows=[((str(value),), numbers, support) for value, (numbers, support, _) in cells.items()],
-        undefined=_reasons((str(value), reason) for value, (_, _, reason) in cells.items()),
+        rows=[
+            (tuple(key), numbers, support)
+            for key, (_, (numbers, support, _)) in zip(keys, ranked, strict=True)
+        ],
+        undefined=_reasons(
+            (" ".join(key), reason) for key, (_, (_, _, reason)) in zip(keys, ranked, strict=True)
+        ),
         note=note,
         hidden=hidden,
     )
 
 
-Cells = dict[Any, tuple[tuple[Number, ...], int | None, str | None]]
+Cells = dict[Any, tuple[tuple[Number, ...], Support, str | None]]
 
 
 def _grid(
@@ -123,19 +157,24 @@ def _grid(
         if metric in spread:
             hidden += some["statistic"].n_unique()
             continue
-        spot, at = at_one_spot(some)
-        spots.setdefault(at, []).append(metric)
-        apart = told_apart(spot)
-        for (statistic, k, told), part in spot.group_by(
-            ["statistic", "k", "parameters"], maintain_order=True
-        ):
-            words = (at_k(metric, k), statistic)
-            title = " ".join(str(word) for word in words if word)
-            taken.append((with_more(title, apart[told]), metric, part))
+        every = at_spots(some)
+        for spot, at in every:
+            if len(every) == 1:
+                spots.setdefault(at, []).append(metric)
+            apart = told_apart(spot)
+            for (statistic, k, told), part in spot.group_by(
+                ["statistic", "k", "parameters"], maintain_order=True
+            ):
+                words = (at_k(metric, k), statistic, at.removeprefix("at ") if every[1:] else "")
+                title = " ".join(str(word) for word in words if word)
+                taken.append((with_more(title, apart[told]), metric, part))
     if not taken:
         return None
-    found: list[dict[Any, tuple[Number, int | None, str | None]]] = [
-        {row[0]: row[1:] for row in part.select(by, "value", "support", "reason").iter_rows()}
+    found: list[dict[Any, tuple[Number, Support, str | None]]] = [
+        {
+            row[by]: (row["value"], coverage(row) or row["support"], row["reason"])
+            for row in part.iter_rows(named=True)
+        }
         for _, _, part in taken
     ]
     cells: Cells = {}
@@ -144,6 +183,70 @@ def _grid(
         numbers = tuple(column.get(value, (None,))[0] for column in found)
         cells[value] = (numbers, first[1], first[2] if first[0] is None else None)
     return [(title, metric) for title, metric, _ in taken], cells, _told(spots), hidden
+
+
+def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
+    """The confusion matrix of the whole set at one spot; of many labels its most frequent pairs."""
+    if "confusion" not in card.frames:
+        return []
+    frame = card.confusion.filter(
+        pl.col("slice").is_null() & pl.col("label_key").eq_missing(pl.lit(key, pl.String))
+    )
+    if not frame.height:
+        return []
+    rows, at = _at_one_spot(frame)
+    note = f"confusion {at}".strip()
+    labels = pl.concat([rows["actual"], rows["predicted"]]).unique().sort(nulls_last=True)
+    counts = {(row["actual"], row["predicted"]): row["count"] for row in rows.iter_rows(named=True)}
+    if len(labels) > _MATRIX:
+        pairs = sorted(
+            ((pair, n) for pair, n in counts.items() if pair[0] != pair[1]), key=lambda one: -one[1]
+        )
+        shown = [
+            (
+                (
+                    _UNMATCHED[0] if actual is None else str(actual),
+                    _UNMATCHED[1] if predicted is None else str(predicted),
+                ),
+                (float(n),),
+                None,
+            )
+            for (actual, predicted), n in pairs[:_MATRIX]
+        ]
+        note += f"; the {len(shown)} most frequent of {len(pairs):,} pairs off the diagonal"
+        names = ("actual", "predicted")
+        return [Grid("confusion", names, ("count",), shown, {}, note, counts=True)]
+    values = labels.to_list()
+    actual = [value for value in values if any(pair[0] == value for pair in counts)]
+    predicted = [value for value in values if any(pair[1] == value for pair in counts)]
+    return [
+        Grid(
+            "confusion",
+            ("actual \\ predicted",),
+            tuple(_UNMATCHED[1] if p is None else str(p) for p in predicted),
+            [
+                (
+                    (_UNMATCHED[0] if a is None else str(a),),
+                    tuple(float(counts.get((a, p), 0)) for p in predicted),
+                    None,
+                )
+                for a in actual
+            ],
+            {},
+            note,
+            counts=True,
+        )
+    ]
+
+
+_MATRIX = 20
+_UNMATCHED = "(no truth)", "(missed)"
+
+
+def coverage(row: dict[str, Any]) -> str:
+    """``5 of 60`` of a number whose rows could not all be scored; empty where they were."""
+    scored, support = row["scored"], row["support"]
+    return f"{scored} of {support}" if scored is not None and scored < (support or 0) else ""
 
 
 def _told(spots: dict[str, list[str]]) -> str:
@@ -262,17 +365,38 @@ def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
     return [name for name in ordered if name not in shown]
 
 
-def at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def at_spots(rows: pl.DataFrame) -> list[tuple[pl.DataFrame, str]]:
+    """Of a metric over thresholds: each of a few, the ones nearest 0.5 of many; where each is."""
+    columns = [column for column in _SPOT if rows[column].null_count() < rows.height]
+    found = rows.select(columns).unique(maintain_order=True).drop_nulls() if columns else None
+    if found is None or not 1 < found.height <= _SPOTS:
+        return [_at_one_spot(rows)]
+    return [
+        (rows.filter(*(pl.col(name) == value for name, value in row.items())), _where(row))
+        for row in found.sort(columns).iter_rows(named=True)
+    ]
+
+
+_SPOTS = 6
+
+
+def _where(row: dict[str, float]) -> str:
+    said = [f"{_WORDS[name]} {value:g}" for name, value in row.items()]
+    return "at " + ", ".join(said) if said else ""
+
+
+_WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
+
+
+def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """Of a metric over a grid of thresholds, those nearest 0.5; and words for where that is."""
-    said = []
-    for column, word in zip(_SPOT, ("IoU", "score"), strict=True):
+    chosen: dict[str, float] = {}
+    for column in _SPOT:
         values = rows[column].drop_nulls().unique().sort()
-        if len(values) == 0:
-            continue
-        near = min(values, key=lambda value: abs(value - 0.5))
-        rows = rows.filter(pl.col(column) == near)
-        said.append(f"{word} {near:g}")
-    return rows, "at " + ", ".join(said) if said else ""
+        if len(values):
+            chosen[column] = min(values, key=lambda value: abs(value - 0.5))
+            rows = rows.filter(pl.col(column) == chosen[column])
+    return rows, _where(chosen)
 
 
 def at_k(metric: str, k: int | None) -> str:

@@ -112,14 +112,26 @@ def _all_columns() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(keys, pl.String))
 
 
+def refused(said: str) -> str:
+    """What ``check`` prints as JSON of tables that cannot be used.
+
+    Args:
+        said: the message; its lines that begin with a dash are one problem each.
+    """
+    head, *problems = said.split("\n- ")
+    found = {"ok": False, "problems": problems or [head], "error": said}
+    return json.dumps(found, indent=2, ensure_ascii=False)
+
+
 def checked(report: CheckReport, form: str) -> str:
     """What ``check`` found, as text or JSON."""
     if form == "json":
         found = {
-            "ok": True,  # a broken table raises before there is a report
+            "ok": not report.warnings,
             "rows": report.rows,
             "recognised": report.recognised,
             "notes": list(report.notes),
+            "warnings": list(report.warnings),
         }
         return json.dumps(found, indent=2, ensure_ascii=False)
     lines = [f"{name}: {rows} rows" for name, rows in report.rows.items()]
@@ -127,8 +139,10 @@ def checked(report: CheckReport, form: str) -> str:
         read = ", ".join(f"{mine} as {ours}" for mine, ours in columns.items() if mine != ours)
         if read:
             lines.append(f"{name}: read {read}")
-    lines += [f"note: {note}" for note in report.notes]
-    lines.append("ok")
+    lines += [
+        f"{'warning' if note in report.warnings else 'note'}: {note}" for note in report.notes
+    ]
+    lines.append("not ok: the numbers would mean nothing" if report.warnings else "ok")
     return "\n".join(lines)
 
 

@@ -17,8 +17,10 @@ from .grids import (
     Grid,
     Number,
     at_k,
-    at_one_spot,
+    at_spots,
     chosen,
+    confusion_grids,
+    coverage,
     label_grid,
     others,
     slice_grid,
@@ -59,6 +61,8 @@ def sections(card: Scorecard) -> list[Section]:
     """What to show of a scorecard, one section per label key."""
     metrics = card.metrics
     keys = metrics["label_key"].unique(maintain_order=True).to_list()
+    if not keys and "confusion" in card.frames:
+        keys = card.confusion["label_key"].unique(maintain_order=True).to_list()
     return [
         _section(card, metrics.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String))), key)
         for key in keys
@@ -93,12 +97,19 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Section:
     aggregates = overall.filter(pl.col("label_value").is_null())
     headline, undefined = _headline(card, aggregates, layout.headline)
     tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread))]
+    tables += confusion_grids(card, key)
     per_label = overall.filter(pl.col("label_value").is_not_null())
-    sliced = rows.filter(pl.col("slice").is_not_null() & pl.col("label_value").is_null())
+    sliced = rows.filter(pl.col("slice").is_not_null())
+    of_all = sliced.filter(pl.col("label_value").is_null())
+    # What has no aggregate is shown by label, where nothing else is or there is but one label.
+    alone = sliced.filter(~pl.col("metric").is_in(of_all["metric"].unique().implode()))
+    if of_all.height:
+        alone = alone.filter(pl.col("label_value").n_unique().over("metric") == 1)
     slices = [
         grid
         for name in sliced["slice"].unique(maintain_order=True).to_list()
-        if (grid := slice_grid(card, sliced.filter(pl.col("slice") == name), name))
+        for some, by_label in ((of_all, False), (alone, True))
+        if (grid := slice_grid(card, some.filter(slice=name), name, by_label=by_label))
     ]
     return Section(key, headline, tables, label_grid(card, per_label, key), slices, undefined)
 
@@ -110,7 +121,10 @@ def _headline(
     undefined: dict[str, list[str]] = {}
 
     def add(row: dict[str, Any], title: str, note: str = "") -> None:
-        lines.append(Line(title, row["value"], note))
+        part = coverage(row)
+        lines.append(
+            Line(title, row["value"], ", ".join(filter(None, (note, part and f"{part} scored"))))
+        )
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 
@@ -120,10 +134,10 @@ def _headline(
     shown = {entry.metric for entry in entries} | spread_metrics(card)
     for metric in others(card, rows, shown) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
-        spot, note = at_one_spot(whole(some, ("area", "max_detections", "parameters")))
-        apart = told_apart(spot)
-        for row in spot.iter_rows(named=True):
-            parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
-            title = " ".join(part for part in parts if part)
-            add(row, with_more(title, apart[row["parameters"]]), note)
+        for spot, note in at_spots(whole(some, ("area", "max_detections", "parameters"))):
+            apart = told_apart(spot)
+            for row in spot.iter_rows(named=True):
+                parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
+                title = " ".join(part for part in parts if part)
+                add(row, with_more(title, apart[row["parameters"]]), note)
     return lines, undefined

@@ -6,11 +6,12 @@ characters that the receiving end could not read.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -25,12 +26,14 @@ from .summary import (
     SLICES,
     UNDEFINED,
     WORST,
+    cell,
     footnotes,
     heading,
     limited,
     markdown,
     number,
     plain,
+    told,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ PIPED_WIDTH = 80
 _LABEL_WIDTH = 26
 _CODE_WIDTH = 12
 _NUMBER_WIDTH = 6
+_LEAST_NAME = 8
 _NAMED = 3
 _ASCII = str.maketrans({UNDEFINED: "-", "…": "~", "—": "-", "≥": ">"})
 
@@ -66,13 +70,28 @@ def show(card: Scorecard, form: str, out: IO[str] | None = None) -> None:
     elif form == "markdown":
         write_text(markdown(card), out)
     else:
-        show_frame(card.metrics, form, out)
+        show_frame(card.metrics, form, out, card=card)
 
 
-def show_frame(frame: pl.DataFrame, form: str, out: IO[str] | None = None) -> None:
-    """Write a frame as JSON (a list of row objects), CSV, Parquet, Markdown or an aligned table.
+def show_frame(
+    frame: pl.DataFrame,
+    form: str,
+    out: IO[str] | None = None,
+    *,
+    name: str = "metrics",
+    card: Scorecard | None = None,
+) -> None:
+    """Write a frame as JSON, CSV, Parquet, Markdown or an aligned table.
 
-    The last two are for people: every row, but without columns that hold nothing.
+    JSON is an object with the rows under the frame's name, and with notes and warnings. The last
+    two are for people: every row, but without columns that hold nothing.
+
+    Args:
+        frame: what to write.
+        form: one of :data:`FORMATS`.
+        out: standard output unless given.
+        name: of the frame.
+        card: whose notes JSON holds; none without.
 
     Raises:
         OptionError: no such format, or bytes for a terminal.
@@ -80,8 +99,12 @@ def show_frame(frame: pl.DataFrame, form: str, out: IO[str] | None = None) -> No
     out = sys.stdout if out is None else out
     if form == "json":
         # One row a line: still one JSON document, and a pager or grep can read it.
-        rows = frame.write_ndjson().splitlines()
-        write_text("[" + ",\n ".join(rows) + "]\n", out)
+        rows = ",\n  ".join(frame.write_ndjson().splitlines())
+        parts = [f'"{name}": [{rows}]']
+        for key in ("notes", "warnings"):
+            listed = [] if card is None else list(getattr(card, key))
+            parts.append(f'"{key}": {json.dumps(listed, ensure_ascii=False)}')
+        write_text("{" + ",\n ".join(parts) + "}\n", out)
     elif form == "csv":
         write_text(frame.write_csv(), out)
     elif form == "markdown":
@@ -146,8 +169,8 @@ def render(card: Scorecard) -> RenderableType:
         parts.append(Text(""))
         # Hanging indent, so that a wrapped note still reads as one.
         notes = Table.grid(padding=(0, 1))
-        for note in card.notes:
-            notes.add_row("note:", Text(plain(note)))
+        for kind, note in told(card):
+            notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
     return Group(*parts)
 
@@ -156,11 +179,15 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
     blocks: list[list[RenderableType]] = []
     if section.headline:
         table = Table.grid(padding=(0, 2))
+        table.add_column(overflow="fold")
+        wide = max(len(number(line.value)) for line in section.headline)
+        table.add_column(justify="right", overflow="fold", min_width=wide)
+        table.add_column(overflow="fold")
         for line in section.headline:
             digits = "" if not exact or line.value is None else repr(line.value)
             table.add_row(
                 Text(line.title),
-                Text(number(line.value), style="bold", justify="right"),
+                Text(number(line.value), style="bold"),
                 Text(line.note or digits, style="dim"),
             )
         blocks.append([Padding(table, (0, 0, 0, 2))])
@@ -189,35 +216,80 @@ def _left_out(columns: Sequence[str], n: int) -> str:
     return f"and {n} more column{'s' if n > 1 else ''}" + (f": {', '.join(some)}" if named else "")
 
 
+class _Fitted:
+    """A grid that takes the room there is: names give way first, then whole columns, never digits.
+
+    Args:
+        grid: what is shown.
+        best: rows at the top of a long one.
+        worst: rows at its end.
+    """
+
+    def __init__(self, grid: Grid, best: int, worst: int) -> None:
+        self._grid = grid
+        self._rows, self._after, self._left_out = limited(grid, best, worst)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        grid, rows = self._grid, self._rows
+        names = [[plain(name) for name in row[0]] for row in rows]
+        support = ["" if row[2] is None else f"{row[2]}" for row in rows]
+        cells = [[cell(grid, row[1][i]) for row in rows] for i in range(len(grid.columns))]
+        named = [
+            # A label's value beside its name is a number, or a code as short as one.
+            min(_CODE_WIDTH if i < len(grid.names) - 1 else _LABEL_WIDTH, max(map(len, column)))
+            for i, column in enumerate(zip(map(plain, grid.names), *names, strict=True))
+        ]
+        if self._left_out:
+            for i, gap in enumerate(self._gap()):
+                named[i] = max(named[i], len(gap))
+        digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in cells]
+        titles = [_broken(column) for column in grid.columns]
+        widths = [
+            max(width, *map(len, title.split("\n")))
+            for width, title in zip(digits, titles, strict=True)
+        ]
+        beside = max(len("support"), *map(len, support)) + 2 if any(support) else 0
+        # Names keep some letters while numbers are chosen, and get what is left afterwards.
+        least = sum(min(_LEAST_NAME, width) for width in named) + 2 * (len(named) - 1)
+        fitting = 1
+        if least + widths[0] + 2 + beside > options.max_width:
+            widths[0], titles[0] = digits[0], grid.columns[0]  # a title goes on in the next line
+        if least + widths[0] + 2 + beside > options.max_width:
+            beside = 0
+        used = least + widths[0] + 2 + beside
+        for width in widths[1:]:
+            used += width + 2
+            fitting += used <= options.max_width
+        left = options.max_width - sum(width + 2 for width in widths[:fitting]) - beside
+        for i in sorted(range(len(named)), key=lambda i: -named[i]):
+            others = sum(width + 2 for k, width in enumerate(named) if k != i)
+            named[i] = max(1, min(named[i], left - others))
+        table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
+        for name, width in zip(grid.names, named, strict=True):
+            table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
+        shown = [*zip(titles[:fitting], widths[:fitting], strict=True)]
+        for title, width in [*shown, *([("support", beside - 2)] if beside else [])]:
+            table.add_column(title, justify="right", overflow="fold", width=width)
+        for place, row in enumerate(names):
+            if self._left_out and place == self._after:
+                table.add_row(*self._gap())
+            numbers = [column[place] for column in cells[:fitting]]
+            table.add_row(*map(Text, row), *numbers, *([support[place]] if beside else []))
+        if self._left_out and self._after >= len(rows):
+            table.add_row(*self._gap())
+        yield table
+        said = [grid.note] if grid.note else []
+        hidden = len(titles) - fitting + grid.hidden
+        said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
+        said += ["support has no room"] if any(support) and not beside else []
+        said += ["--format csv for all"] if self._left_out or hidden else []
+        yield from (Text(line, style="dim") for line in said)
+
+    def _gap(self) -> list[Text]:
+        n = self._left_out
+        more = ("...", f"and {n} more") if len(self._grid.names) > 1 else (f"... and {n} more",)
+        return [Text(word, style="dim") for word in more]
+
+
 def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
-    table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
-    for place, name in enumerate(grid.names):
-        # A label's value beside its name is a number, or a code as short as one.
-        widest = _CODE_WIDTH if place < len(grid.names) - 1 else _LABEL_WIDTH
-        table.add_column(plain(name), no_wrap=True, overflow="ellipsis", max_width=widest)
-    titles = [_broken(column) for column in grid.columns]
-    widths = [max(_NUMBER_WIDTH, *map(len, title.split("\n"))) for title in titles]
-    room = PIPED_WIDTH - sum(_LABEL_WIDTH // 2 for _ in grid.names) - len("support") - 4
-    fitting = max(1, sum(sum(widths[: i + 1]) + 2 * (i + 1) <= room for i in range(len(widths))))
-    for title, width in zip((*titles[:fitting], "support"), (*widths[:fitting], 7), strict=True):
-        # A least width, because names give way where the line is too narrow, never digits.
-        table.add_column(title, justify="right", no_wrap=True, min_width=width)
-    rows, after, left_out = limited(grid, best, worst)
-    more = ("...", f"and {left_out} more") if len(grid.names) > 1 else (f"... and {left_out} more",)
-    gap = [Text(word, style="dim") for word in more]
-    for place, (names, numbers, support) in enumerate(rows):
-        if left_out and place == after:
-            table.add_row(*gap)
-        table.add_row(
-            *(Text(plain(name)) for name in names),
-            *map(number, numbers[:fitting]),
-            "" if support is None else f"{support}",
-        )
-    if left_out and after >= len(rows):
-        table.add_row(*gap)
-    said = [grid.note] if grid.note else []
-    hidden = len(titles) - fitting + grid.hidden
-    said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
-    said += ["--format csv for all"] if left_out or hidden else []
-    lines = (Text(line, style="dim") for line in said)
-    return Padding(Group(table, *lines), (0, 0, 0, 2))
+    return Padding(_Fitted(grid, best, worst), (0, 0, 0, 2))

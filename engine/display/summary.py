@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
+from .grids import Support
 from .sections import Grid, Number, Section, exact_headline, sections
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ def number(value: Number) -> str:
     return f"{value:.4f}"
 
 
+def cell(grid: Grid, value: Number) -> str:
+    """A number of a grid."""
+    return f"{value:.0f}" if grid.counts and value is not None else number(value)
+
+
 def plain(text: str) -> str:
     """Text that cannot break a line or steer a terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
@@ -46,7 +52,7 @@ def shortened(text: str, width: int = 26) -> str:
 
 def limited(
     grid: Grid, best: int, worst: int
-) -> tuple[list[tuple[tuple[str, ...], tuple[Number, ...], int | None]], int, int]:
+) -> tuple[list[tuple[tuple[str, ...], tuple[Number, ...], Support]], int, int]:
     """The first and last rows of a long table; undefined ones give way first.
 
     Returns:
@@ -73,8 +79,16 @@ def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
 
 
 def heading(card: Scorecard) -> str:
-    """Task and dialect."""
-    return f"{card.task}, dialect {card.dialect}"
+    """Task, dialect, and what was read."""
+    said = f"{card.task}, dialect {card.dialect}"
+    read = [f"{n:,} {name.replace('_', ' ')}" for name, n in card.read.items()]
+    return f"{said}: {', '.join(read)}" if read else said
+
+
+def told(card: Scorecard) -> list[tuple[str, str]]:
+    """Notes with what they are called, warnings first."""
+    rest = [note for note in card.notes if note not in card.warnings]
+    return [*(("warning", one) for one in card.warnings), *(("note", one) for one in rest)]
 
 
 def _grids(section: Section) -> list[Grid]:
@@ -111,16 +125,24 @@ def as_text(card: Scorecard) -> str:
             n = len(section.labels.rows)
             worst = [
                 f"{shortened(' '.join(names))} {number(numbers[0])}"
-                for names, numbers, _ in section.labels.rows[-_NAMED:]
+                for names, numbers, _ in reversed(section.labels.rows[-_NAMED:])
                 if numbers[0] is not None
             ]
             lines.append(
                 f"  {n} label{'s' * (n != 1)}"
-                + (f"; lowest {section.labels.columns[0]}: {', '.join(worst)}" if worst else "")
+                + (f"; worst {section.labels.columns[0]}: {', '.join(worst)}" if worst else "")
             )
+        for grid in section.slices:
+            shown = [
+                f"{shortened(' '.join(names))} {number(numbers[0])}"
+                for names, numbers, _ in grid.rows[:_NAMED]
+            ]
+            n = len(grid.rows)
+            lines.append(f"  {n} of {grid.title}; worst {grid.columns[0]}: {', '.join(shown)}")
         lines += [f"  {line}" for line in footnotes(section)]
     if len(lines) == 1:
         lines.append("  no numbers")
+    lines += [f"  {kind}: {plain(note)}" for kind, note in told(card)]
     lines.append(f"  frames: {', '.join(card.frames) or 'none'}")
     return "\n".join(lines)
 
@@ -146,13 +168,13 @@ def markdown(card: Scorecard) -> str:
             parts.append(_numbers_table(header, rows, 1))
         parts += [_markdown_grid(grid) for grid in _grids(section)]
         parts += [f"- {_escaped(line)}" for line in footnotes(section)]
-    parts += [f"- {_escaped(note)}" for note in card.notes]
+    parts += [f"- {kind}: {_escaped(note)}" for kind, note in told(card)]
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 
 def _markdown_grid(grid: Grid) -> str:
     rows = [
-        [*names, *map(number, numbers), "" if support is None else str(support)]
+        [*names, *(cell(grid, one) for one in numbers), "" if support is None else str(support)]
         for names, numbers, support in grid.rows
     ]
     table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
@@ -207,15 +229,21 @@ def _digits(value: Number) -> str:
 def as_html(card: Scorecard) -> str:
     """What a notebook shows: headline numbers, then the per-label table and the slices."""
     parts = [f"<p><b>Scorecard</b> {html.escape(heading(card))}</p>"]
-    for section in sections(card):
-        if section.label_key is not None:
+    found = sections(card)
+    for section in found:
+        if section.label_key is not None and (
+            len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
+        ):
             parts.append(f"<h4>{html.escape(section.label_key)}</h4>")
         rows = [[line.title, number(line.value), line.note] for line in section.headline]
         if rows:
             parts.append(_html_table(("metric", "value", "at"), rows, 1))
         parts += [_html_grid(grid) for grid in _grids(section)]
         parts += [f"<div><small>{html.escape(line)}</small></div>" for line in footnotes(section)]
-    parts += [f"<div><small>{html.escape(note)}</small></div>" for note in card.notes]
+    parts += [
+        f"<div><small>{'<b>warning:</b> ' * (kind == 'warning')}{html.escape(note)}</small></div>"
+        for kind, note in told(card)
+    ]
     parts.append(
         "<div><small>frames: "
         + (", ".join(f"<code>.{name}</code>" for name in card.frames) or "none")
@@ -227,7 +255,7 @@ def as_html(card: Scorecard) -> str:
 def _html_grid(grid: Grid) -> str:
     shown, after, left_out = limited(grid, *_NOTEBOOK)
     rows = [
-        [*names, *map(number, numbers), "" if support is None else f"{support}"]
+        [*names, *(cell(grid, one) for one in numbers), "" if support is None else f"{support}"]
         for names, numbers, support in shown
     ]
     header = (*grid.names, *grid.columns, "support")

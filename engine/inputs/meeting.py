@@ -337,8 +337,11 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
         shown = {side: listing(sorted(found)) for side, found in keys.items()}
         notes.append(
             Note("no_common_label_key", "predictions and ground truths have no label_key in common"
-                 f" ({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): nothing can match.", 0)
+                 f" ({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): nothing can match.", 0,
+                 warning=True)
         )  # fmt: skip
+    elif not ours.join(theirs, on=["label_key", "label_value"], how="semi").height:
+        notes.append(_none_in_common(ours, theirs))
     sides = ((PREDICTIONS, ours, theirs), (GROUND_TRUTHS, theirs, ours))
     for side, mine, other in () if ours.equals(theirs) else sides:
         lone = mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
@@ -347,6 +350,22 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
             some = listing(_labels(lone), lone.height)
             notes.append(Note(f"labels_in_{side}_only", f"{what}: {some}.", lone.height))
     return notes + _undeclared(pairs)
+
+
+def _none_in_common(ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
+    """The warning that no label meets, with a label that would but for capitals or blanks."""
+    plain = [
+        {str(value).strip().casefold(): value for value in side["label_value"].drop_nulls()}
+        for side in (ours, theirs)
+    ]
+    alike = sorted(plain[0].keys() & plain[1].keys())
+    hint = ""
+    if alike:
+        mine, other = (side[alike[0]] for side in plain)
+        written = option("label_map", {str(mine): other})
+        hint = f" {mine!r} and {other!r} differ in capitals, blanks or type alone: {written}."
+    said = f"no label of the predictions is one of the ground truths: nothing can match.{hint}"
+    return Note("no_common_label", said, 0, warning=True)
 
 
 def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:

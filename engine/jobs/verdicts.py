@@ -9,14 +9,14 @@ import msgspec
 import polars as pl
 
 from .. import metrics as registry
-from ..lookup import KEYS, ambiguous, chosen_rows
+from ..lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..scorecard import Scorecard
 from .gates import Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
-_SHORT = {"iou": "iou_threshold", "score": "score_threshold"}
+_SHORT = {name: column for name, column in SHORT.items() if name != "label"}
 """Names of columns that gates may use for short."""
 
 

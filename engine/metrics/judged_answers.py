@@ -22,7 +22,7 @@ METRICS = (
         " against",
         source=_VALOR,
         aliases=("answer_relevance", "AnswerRelevancy", "answer_relevancy"),
-        params=("strict",),
+        params=("strict_mode",),
     ),
     metric(
         "Bias",
@@ -31,7 +31,7 @@ METRICS = (
         source=_VALOR,
         aliases=("bias",),
         better="lower",
-        params=("strict",),
+        params=("strict_mode",),
     ),
     metric(
         "Toxicity",
@@ -40,7 +40,7 @@ METRICS = (
         source=_VALOR,
         aliases=("toxicity",),
         better="lower",
-        params=("strict",),
+        params=("strict_mode",),
     ),
     metric(
         "Coherence",

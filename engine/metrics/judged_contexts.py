@@ -14,7 +14,7 @@ METRICS = (
         " truth; 0 where none is",
         source=_VALOR,
         aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
-        params=("strict",),
+        params=("strict_mode",),
     ),
     metric(
         "ContextRecall",
@@ -22,7 +22,7 @@ METRICS = (
         definition="highest over ground truths of its statements that the contexts support / all",
         source=_VALOR,
         aliases=("context_recall", "ContextualRecall", "contextual_recall"),
-        params=("strict",),
+        params=("strict_mode",),
     ),
     metric(
         "ContextRelevance",
@@ -30,7 +30,7 @@ METRICS = (
         definition="contexts of which any part is relevant to the query / all contexts",
         source=_VALOR,
         aliases=("context_relevance", "ContextualRelevancy", "contextual_relevancy"),
-        params=("strict",),
+        params=("strict_mode",),
     ),
     metric(
         "Faithfulness",
@@ -38,7 +38,7 @@ METRICS = (
         definition="claims of the response that the contexts imply / all claims",
         source=_VALOR,
         aliases=("faithfulness",),
-        params=("strict", "penalize_ambiguous"),
+        params=("strict_mode", "penalize_ambiguous"),
     ),
     metric(
         "Hallucination",
@@ -47,6 +47,6 @@ METRICS = (
         source=_VALOR,
         aliases=("hallucination",),
         better="lower",
-        params=("strict",),
+        params=("strict_mode",),
     ),
 )

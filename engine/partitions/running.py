@@ -334,6 +334,7 @@ _OF_TALLIES = {
         "labels_in_ground_truths_only",
         "labels_not_declared",
         "no_common_label_key",
+        "no_common_label",
     ),
     "weight_notes": ("zero_weights",),
 }

@@ -140,6 +140,7 @@ class TestOthers:
             rows={"predictions": 3},
             recognised={"predictions": {"image_id": "datum_id", "score": "score"}},
             notes=["2 boxes of no area"],
+            warnings=[],
         )
         monkeypatch.setattr(api, "check", lambda *args, **given: report)
         status, out, _ = run("check", "p", "g")

@@ -137,7 +137,9 @@ class TestScore:
         assert "mAP @ IoU 0.5        0.7000" in out
 
     def test_formats(self, run: Run, seen: dict[str, Any]) -> None:
-        assert json.loads(run("score", "p", "g", "--format", "json")[1])[0]["value"] == 0.5
+        assert (
+            json.loads(run("score", "p", "g", "--format", "json")[1])["metrics"][0]["value"] == 0.5
+        )
         assert run("score", "p", "g", "--format", "csv")[1].startswith("metric,statistic,")
         assert "| mAR | 0.6000 |" in run("score", "p", "g", "--format", "markdown")[1]
 
@@ -146,7 +148,7 @@ class TestScore:
         [
             ([], "metric,statistic,"),
             (["--format", "csv"], "metric,statistic,"),
-            (["--format", "json"], '[{"metric":'),
+            (["--format", "json"], '{"metrics": [{"metric":'),
             (["--format", "markdown"], "| metric | label_key | label_value |"),
             (["--format", "table"], "metric               label_key  label_value  "),
         ],
@@ -158,9 +160,9 @@ class TestScore:
         assert (status, err) == (0, "")
         assert out.startswith(start)
         assert out.count("mAR") == 1
-        status, out, _ = run("score", "p", "g", "--frame", "confusion", *form)
-        assert status == 0
-        assert len(out) > 0
+        status, out, err = run("score", "p", "g", "--frame", "confusion", *form)
+        assert (status, out) == (2, "")
+        assert "ConfusionMatrix fills it. Score again with --metric" in err
 
     def test_a_frame_as_parquet(
         self, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -212,4 +214,4 @@ class TestScore:
     def test_for_real(self, run: Run, tables: tuple[str, str]) -> None:
         status, out, _ = run("score", *tables, "--format", "json", "--metric", "mAP")
         assert status == 0
-        assert [row["value"] for row in json.loads(out)] == [pytest.approx(1.0)] * 2
+        assert [row["value"] for row in json.loads(out)["metrics"]] == [pytest.approx(1.0)] * 2

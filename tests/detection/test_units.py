@@ -85,7 +85,7 @@ def test_extents_in_place_of_corners() -> None:
 def test_a_limit_on_memory_changes_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     paths = [str(tmp_path / "p.parquet"), str(tmp_path / "t.parquet")]
-    ours, theirs = boxes(3, datums=400)
+    ours, theirs = boxes(3, datums=60)
     for side, path in zip(tables(share(ours), theirs), paths, strict=True):
         side.write_parquet(path, row_group_size=50)
     card = ee.score(*paths, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))

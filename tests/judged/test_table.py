@@ -395,7 +395,7 @@ def test_slices_stand_in_one_column_whatever_could_not_be_scored():
     show(score(rows, datums=topics, by="topic"), "table", out)
     shown = out.getvalue()
     assert [line.split() for line in shown.splitlines() if line.startswith(("  a", "  b"))] == [
-        ["a", "0.0000", "1"], ["b", "1.0000", "2"]
+        ["b", "1.0000", "1", "of", "2"], ["a", "0.0000", "1"]
     ]  # fmt: skip
 
 
@@ -436,10 +436,10 @@ def test_options_of_factual_correctness_are_told_and_checked():
 
 
 def test_an_option_that_nothing_reads_is_told():
-    card = score(listed("Coherence", ["4"]), strict=True, mode="recall")
+    card = score(listed("Coherence", ["4"]), strict_mode=True, mode="recall")
     assert [note for note in card.notes if "not read" in note] == [
         "mode= is not read by any of the metrics.",
-        "strict= is not read by any of the metrics.",
+        "strict_mode= is not read by any of the metrics.",
     ]
 
 

@@ -56,7 +56,7 @@ def test_deepeval(dialect: str, name: str, case: dict[str, Any]) -> None:
         rows,
         metric,
         dialect=dialect,
-        strict=case.get("strict_mode", False),
+        strict_mode=case.get("strict_mode", False),
         penalize_ambiguous=case.get("penalize_ambiguous_claims", False),
     )
     assert value == pytest.approx(case["value"], abs=1e-15)

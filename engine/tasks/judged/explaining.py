@@ -12,7 +12,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         settings: the run's settings.
         needs: names of measures.
     """
-    strict = "; values below the best count as the worst" if settings.strict else ""
+    strict = "; values below the best count as the worst" if settings.strict_mode else ""
     return [
         f"words     made alike by {settings.rules.fold}; judgments of one item vote",
         f"tally     {len(needs)} measures a datum: {', '.join(sorted(needs))}{strict}",

@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         beta: weight of recall in it, above 0.
         atomicity: of its claims, one of ``LEVELS``; told with the number, read by the judge.
         coverage: of its claims, likewise.
-        strict: values below the best count as the worst.
+        strict_mode: values below the best count as the worst.
         penalize_ambiguous: undecided verdicts count against Faithfulness.
         better: metric -> ``higher`` or ``lower``, the dialect's turns included.
         given: which of the options were given.
@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     beta: float = 1.0
     atomicity: str = "low"
     coverage: str = "low"
-    strict: bool = False
+    strict_mode: bool = False
     penalize_ambiguous: bool = False
     better: dict[str, str]
     given: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def _one_of(name: str, given: str | None, default: str, known: tuple[str, ...]) 
     return value
 
 
-OPTIONS = ("mode", "beta", "atomicity", "coverage", "strict", "penalize_ambiguous")
+OPTIONS = ("mode", "beta", "atomicity", "coverage", "strict_mode", "penalize_ambiguous")
 """Options that judged metrics read."""
 
 
@@ -91,7 +91,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         beta=beta,
         atomicity=_one_of("atomicity", options.atomicity, defaults.atomicity, LEVELS),
         coverage=_one_of("coverage", options.coverage, defaults.coverage, LEVELS),
-        strict=bool(options.strict),
+        strict_mode=bool(options.strict_mode),
         penalize_ambiguous=bool(options.penalize_ambiguous),
         better={
             name: dialect.better.get(name, metric.better)

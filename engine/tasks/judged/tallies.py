@@ -310,13 +310,13 @@ def _of_nothing(need: str, settings: Settings) -> float | None:
 
 
 def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:
-    """Rounded as the dialect does; all but the best as the worst under ``strict``."""
+    """Rounded as the dialect does; all but the best as the worst under ``strict_mode``."""
     digits = settings.rules.decimals_of.get(need)
     if digits is not None:
         value = np.round(value, digits)
-    if settings.strict and need not in settings.rules.strict_ignored:
+    if settings.strict_mode and need not in settings.rules.strict_ignored:
         metric = metrics.get("judged", name)
-        if "strict" in metric.params:
+        if "strict_mode" in metric.params:
             low, high = metric.range
             best, worst = (high, low) if settings.better[name] == "higher" else (low, high)
             value = np.where(np.isnan(value) | (value == best), value, worst)

@@ -404,7 +404,7 @@ def _spaced(lists: pl.Series) -> bool:
 
 def _tell(frames: Frames, said: str | None, kind: str = "retrieval") -> None:
     if said:
-        frames.notes.append(Note(kind, said))
+        frames.notes.append(Note(kind, said, warning=kind == DOCUMENTS_APART))
 
 
 def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array) -> None:
