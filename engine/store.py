@@ -7,14 +7,15 @@ with its size, so that a folder that was copied in part is refused by name.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,25 @@ NEW, OLD = ".new", ".old"
 FORMAT = 1
 """Raised when a reader of the older layout could no longer read the newer."""
 
-_OWN = ("kind", "format", "task", "dialect", "options", "notes", "primary", "directions", "files")
+
+class _Run(msgspec.Struct):
+    """What ``run.json`` says of the result itself; the rest is the run's own account."""
+
+    kind: str
+    format: int
+    task: str
+    dialect: str
+    options: dict[str, Any]
+    notes: list[str]
+    primary: list[str]
+    directions: dict[str, str]
+    files: dict[str, int]
+    digests: dict[str, str] = {}  # none in results of earlier versions
+    warnings: list[str] = []
+    read: dict[str, int] = {}
+
+
+_LABEL_COLUMNS = ("label_key", "label_value", "label_name")
 
 
 def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -67,6 +86,13 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
         raise ResultError(
             f"cannot write {directory}: the folder holds something else than an evalengine"
             " result; choose a new folder."
+        )
+    strange = _strangers(target)
+    if overwrite and strange:
+        more = f" and {len(strange) - 3} more" if strange[3:] else ""
+        raise ResultError(
+            f"cannot replace {directory}: {', '.join(strange[:3])}{more} in it is not of the result"
+            " and would be lost; move it away, or choose another folder."
         )
     if not overwrite:
         raise ResultError(
@@ -106,7 +132,19 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
 
 def fresh_name(target: Path) -> Path:
     """A new name beside a folder, under which its successor is made."""
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}{NEW}")
+    return target.with_name(f"{_drafts_of(target)}{secrets.token_hex(_DIGITS // 2)}{NEW}")
+
+
+_DIGITS = 8
+_LONGEST = 200  # bytes of a name, beyond which its draft's would be longer than a name may be
+
+
+def _drafts_of(target: Path) -> str:
+    """What names of a folder's drafts begin with: no other folder's do, whatever it is called."""
+    name = target.name
+    if len(os.fsencode(name)) > _LONGEST:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f".{name}."
 
 
 def write_into(card: Scorecard, folder: Path) -> None:
@@ -131,8 +169,8 @@ def load(directory: str | Path) -> Scorecard:
         >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
     """
     folder = Path(directory)
-    run = _read_run(folder)
-    for name, size in run["files"].items():
+    run, account = _read_run(folder)
+    for name, size in run.files.items():
         path = folder / name
         if not path.is_file():
             raise ResultError(f"{folder} is a half-written result: {name} is missing.")
@@ -141,24 +179,38 @@ def load(directory: str | Path) -> Scorecard:
                 f"{folder} is a half-written result: {name} has {path.stat().st_size} bytes"
                 f" instead of {size}."
             )
+    frames = {
+        name: partial(_read, folder / f"{name}.parquet", run, tuple(columns))
+        for name, columns in FRAMES.items()
+        if f"{name}.parquet" in run.files
+    }
     return Scorecard(
-        task=run["task"],
-        dialect=run["dialect"],
-        options=_restored(run["options"], folder),
-        frames={
-            name: partial(_read, folder / f"{name}.parquet")
-            for name in FRAMES
-            if f"{name}.parquet" in run["files"]
-        },
-        labels=_read(folder / LABELS_FILE),
-        run={name: value for name, value in run.items() if name not in (*_OWN, "warnings", "read")},
-        notes=tuple(run["notes"]),
-        warnings=tuple(run.get("warnings", ())),
-        exports=makers(run["task"], run["dialect"]),
-        primary=tuple(run["primary"]),
-        directions=run["directions"],
-        read=run.get("read", {}),
+        task=run.task,
+        dialect=run.dialect,
+        options=_restored(run.options, folder),
+        frames=frames,
+        labels=_read(folder / LABELS_FILE, run, _LABEL_COLUMNS),
+        run=account,
+        notes=tuple(run.notes),
+        warnings=tuple(run.warnings),
+        exports=makers(run.task, run.dialect),
+        primary=tuple(run.primary),
+        directions=run.directions,
+        read=run.read,
     )
+
+
+BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet")
+"""What a job writes into a result's folder beside the result."""
+
+
+def _strangers(folder: Path) -> list[str]:
+    """Names in a result's folder that are not of the result."""
+    found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
+    files = found.get("files")
+    known = {RUN_FILE, LABELS_FILE, *BESIDE, *(f"{name}.parquet" for name in FRAMES)}
+    known |= {*files} if isinstance(files, dict) else set()
+    return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
 
 def _is_result(folder: Path) -> bool:
@@ -169,7 +221,8 @@ def _is_result(folder: Path) -> bool:
     return isinstance(found, dict) and found.get("kind") == KIND
 
 
-def _read_run(folder: Path) -> dict[str, Any]:
+def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
+    """What ``run.json`` says of the result, and the rest of it."""
     if not folder.is_dir():
         raise ResultError(
             f"{folder} is {'a file, not' if folder.exists() else 'not there, so no'} folder of"
@@ -179,37 +232,61 @@ def _read_run(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ResultError(f"{folder} is no evalengine result: it has no {RUN_FILE}.")
     try:
-        run = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+        said = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ResultError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(run, dict) or run.get("kind") != KIND:
+    if not isinstance(said, dict) or said.get("kind") != KIND:
         raise ResultError(f"{folder} is no evalengine result: {RUN_FILE} is another program's.")
-    if run.get("format") != FORMAT:
+    if said.get("format") != FORMAT:
         raise ResultError(
-            f"{folder} was written in result format {run.get('format')!r}; this version reads"
+            f"{folder} was written in result format {said.get('format')!r}; this version reads"
             f" {FORMAT}."
         )
-    missing = [name for name in _OWN if name not in run]
+    missing = [field.name for field in msgspec.structs.fields(_Run)
+               if field.required and field.name not in said]  # fmt: skip
     if missing:
         raise ResultError(f"{path} is incomplete: it has no {', '.join(missing)}.")
-    return run
-
-
-def _read(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        run = msgspec.convert(said, _Run)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ResultError(f"{path} is not as evalengine wrote it: {error}.") from error
+    return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
+
+
+def _read(path: Path, run: _Run, columns: tuple[str, ...]) -> pl.DataFrame:
+    """A frame of a result, once it is known to be the one that was written with it.
+
+    The file is opened once: a result that takes this one's place meanwhile is not read half.
+    """
+    wanted = run.digests.get(path.name)
+    try:
+        with open(path, "rb") as file:
+            if wanted is not None and hashlib.file_digest(file, "sha256").hexdigest() != wanted:
+                raise ResultError(
+                    f"{path} is not the file that {RUN_FILE} tells of: it is damaged, or another"
+                    " result has taken its place since this one was loaded. Load it again."
+                )
+            file.seek(0)
+            frame = pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResultError(f"{path} cannot be read: {error}.") from error
+    lacking = [name for name in columns if name not in frame.columns]
+    if lacking:
+        raise ResultError(f"{path} is no frame of a result: it has no column {lacking[0]!r}.")
+    return frame
 
 
 def _fill(card: Scorecard, folder: Path) -> None:
     """Write every file of a result and see it to the disk, ``run.json`` last."""
     files: dict[str, int] = {}
+    digests: dict[str, str] = {}
 
     def keep(name: str, write: Callable[[Path], Any]) -> None:
         write(folder / name)
         sync(folder / name)
         files[name] = (folder / name).stat().st_size
+        with open(folder / name, "rb") as file:
+            digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
 
     for name in card.frames:
         file = card.in_file(name)
@@ -229,6 +306,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "directions": card.directions,
         "read": card.read,
         "files": dict(files),
+        "digests": dict(digests),
     }
     text = msgspec.json.format(msgspec.json.encode(run, enc_hook=str), indent=2)
     keep(RUN_FILE, lambda path: path.write_bytes(text + b"\n"))
@@ -283,10 +361,11 @@ def mend(target: Path) -> int:
     """
     if not target.parent.is_dir():
         return 0
+    draft = re.compile(rf"{re.escape(_drafts_of(target))}[0-9a-f]{{{_DIGITS}}}({NEW}|{OLD})")
     left = [
         path
-        for path in target.parent.glob(f".{escape(target.name)}.*")
-        if path.suffix in (NEW, OLD) and path.is_dir()
+        for path in target.parent.iterdir()
+        if draft.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
     ]
     for path in left:
         if path.suffix == OLD and not target.exists():

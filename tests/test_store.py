@@ -310,3 +310,86 @@ class TestBadFolders:
         (folder / "run.json").write_text(json.dumps(run))
         with pytest.raises(ResultError, match="'wheather' is not a known option"):
             ee.load(folder)
+
+
+class TestTrust:
+    """A result is the one that was written: damage, mixtures and others' files are told of."""
+
+    def test_damage_is_found(self, tmp_path: Path) -> None:
+        folder = fabricated.card().save(tmp_path / "run")
+        path = folder / "metrics.parquet"
+        whole = path.read_bytes()
+        for at in range(0, len(whole), max(1, len(whole) // 40)):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 8]) + whole[at + 1 :])
+            with pytest.raises(ResultError, match=r"metrics\.parquet is not the file"):
+                _ = ee.load(folder).metrics
+
+    def test_two_runs_are_never_mixed(self, tmp_path: Path) -> None:
+        first = fabricated.card(notes=("first",)).save(tmp_path / "run")
+        loaded = ee.load(first)
+        fabricated.card(fabricated.aggregates(shift=0.1), notes=("second",)).save(
+            first, overwrite=True
+        )
+        with pytest.raises(ResultError, match="another result has taken its place"):
+            _ = loaded.metrics
+
+    def test_results_of_earlier_versions_have_no_digests(self, tmp_path: Path) -> None:
+        folder = fabricated.card().save(tmp_path / "run")
+        run = json.loads((folder / "run.json").read_text())
+        for name in ("digests", "warnings", "read"):
+            del run[name]
+        (folder / "run.json").write_text(json.dumps(run))
+        assert ee.load(folder).metrics.equals(fabricated.card().metrics)
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("notes", None),
+            ("notes", [1]),
+            ("primary", None),
+            ("directions", []),
+            ("files", {"metrics.parquet": "x"}),
+            ("options", []),
+            ("task", 7),
+            ("warnings", {}),
+        ],
+    )
+    def test_an_odd_account_is_refused_by_its_field(
+        self, field: str, value: Any, tmp_path: Path
+    ) -> None:
+        folder = fabricated.card().save(tmp_path / "run")
+        run = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps({**run, field: value}))
+        with pytest.raises(
+            ResultError, match=rf"run\.json is not as evalengine wrote.*\$\.{field}"
+        ):
+            ee.load(folder)
+
+    def test_deep_nesting_and_frames_without_their_columns(self, tmp_path: Path) -> None:
+        folder = fabricated.card().save(tmp_path / "run")
+        run = json.loads((folder / "run.json").read_text())
+        pl.DataFrame({"x": [1]}).write_parquet(folder / "metrics.parquet")
+        run["files"]["metrics.parquet"] = (folder / "metrics.parquet").stat().st_size
+        del run["digests"]
+        (folder / "run.json").write_text(json.dumps(run))
+        with pytest.raises(ResultError, match=r"metrics\.parquet .* has no column 'metric'"):
+            _ = ee.load(folder).metrics
+        (folder / "run.json").write_text('{"kind": ' + "[" * 200_000)
+        with pytest.raises(ResultError, match=r"run\.json cannot be read"):
+            ee.load(folder)
+
+    def test_files_of_the_users_are_not_lost(self, tmp_path: Path) -> None:
+        folder = fabricated.card().save(tmp_path / "run")
+        (folder / "thesis.txt").write_text("dear")
+        with pytest.raises(ResultError, match=r"thesis\.txt in it is not of the result"):
+            fabricated.card().save(folder, overwrite=True)
+        assert (folder / "thesis.txt").read_text() == "dear"
+
+    @pytest.mark.parametrize("name", ["v1", "v1.2", "v1.deadbeef", "n" * 230])
+    def test_drafts_are_swept_of_their_own_folder_alone(self, name: str, tmp_path: Path) -> None:
+        names = {"v1", "v1.2", "v1.deadbeef", "v1.2.3", "n" * 230}
+        drafts = {one: store.fresh_name(tmp_path / one) for one in names}
+        for draft in drafts.values():
+            draft.mkdir()
+        assert store.mend(tmp_path / name) == 1
+        assert {*tmp_path.iterdir()} == {draft for one, draft in drafts.items() if one != name}

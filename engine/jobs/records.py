@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import glob
+import logging
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,9 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
 def last_passed(
     pattern: str, job: str, run_id: str, until: str | None = None
 ) -> tuple[Path, str] | None:
-    """The newest finished run of a job whose gates passed, other than this one.
+    """The newest finished run of a job whose gates passed, other than this one, and that is whole.
+
+    A damaged one is passed over, which is logged, and one of the future, of a clock that was ahead.
 
     Args:
         pattern: glob of the folders its results have had.
@@ -80,6 +84,7 @@ def last_passed(
     Returns:
         its folder, and when it was finished.
     """
+    end = datetime.now(UTC).isoformat() if until is None else until
     found: list[tuple[str, str]] = []
     for name in glob.glob(pattern):
         success = read_success(Path(name))
@@ -87,13 +92,17 @@ def last_passed(
             success
             and (success.job, success.gates) == (job, "passed")
             and success.run_id != run_id
-            and (until is None or success.finished <= until)
+            and success.finished <= end
         ):
             found.append((success.finished, name))
-    if not found:
-        return None
-    finished, name = max(found)
-    return Path(name), finished
+    for finished, name in sorted(found, reverse=True):
+        try:
+            _ = load(name).metrics
+        except ResultError as error:
+            logging.getLogger("evalengine").warning("note: not taken as baseline: %s", error.said)
+            continue
+        return Path(name), finished
+    return None
 
 
 def write_records(

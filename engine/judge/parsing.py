@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from .prompts import Prompt
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
-_RATING = re.compile(
-    r"\W*(?:(?:rating|score)\W*)?([-+]?[0-9]+)(?:\.0+)?\s*(?:(?:/|out of)\s*5)?\W*", re.IGNORECASE
-)
-"""A reply that is a rating as a whole: ``4``, ``**Rating: 4**``, ``4/5``."""
+_NUMBER = re.compile(r"([-+]?[0-9]+)(?:\.[0-9]+)?(?:\s*(?:/|out of)\s*5\b)?", re.IGNORECASE)
+"""A number of a reply, and the end of the scale behind it."""
 _MOST_DIGITS = 9
 _THOUGHTS = ("<think>", "</think>")
 _SHOWN = 120
@@ -219,9 +217,9 @@ def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
         found = outermost(text)
         value, reason = _whole(found.get("rating")), _why(found)
     else:
-        # Of a sentence no number counts: the first one may be an end of the scale.
-        match = _RATING.fullmatch(said)
-        value = _whole(match[1]) if match else None
+        # Of several numbers none counts: the first one may be an end of the scale.
+        numbers = _NUMBER.findall(said)
+        value = _whole(numbers[0]) if len(numbers) == 1 else None
     if value is None:
         raise BadReply("malformed_reply", f"no rating in the reply: {_start(text)}")
     if not 1 <= value <= 5:

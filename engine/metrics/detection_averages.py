@@ -68,9 +68,19 @@ def _members(view: RankedView, settings: Settings, group: int, area: int, key: A
     return members
 
 
+def row_means(values: Array) -> Array:
+    """Means over the last axis, each of its own row alone.
+
+    NumPy adds up arrays that do not lie in a row in an order that depends on the other axes: a
+    label's mean would hang, in its last bit, on which other labels, slices or areas stand beside.
+    """
+    means: Array = np.ascontiguousarray(values).mean(axis=-1)
+    return means
+
+
 def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """AP per label, [group, label, area, iou]; NaN without ground truth."""
-    ap = view.precision[:, :, :, _at_ious(view, ious)].mean(axis=-1)
+    ap = row_means(view.precision[:, :, :, _at_ious(view, ious)])
     return np.where(view.positives[..., None] > 0, ap, _fill(settings))
 
 
@@ -87,7 +97,7 @@ def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]
                 # pycocotools takes one mean over [threshold, level, label] laid out so
                 out[g, k, a] = np.ascontiguousarray(cube.transpose(1, 2, 0)).ravel().mean()
             else:
-                out[g, k, a] = cube.mean(axis=-1).mean(axis=1).mean()
+                out[g, k, a] = row_means(row_means(cube)).mean()
     return out
 
 
@@ -114,7 +124,7 @@ def mean_recall(view: RankedView, settings: Settings) -> Array:
             if settings.rules.mean_over_cells:
                 out[g, k, m, a] = np.ascontiguousarray(cube.T).ravel().mean()
             else:
-                out[g, k, m, a] = cube.mean(axis=1).mean()
+                out[g, k, m, a] = row_means(cube).mean()
     return out
 
 
@@ -176,7 +186,13 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
 
 
 def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
-    value = label_precision(view, settings, settings.iou_thresholds).mean(axis=-1)
+    ious = settings.iou_thresholds
+    if settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
+        cells = view.precision[:, :, :, _at_ious(view, ious)]
+        value = row_means(cells.reshape(*cells.shape[:3], len(ious) * cells.shape[-1]))
+        value = np.where(view.positives > 0, value, _fill(settings))
+    else:
+        value = row_means(label_precision(view, settings, ious))
     axes = ("group", "label", "area")
     return _cells(view, settings, axes, value, view.positives, **_over_ious(settings))
 
@@ -196,7 +212,7 @@ def _recall_parameters(settings: Settings) -> str:
 
 
 def _ar(view: RankedView, settings: Settings) -> list[Cells]:
-    value = recalls(view, settings).mean(axis=-1)
+    value = row_means(recalls(view, settings))
     axes = ("group", "label", "max_detections", "area")
     support = view.positives[:, :, None, :]
     told = _recall_parameters(settings)

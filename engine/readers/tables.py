@@ -17,7 +17,11 @@ from .objects import open_object
 from .paths import expand, is_remote, looks_wild
 from .source import Source
 
-READ_FAILURES: tuple[type[BaseException], ...] = (pl.exceptions.PolarsError, OSError)
+READ_FAILURES: tuple[type[BaseException], ...] = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,  # of files that are damaged; no Exception, so few catch it
+    OSError,
+)
 
 
 def open_source(

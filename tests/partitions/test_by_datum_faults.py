@@ -72,7 +72,11 @@ def test_a_stage_that_two_workers_do_is_done_once(
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
     stages = {name for name, _ in here.called}
     assert {"deal_unit", "tally_bucket", "merge_range"} <= stages
-    assert ("deal_by_row" in stages) == ("merge_by_row" in stages) == (name in ("lists", "text"))
+    assert (
+        ("deal_by_row" in stages)
+        == ("merge_by_row" in stages)
+        == (name in ("lists", "text", "judged"))
+    )
 
 
 @pytest.mark.parametrize("pool", [Twice, AtOnce])
