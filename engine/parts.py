@@ -124,10 +124,10 @@ def score_parts(
         "parts": {"all": len(parts), "reused": reused},
         "recognised": first.recognised,
     }
-    said = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
+    told_of_parts = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
     whole = Told(
-        notes=tuple(f"{name}: {note}" for name, one in said for note in one.notes),
-        warnings=tuple(f"{name}: {note}" for name, one in said for note in one.warnings),
+        notes=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.notes),
+        warnings=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.warnings),
     )
     seconds = {"total": time.perf_counter() - begun}
     return card_of(plan, options, tallies, threads, told, seconds, whole)

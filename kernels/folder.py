@@ -167,7 +167,7 @@ def cache_folder() -> Path | None:
     used is said once, on standard error.
     """
     name = f"kernels-{_source_digest()}"
-    wrong = []
+    wrong: list[str] = []
     for root in _candidates():
         folder = root / name
         try:

@@ -193,6 +193,10 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
     ]
     for line in told:
         click.echo(line, err=True)
+    if judged.verdicts.height and not judged.card.metrics["scored"].fill_null(0).sum():
+        from ..schemas.errors import EndpointError
+
+        raise EndpointError(f"no row could be scored; {given['out']} says why, row by row.")
 
 
 @contextmanager

@@ -202,7 +202,7 @@ def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
         pairs = sorted(
             ((pair, n) for pair, n in counts.items() if pair[0] != pair[1]), key=lambda one: -one[1]
         )
-        shown = [
+        shown: list[tuple[tuple[str, ...], tuple[Number, ...], Support]] = [
             (
                 (
                     _UNMATCHED[0] if actual is None else str(actual),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,7 +17,14 @@ from .gates import Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
-_SHORT = {name: column for name, column in SHORT.items() if name != "label"}
+COVERAGE = "coverage"
+"""What gates call the share of rows that could be scored: of all metrics the least, or with
+``metric=NAME`` of one."""
+_HALF = 0.5  # a mean over fewer of its rows passes no gate, unless some gate speaks of coverage
+
+_SHORT = {name: column for name, column in SHORT.items() if name != "label"} | {
+    "metric": "statistic"
+}
 """Names of columns that gates may use for short."""
 
 
@@ -31,6 +39,7 @@ class Verdict(msgspec.Struct, frozen=True):
         bound: what it was held against; None where the baseline has no number.
         baseline: the earlier run's number; None without one.
         reason: why there was nothing to compare, where that is so.
+        coverage: the share of the number's rows that could be scored.
     """
 
     gate: str
@@ -40,6 +49,7 @@ class Verdict(msgspec.Struct, frozen=True):
     bound: float | None
     baseline: float | None = None
     reason: str = ""
+    coverage: float = 1.0
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -51,8 +61,18 @@ class Numbers(msgspec.Struct, frozen=True):
 
 
 def numbers_of(card: Scorecard) -> Numbers:
-    """The numbers of a scorecard."""
-    return Numbers(card.task, card.metrics, card.labels)
+    """The numbers of a scorecard, and the coverage of those whose rows could not all be scored."""
+    part = pl.col("scored") / pl.col("support")
+    whole = pl.col("slice").is_null() & pl.col("label_value").is_null()
+    each = (
+        card.metrics.filter(whole, pl.col("scored").is_not_null(), pl.col("support") > 0)
+        .with_columns(value=part.cast(pl.Float64), statistic="metric", metric=pl.lit(COVERAGE))
+        .unique("statistic", keep="first", maintain_order=True)
+        .with_columns(k=None, parameters=None, reason=None)
+    )
+    least = each.bottom_k(1, by="value").with_columns(statistic=pl.lit(None, pl.String))
+    rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
+    return Numbers(card.task, pl.concat([card.metrics, *rows]), card.labels)
 
 
 def judge_gates(
@@ -74,7 +94,21 @@ def judge_gates(
         OptionError: a gate about a baseline, and none was given.
         ResultError: a gate that no row matches, or that leaves open which of several.
     """
-    return [one for gate in gates for one in _judged(gate, numbers, baseline, first)]
+    found = [one for gate in gates for one in _judged(gate, numbers, baseline, first)]
+    if any(gate.metric.casefold() == COVERAGE for gate in gates):
+        return found
+    return [_covered(one) for one in found]
+
+
+def _covered(one: Verdict) -> Verdict:
+    """A verdict that does not pass on a number which rests on less than half of its rows."""
+    if one.status != PASSED or one.coverage >= _HALF:
+        return one
+    why = (
+        f"only {one.coverage:.0%} of the rows could be scored; a gate such as"
+        f" '{COVERAGE} >= {math.floor(100 * one.coverage) / 100:g}' accepts that"
+    )
+    return msgspec.structs.replace(one, status=FAILED, reason=why)
 
 
 def failed(verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -120,7 +154,8 @@ def _judged(
             yield Verdict(gate.text, shown, FAILED, None, bound, earlier, why)
         else:
             status = PASSED if gate.holds(row["value"], bound) else FAILED
-            yield Verdict(gate.text, shown, status, row["value"], bound, earlier)
+            part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
+            yield Verdict(gate.text, shown, status, row["value"], bound, earlier, coverage=part)
     if gate.needs_baseline and baseline is not None and each:
         yield from _gone(gate, rows, baseline, metric, filters, each)
 

@@ -264,3 +264,38 @@ def test_the_table_begins_with_what_failed() -> None:
     assert lines[0] == "gates: 1 of 3 failed, 1 skipped"
     assert [line.split()[0] for line in lines[1:]] == ["status", "failed", "skipped", "passed"]
     assert "0.7" in lines[2]
+
+
+class TestCoverage:
+    """A mean over few of its rows is no mean of all: it passes no gate unless that is accepted."""
+
+    @staticmethod
+    def numbers(scored: int) -> Numbers:
+        key = {"label_key": None, "support": 60}
+        rows = [
+            {"metric": "Faithfulness", "value": 0.9, "scored": scored, **key},
+            {"metric": "Bias", "value": 0.1, "scored": 60, **key},
+        ]
+        return numbers_of(fabricated.card(rows))
+
+    @pytest.mark.parametrize(
+        ("scored", "gates", "passed"),
+        [
+            (60, ["Faithfulness >= 0.5"], [True]),
+            (30, ["Faithfulness >= 0.5"], [True]),
+            (5, ["Faithfulness >= 0.5"], [False]),
+            (5, ["Faithfulness >= 0.5", "coverage >= 0.05"], [True, True]),
+            (5, ["Faithfulness >= 0.5", "Coverage >= 0.95"], [True, False]),
+            (5, ["Bias <= 0.5"], [True]),
+            (5, ["coverage[metric=Bias] >= 1", "coverage[metric=Faithfulness] < 0.1"], [True] * 2),
+            (60, ["coverage == 1"], [True]),
+        ],
+    )
+    def test_of_gates(self, scored: int, gates: list[str], passed: list[bool]) -> None:
+        found = judge_gates([parse_gate(text) for text in gates], self.numbers(scored))
+        assert [one.status == "passed" for one in found] == passed
+
+    def test_the_reason_names_the_way_out(self) -> None:
+        (verdict,) = judge_gates([parse_gate("Faithfulness >= 0.5")], self.numbers(5))
+        assert verdict.reason.startswith("only 8% of the rows could be scored")
+        assert "'coverage >= 0.08'" in verdict.reason

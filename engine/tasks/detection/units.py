@@ -7,6 +7,7 @@ are read in another way, that way is told; the numbers themselves stay what the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def apart(predictions: Side, truths: Side, n_datums: int) -> Note | None:
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
         factor = others / mine
         scale = np.concatenate([factor, factor])
-        if np.isfinite(scale).all() and fit(lambda one, scale=scale: one * scale) >= _GOOD:
+        if np.isfinite(scale).all() and fit(partial(np.multiply, scale)) >= _GOOD:
             return _warning(
                 f"the {name} meet the {other} once x is multiplied by about {factor[0]:.1g} and y"
                 f" by about {factor[1]:.1g}: the images were scaled"
@@ -143,8 +144,9 @@ def _sample(predictions: Side, truths: Side, n_datums: int) -> tuple[list[Array]
 
 
 def _extents(side: list[Array]) -> Array:
-    boxes = np.concatenate(side)
-    return boxes[:, 2:] - boxes[:, :2]
+    boxes: Array = np.concatenate(side)
+    extents: Array = boxes[:, 2:] - boxes[:, :2]
+    return extents
 
 
 def _fit(predictions: list[Array], truths: list[Array]) -> float:
