@@ -92,7 +92,7 @@ def distrusted(path: Path) -> str | None:
         if told.st_uid not in (os.geteuid(), 0):
             return f"{shown} belongs to another user"
         others = told.st_mode & stat.S_IWOTH or (
-            told.st_mode & stat.S_IWGRP and not _own_group(told.st_gid)
+            told.st_mode & stat.S_IWGRP and not own_group(told)
         )
         # Of a sticky folder, as of temporary files, others can replace nothing that is not theirs.
         if others and (place == real or not told.st_mode & stat.S_ISVTX):
@@ -100,13 +100,19 @@ def distrusted(path: Path) -> str | None:
     return None
 
 
-def _own_group(group: int) -> bool:
-    """Whether nobody but this user is in a group, as where every user has one of the same name."""
+def own_group(told: os.stat_result) -> bool:
+    """Whether only this user's own group may write, as where every user has one of the same name.
+
+    Args:
+        told: of a file or folder.
+    """
+    if told.st_mode & stat.S_IWOTH:
+        return False
     try:
         import grp
         import pwd
 
-        found, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())
+        found, user = grp.getgrgid(told.st_gid), pwd.getpwuid(os.geteuid())
     except (ImportError, KeyError):
         return False
     return (

@@ -99,15 +99,21 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
-    """One line for a name that does not exist: what was written, the nearest, and all there are.
+    """One line for a name that does not exist: what was written, the nearest, and others there are.
 
     Args:
         kind: what the word was meant to be, e.g. ``"metric"``.
         word: what the user wrote.
         known: every valid name.
     """
-    names = list(known)
+    names = sorted(known, key=str.casefold)
+    shown = names[:_LISTED] if len(names) > _LISTED + _SPARED else names
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
     return (
         f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
-        f" Known: {', '.join(sorted(names, key=str.casefold))}."
+        f" Known: {', '.join(shown)}{more}."
     )
+
+
+_LISTED, _SPARED = 20, 5
+"""Names that are listed of many, and how many more are listed rather than counted."""

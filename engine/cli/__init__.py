@@ -444,9 +444,12 @@ def _end_in_order() -> None:
     def ended(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    ours = threading.current_thread() is threading.main_thread()
-    if ours and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, ended)
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, ended)
 
 
 def _report(error: BaseException) -> int:

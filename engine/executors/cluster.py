@@ -172,6 +172,10 @@ class OnDask:
                 threads_per_worker=1,
                 dashboard_address=":0",  # any port: the default one may be another cluster's
                 scheduler_kwargs={"dashboard": False},
+                # Whoever reaches a scheduler runs what they like in its workers: with a throw-away
+                # certificate nobody else on this machine does.
+                protocol="tls://",
+                security=True,
                 memory_limit=0,  # the run has its own, by which nobody is paused
                 silence_logs=logging.ERROR,
             )

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ..schemas.asked import in_name
@@ -235,7 +236,7 @@ def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str)
 
 
 def _f_metric(beta: float) -> Metric:
-    return _ratio_metric(
+    made = _ratio_metric(
         f"F{in_name(beta)}",
         f"F-beta with beta = {in_name(beta)}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the"
         " hard predictions.",
@@ -243,6 +244,8 @@ def _f_metric(beta: float) -> Metric:
         "neither ground truth nor prediction",
         f"{_VALOR}; {_SKLEARN}.fbeta_score",
     )
+    known = ("f1_score", "f1_macro", "f1_micro", "f1_weighted") if beta == 1 else ()
+    return msgspec.structs.replace(made, aliases=known)
 
 
 def family(name: str) -> Metric | None:

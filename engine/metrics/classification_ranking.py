@@ -178,6 +178,7 @@ METRICS = (
         f"Valor metrics document, ROCAUC; {_SKLEARN}.roc_auc_score; Hanley and McNeil 1982",
         _label_auc,
         by_counts=True,
+        aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
     ),
     _metric(
         "mROCAUC",

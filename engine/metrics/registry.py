@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..schemas.asked import parse_metric
+from ..schemas.asked import Asked, parse_metric
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import option
 
@@ -151,7 +152,42 @@ def _found(task: str, name: str) -> Metric | None:
         made: Metric | None = getattr(module, "family", _no_family)(name)
         if made is not None:
             return made
+    # In any capitals, where that is one metric: names come first, then aliases.
+    plain = name.casefold()
+    for called in ((lambda one: (one.name,)), (lambda one: one.aliases)):
+        alike = {
+            metric.name: metric
+            for metric in metrics.values()
+            if plain in map(str.casefold, called(metric))
+        }
+        if len(alike) == 1:
+            return next(iter(alike.values()))
     return None
+
+
+_CUT = re.compile(r"(.+)_([0-9]{1,9})")
+_RATE = re.compile(r"(.+?)@?(0?\.[0-9]+)|(.+?)@?([1-9][05])")
+
+
+def _wanted(task: str, name: str) -> Asked:
+    """A name in metric and cut-off, also as trec_eval writes it: ``P_5``, ``ndcg_cut_10``.
+
+    Raises:
+        OptionError: what stands behind an ``@`` is no cut-off.
+    """
+    rate = _RATE.fullmatch(name)
+    if rate is not None and _found(task, name) is None:
+        base, at = (rate[1], float(rate[2])) if rate[1] else (rate[3], int(rate[4]) / 100)
+        metric = _found(task, base)
+        if metric is not None and "iou_thresholds_to_return" in metric.params:
+            said = f"{option('metrics', metric.name)} {option('iou_thresholds_to_return', [at])}"
+            raise OptionError(f"{name!r}: IoU thresholds are an option of their own: write {said}.")
+    cut = _CUT.fullmatch(name)
+    if cut is not None and _found(task, name) is None:
+        metric = _found(task, cut[1])
+        if metric is not None and "k" in metric.params:
+            return Asked(metric.name, int(cut[2]))
+    return parse_metric(name)
 
 
 def _elsewhere(task: str, name: str) -> str:
@@ -172,8 +208,9 @@ def members(task: str, name: str, options: Any) -> tuple[str, ...]:
         options: what a group depends on.
     """
     for module in _modules(task):
-        group = getattr(module, "GROUPS", {}).get(name)
-        if group is not None:
+        groups = {one.casefold(): group for one, group in getattr(module, "GROUPS", {}).items()}
+        group = groups.get(name.casefold())
+        if group is not None and _found(task, name) is None:
             return tuple(group(options))
     return (name,)
 
@@ -184,7 +221,7 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     Raises:
         OptionError: no such metric, or one without cut-offs, or what is no cut-off.
     """
-    wanted = parse_metric(name)
+    wanted = _wanted(task, name)
     metric = get(task, wanted.metric)
     if wanted.k is not None and "k" not in metric.params:
         able = [one.name for one in all_metrics(task).values() if "k" in one.params]
@@ -198,7 +235,7 @@ def has(task: str, name: str) -> bool:
     if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):
         return True
     try:
-        wanted = parse_metric(name)
+        wanted = _wanted(task, name)
     except OptionError:
         return False
     metric = _found(task, wanted.metric)

@@ -17,6 +17,7 @@ METRICS = (
     metric(
         "RetrievalRecallAll",
         "retrieval_recall_all",
+        aliases=("Recall_all",),
         definition="1 where all relevant documents are among the first k, else 0",
         source=_REMEM,
         params=("k",),
@@ -24,6 +25,7 @@ METRICS = (
     metric(
         "RetrievalNDCGAny",
         "retrieval_ndcg_any",
+        aliases=("NDCG_any",),
         definition="relevance of rank 1 plus sum of relevance / log2(rank) behind it, over that of"
         " the best order of what was retrieved; relevance is 0 or 1",
         source=_REMEM,

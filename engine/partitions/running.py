@@ -35,10 +35,11 @@ from .by_score import merged_by_scores
 from .datum_blocks import in_pieces
 from .dealing import unit_folder
 from .frame_files import frames_beyond, frames_of
+from .free_memory import free_memory
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .row_files import merged_in_files
 from .scratch import gigabytes, scratch_folder
-from .sizing import BASE, Sizes, buckets, free_memory, refused, sufficient_limit, unclear
+from .sizing import BASE, Sizes, buckets, refused, sufficient_limit, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
 from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
 

@@ -8,12 +8,14 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from ..kernels.folder import own_group
 from ..schemas.errors import ScratchError
 from ..schemas.wording import option
 
@@ -44,7 +46,8 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
             home.mkdir(parents=True, exist_ok=True)
             sweep(home)
             look_for_room(home, needed)
-            folder.mkdir()
+            _refuse_shared(home)
+            folder.mkdir(mode=0o700)
             stack.callback(_delete_own, folder, os.getpid())
             _mark(folder, stack)
         except OSError as error:
@@ -62,6 +65,29 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
                     f" larger disk: {option('scratch', '/mnt/large')}."
                 ) from error
             raise
+
+
+def _refuse_shared(home: Path) -> None:
+    """Refuse a folder in which somebody else could put work of theirs into a run's place.
+
+    What stages are told lies in the run's folder, which nobody else can enter; but where others may
+    write and the folder is not sticky, they may put another one there.
+
+    Raises:
+        ScratchError: others may write to it.
+    """
+    if not hasattr(os, "geteuid"):
+        return  # a system whose folders have no such owners
+    told = home.stat()
+    sticky = bool(told.st_mode & stat.S_ISVTX)
+    shared = bool(told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) and not own_group(told)
+    if sticky or (told.st_uid in (os.geteuid(), 0) and not shared):
+        return
+    raise ScratchError(
+        f"{home}: others may write there, and could put work of theirs into the run's place. Name a"
+        f" folder of your own, {option('scratch', '/mnt/large/mine')}, or make this one sticky"
+        " (chmod +t)."
+    )
 
 
 def look_for_room(home: Path, needed: int, more: str = "") -> None:
@@ -122,8 +148,8 @@ def sweep(home: Path) -> list[Path]:
     found = []
     for folder in home.glob(f"{PREFIX}*"):
         with (
-            suppress(OSError, ValueError, KeyError, ImportError),
-            open(folder / OWNER, "rb") as mark,
+            suppress(OSError, ValueError, KeyError, TypeError, ImportError),
+            open(folder / OWNER, "rb", opener=_plain_file) as mark,
         ):
             if json.load(mark)["host"] == socket.gethostname():
                 _lock(mark)
@@ -131,6 +157,21 @@ def sweep(home: Path) -> list[Path]:
     for folder in found:
         _delete(folder)
     return found
+
+
+def _plain_file(path: str, flags: int) -> int:
+    """Open a file of this user's; nobody else's pipe keeps the run waiting.
+
+    Raises:
+        OSError: it is no plain file, or another user's.
+    """
+    opened = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    told = os.fstat(opened)
+    ours = not hasattr(os, "geteuid") or told.st_uid == os.geteuid()
+    if not (ours and stat.S_ISREG(told.st_mode)):
+        os.close(opened)
+        raise OSError(errno.EACCES, "no file of this user's", path)
+    return opened
 
 
 def _lock(mark: IO[Any]) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 import polars as pl
@@ -17,6 +15,7 @@ from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import OptionError
 from ..schemas.options import Options
 from ..schemas.wording import option
+from .free_memory import free_memory
 
 BASE = 400 << 20
 """Bytes that a process holds before it has any row: the interpreter, Polars, compiled kernels."""
@@ -112,26 +111,6 @@ def sufficient_limit(given: str | int | None) -> int:
             f" {option('memory_limit', f'{LEAST >> 20}MiB')}."
         )
     return limit
-
-
-def free_memory() -> int:
-    """Bytes that this process may still use: of the machine, and of its control group."""
-    free = 4 << 30
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) << 10
-    except OSError:
-        if hasattr(os, "sysconf"):
-            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    try:
-        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-        if most != "max":
-            free = min(free, max(0, int(most) - used))
-    except (OSError, ValueError):
-        pass
-    return free
 
 
 def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:

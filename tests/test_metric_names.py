@@ -1,0 +1,56 @@
+"""Metrics are found by the names their users know, in any capitals."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalengine import metrics
+from evalengine.schemas.errors import OptionError
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "metric", "k"),
+    [
+        ("classification", "accuracy", "Accuracy", None),
+        ("classification", "AUROC", "ROCAUC", None),
+        ("classification", "roc_auc", "ROCAUC", None),
+        ("classification", "f1_macro", "F1", None),
+        ("classification", "f1", "F1", None),
+        ("segmentation", "miou", "mIOU", None),
+        ("detection", "map", "mAP", None),
+        ("detection", "Ap", "AP", None),
+        ("retrieval", "P_5", "P", 5),
+        ("retrieval", "ndcg_cut_10", "nDCG", 10),
+        ("retrieval", "recall_100", "Recall", 100),
+        ("retrieval", "map_cut_20", "MAP", 20),
+        ("retrieval", "recip_rank", "MRR", None),
+        ("retrieval", "Recall_all@5", "RetrievalRecallAll", 5),
+        ("retrieval", "NDCG_any@10", "RetrievalNDCGAny", 10),
+        ("retrieval", "ndcg@10", "nDCG", 10),
+        ("text", "rougel", "ROUGEL", None),
+        ("judged", "FAITHFULNESS", "Faithfulness", None),
+    ],
+)
+def test_known_names(task: str, name: str, metric: str, k: int | None) -> None:
+    found, cut = metrics.asked(task, name)
+    assert (found.name, cut) == (metric, k)
+    assert metrics.has(task, name)
+
+
+def test_every_name_finds_its_metric_in_any_capitals() -> None:
+    """Unless another metric has that very name."""
+    for task in ("classification", "detection", "segmentation", "retrieval", "text", "judged"):
+        known = metrics.all_metrics(task)
+        for name, metric in known.items():
+            assert metrics.asked(task, name)[0].name == name
+            alike = [one for one in known if one.casefold() == name.casefold()]
+            if len(alike) == 1:
+                assert metrics.asked(task, name.upper())[0].name in (name, name.upper())
+            for alias in metric.aliases:
+                assert metrics.has(task, alias), (task, alias)
+
+
+@pytest.mark.parametrize("name", ["mAP@0.5", "AP50", "mAP@.75", "map75"])
+def test_thresholds_in_names_are_answered_with_the_option(name: str) -> None:
+    with pytest.raises(OptionError, match="iou_thresholds_to_return"):
+        metrics.asked("detection", name)
