@@ -21,6 +21,7 @@ from .inputs.frames import Frames, prepare
 from .inputs.opening import Inputs
 from .inputs.problems import Note
 from .metrics import Metric
+from .schemas.errors import OptionError
 from .schemas.options import Options, idle
 from .schemas.results import FRAMES, frame_schema
 
@@ -96,6 +97,8 @@ def make_plan(options: Options, task: str) -> Plan:
         plain = msgspec.structs.replace(options, metrics=named)
     settings = module.resolve(plain, dialect)
     wanted = options.metrics
+    if wanted is not None and not wanted:
+        raise OptionError("metrics is empty: name one, or leave it out for the usual ones.")
     if wanted is None:
         wanted = module.default_metrics(settings, dialect)
     asked = [metrics.asked(task, name) for name in _members(wanted, task, options)]

@@ -285,6 +285,9 @@ def assemble(
     kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
     removed = keep_datums(frames, where, before, kept)
     notes += removed if part is None else []
+    if part is None and not any(frames[role].height for role in SIDES if role in frames):
+        said = "no table has a row" + (" that the conditions leave" if where else "")
+        notes.append(Note("no_rows", f"{said}: there are no numbers.", 0, warning=True))
     by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
     marks: dict[str, Marks | Coded] = {}
     marks |= (flags := _valid_marks(made, frames))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import glob
 import os
 import re
+import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Sequence
 
 from evalengine.schemas.errors import ReadError
@@ -33,6 +38,8 @@ def expand(path: str) -> list[str]:
         ReadError: nothing there, or a folder without a readable file.
     """
     path = os.path.expanduser(path.removeprefix("file://"))
+    if path == "-" or _is_stream(path):
+        return [_kept(path)]
     if os.path.isfile(path):
         return [path]
     if os.path.isdir(path):
@@ -43,6 +50,38 @@ def expand(path: str) -> list[str]:
     if not found:
         raise ReadError(f"{path}: no file matches.{_near(path)}")
     return found
+
+
+def _is_stream(path: str) -> bool:
+    """Whether a path is a pipe or a device: standard input, or what a shell puts for ``<(...)``."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def _kept(path: str) -> str:
+    """A file with all that a stream gives, which can be read once only; gone with the process.
+
+    Raises:
+        ReadError: nothing came.
+    """
+    folder = tempfile.mkdtemp(prefix="evalengine-stream-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    name = os.path.join(folder, "stdin" if path == "-" else os.path.basename(path))
+    stream = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+    try:
+        with open(name, "wb") as file:
+            shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror or error}.") from None
+    finally:
+        if path != "-":
+            stream.close()
+    if not os.path.getsize(name):
+        raise ReadError(f"{path}: nothing came from it.")
+    return name
 
 
 def _in_folder(path: str) -> list[str]:

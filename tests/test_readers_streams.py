@@ -1,0 +1,75 @@
+"""Tables from standard input and pipes, and files that are no tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import OptionError, ReadError
+
+TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
+GUESSES = TRUTHS.with_columns(score=pl.lit(0.5))
+CODE = "import sys; from evalengine.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdin"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "ndjson", "json"])
+def test_standard_input(path: str, form: str, tmp_path: Path) -> None:
+    TRUTHS.write_parquet(tmp_path / "truths.parquet")
+    file = tmp_path / f"guesses.{form}"
+    getattr(GUESSES, f"write_{form}")(file)
+    with open(file, "rb") as given:
+        # Through a pipe, which can be read once only.
+        pipe = subprocess.Popen(["cat"], stdin=given, stdout=subprocess.PIPE)
+        done = subprocess.run(
+            [sys.executable, "-c", CODE, "score", path, str(tmp_path / "truths.parquet"),
+             "--metric", "Accuracy", "--format", "json"],
+            stdin=pipe.stdout, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert pipe.stdout is not None
+        pipe.stdout.close()
+        pipe.wait()
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["metrics"][0]["value"] == 1.0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_named_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    data = GUESSES.write_csv().encode()
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(data,))
+    writer.start()
+    card = ee.score(str(tmp_path / "pipe"), TRUTHS, metrics=["Accuracy"])
+    writer.join()
+    assert card.value("Accuracy") == 1.0
+
+
+def test_nothing_comes(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="nothing came"):
+        ee.score("/dev/null", TRUTHS)
+
+
+@pytest.mark.parametrize("name", ["0001.txt", "label"])
+@pytest.mark.parametrize(
+    "line", ["1 0.7487 0.5 0.1 0.25", "0 0.1 0.2 0.3 0.4 0.95", "3 .5 .5 1e-3 2E-05"]
+)
+def test_yolo_labels_are_named(name: str, line: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(f"{line}\n{line}\n")
+    with pytest.raises(ReadError, match="a label file of YOLO"):
+        ee.score(str(tmp_path / name), TRUTHS)
+
+
+def test_nothing_to_score_is_said() -> None:
+    card = ee.score(GUESSES.clear(), TRUTHS.clear(), task="classification")
+    assert [warning.startswith("no table has a row") for warning in card.warnings] == [True]
+    assert ee.score(GUESSES.clear(), TRUTHS, task="classification").warnings == ()
+    with pytest.raises(OptionError, match="metrics is empty"):
+        ee.score(GUESSES, TRUTHS, metrics=[])
