@@ -19,7 +19,7 @@ from .executors import Threads
 from .inputs.frames import checked_frames
 from .inputs.infer import infer_task
 from .inputs.opening import open_inputs
-from .schemas.errors import InputError, ReadError, ResultError, WriteError
+from .schemas.errors import InputError, ReadError, WriteError
 from .schemas.options import Options
 from .scorecard import Scorecard
 from .tally import stored
@@ -90,8 +90,12 @@ def score_parts(
     threads = Threads(options.threads)
     kept: list[tuple[Kept, Any]] = []
     reused = 0
+    damaged: list[str] = []
     for part in parts:
-        found = _found(part)
+        found, why = _found(part)
+        if why:
+            damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
+            tell(f"{damaged[-1]} ({why})")
         reused += found is not None
         if found is None:
             tell(f"matching {part.name}")
@@ -126,22 +130,27 @@ def score_parts(
     }
     told_of_parts = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
     whole = Told(
-        notes=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.notes),
+        notes=(
+            *damaged,
+            *(f"{name}: {note}" for name, one in told_of_parts for note in one.notes),
+        ),
         warnings=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.warnings),
     )
     seconds = {"total": time.perf_counter() - begun}
     return card_of(plan, options, tallies, threads, told, seconds, whole)
 
 
-def _found(part: Part) -> tuple[Kept, Any] | None:
-    """What an earlier run kept of a part; None where that is of another content, or damaged."""
+def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:
+    """What an earlier run kept of a part, or nothing; and why it cannot be read, if it is there."""
     try:
         about = msgspec.convert(stored.head_of(part.tally)["about"], Kept)
         if about.key != part.key:
-            return None
-        return about, stored.load(part.tally)
-    except (ReadError, ResultError, msgspec.ValidationError):
-        return None
+            return None, ""
+        return (about, stored.load(part.tally)), ""
+    except msgspec.ValidationError:  # of an earlier version
+        return None, ""
+    except Exception as error:  # whatever damage makes of it: the tally is made again
+        return None, str(error) if part.tally.exists() else ""
 
 
 def _tallied(

@@ -20,9 +20,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..schemas.errors import OptionError
+from .. import metrics, tasks
+from ..schemas.errors import OptionError, unknown
 
 EACH = "*"
+COVERAGE = "coverage"
+"""What gates call the share of rows that could be scored: of all metrics the least, or with
+``metric=NAME`` of one."""
 _TOLERANCE = 1e-12
 """Numbers this close, as a share of the larger of bound and 1, are equal: 0.81 - 0.01 is 0.8."""
 
@@ -151,8 +155,19 @@ def parse_gate(text: str) -> Gate:
 
 
 def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:
-    """Gates from their texts, all of them looked at before any work."""
-    return tuple(parse_gate(text) for text in texts)
+    """Gates from their texts, all of them looked at before any work.
+
+    Raises:
+        OptionError: a gate that cannot be read, or is about no metric of any task.
+    """
+    gates = tuple(parse_gate(text) for text in texts)
+    for gate in gates:
+        if gate.metric.casefold() != COVERAGE and not any(
+            metrics.has(task, gate.metric) for task in tasks.NAMES
+        ):
+            known = {name for task in tasks.NAMES for name in metrics.names(task)}
+            raise OptionError(f"gate {gate.text!r}: {unknown('metric', gate.metric, known)}")
+    return gates
 
 
 def _bare(text: str) -> str:

@@ -13,13 +13,10 @@ from .. import metrics as registry
 from ..lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..scorecard import Scorecard
-from .gates import Gate
+from .gates import COVERAGE, Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
-COVERAGE = "coverage"
-"""What gates call the share of rows that could be scored: of all metrics the least, or with
-``metric=NAME`` of one."""
 _HALF = 0.5  # a mean over fewer of its rows passes no gate, unless some gate speaks of coverage
 
 _SHORT = {name: column for name, column in SHORT.items() if name != "label"} | {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalengine.jobs.gates import Gate, parse_gate
+from evalengine.jobs.gates import Gate, parse_gate, parse_gates
 from evalengine.jobs.showing import gates_table
 from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
 from evalengine.schemas.errors import OptionError, ResultError
@@ -299,3 +299,11 @@ class TestCoverage:
         (verdict,) = judge_gates([parse_gate("Faithfulness >= 0.5")], self.numbers(5))
         assert verdict.reason.startswith("only 8% of the rows could be scored")
         assert "'coverage >= 0.08'" in verdict.reason
+
+
+def test_a_gate_about_no_metric_is_refused_before_any_work() -> None:
+    with pytest.raises(OptionError, match=r"'mAQ' is not a known metric.*mean 'mAP'"):
+        parse_gates(["mAP >= 0.5", "mAQ > 1"])
+    assert (
+        len(parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])) == 5
+    )

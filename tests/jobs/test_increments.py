@@ -133,6 +133,30 @@ class TestInvalidated:
         ee.run_job(path)
         assert matched[6:] == [DAYS[0], "2026-11-22"]
 
+    @pytest.mark.parametrize("damage", ["middle", "half", "garbage", "zeros", "empty"])
+    def test_damage_of_any_kind_is_noted(
+        self, damage: str, path: Path, folder: Path, matched: list[str]
+    ) -> None:
+        ee.run_job(path)
+        first = min((folder / ".tallies" / "nightly").iterdir())
+        kept = first.read_bytes()
+        at = len(kept) // 3
+        first.write_bytes(
+            {
+                "middle": kept[:at] + b"\xff" * 64 + kept[at + 64 :],
+                "half": kept[: len(kept) // 2],
+                "garbage": b"no tally",
+                "zeros": bytes(len(kept)),
+                "empty": b"",
+            }[damage]
+        )
+        write_day(folder, "2026-11-22", first=300)
+        card = ee.load(ee.run_job(path).plan.folder)
+        assert matched[3:] == [DAYS[0], "2026-11-22"]
+        same(card, whole(folder, (*DAYS, "2026-11-22")))
+        said = [note for note in card.notes if "could not be read, and is made again" in note]
+        assert [note.startswith(DAYS[0]) for note in said] == [True]
+
 
 class TestRefused:
     def test_a_datum_in_two_partitions(self, path: Path, folder: Path) -> None:
