@@ -24,6 +24,7 @@ from .metrics import Metric
 from .schemas.errors import OptionError
 from .schemas.options import Options, idle
 from .schemas.results import FRAMES, frame_schema
+from .schemas.wording import option, options_in
 
 R = TypeVar("R")
 
@@ -169,8 +170,9 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     chosen, notes = plan.module.fit(
         plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
-    frames.notes += notes + _idle(plan)
-    return _with(plan, chosen)
+    fit = _with(plan, chosen)
+    frames.notes += notes + _idle(plan) + _unread(fit, notes)
+    return fit
 
 
 def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
@@ -203,11 +205,42 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
         plan.metrics, found.written, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
-    return fit, [*notes, *_idle(plan), *plan.module.told(found, plan.settings, fit.needs)]
+    unread = _unread(fit, notes)
+    return fit, [*notes, *_idle(plan), *unread, *plan.module.told(found, plan.settings, fit.needs)]
 
 
 def _idle(plan: Plan) -> list[Note]:
     return [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+
+
+def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
+    """Options that were given, that some metric of the task reads, and none of those asked for.
+
+    Args:
+        plan: with the metrics that are computed.
+        notes: what the task has said; options that stand in it are not told again.
+    """
+    known = metrics.all_metrics(plan.task).values()
+    read = {name for metric in plan.metrics for name in metric.params}
+    said = {name for note in notes for name in options_in(note.message)}
+    idle = [
+        name
+        for name in dict.fromkeys(name for metric in known for name in metric.params)
+        if name not in read | said and getattr(plan.options, name, None) is not None
+    ]
+    asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
+    more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
+    return [
+        Note(
+            "option_not_read",
+            f"{option(name, getattr(plan.options, name))} is not read by any of the metrics"
+            f" ({asked}{more}).",
+        )
+        for name in idle
+    ]
+
+
+_NAMED = 5
 
 
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:

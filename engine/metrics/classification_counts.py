@@ -220,7 +220,7 @@ def _top_k(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 _MEANS = ("macro", "micro", "weighted", "samples")
-_FILLED = ("zero_division", "multilabel", "decision_threshold")
+_FILLED = ("zero_division", "multilabel", "decision_threshold", "average")
 
 
 def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:
