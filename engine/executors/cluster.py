@@ -179,6 +179,11 @@ class OnDask:
                 memory_limit=0,  # the run has its own, by which nobody is paused
                 silence_logs=logging.ERROR,
             )
+        except ImportError as error:
+            raise ExecutorError(
+                f"executor 'dask': {error}. The cluster of this machine is reached with a throw-away"
+                " certificate: pip install 'evalengine[dask]' brings what makes one."
+            ) from error
         except RuntimeError as error:
             raise ExecutorError(
                 f"executor 'dask': its processes do not start: {error} {GUARD}"
