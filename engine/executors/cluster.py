@@ -181,8 +181,8 @@ class OnDask:
             )
         except ImportError as error:
             raise ExecutorError(
-                f"executor 'dask': {error}. The cluster of this machine is reached with a throw-away"
-                " certificate: pip install 'evalengine[dask]' brings what makes one."
+                f"executor 'dask': {error}. The cluster of this machine is reached with a throw-"
+                "away certificate: pip install 'evalengine[dask]' brings what makes one."
             ) from error
         except RuntimeError as error:
             raise ExecutorError(
