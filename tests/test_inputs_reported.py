@@ -109,6 +109,6 @@ def test_a_missing_corner_is_not_an_inverted_box() -> None:
 
 def test_check_refuses_what_score_refuses() -> None:
     with pytest.raises(ee.OptionError, match="mAP"):
-        ee.check(FOUND, TRUTH, metrics=["map"])
+        ee.check(FOUND, TRUTH, metrics=["maap"])
     with pytest.raises(ee.OptionError, match="IoU"):
         ee.check(FOUND, TRUTH, iou_thresholds=[5])

@@ -41,10 +41,9 @@ from .relabel import hold_labels
 from .repeats import rows_repeat
 from .slices import build_slices, plan_slices, slices_by_row
 from .turns import Each, both, in_turn
-from .where import Condition, filtered, keep_datums, plan_where
+from .where import SIDES, Condition, filtered, keep_datums, no_rows, plan_where
 from .where import Table as Named
 
-SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 _NUMBER = "number of the row"
 
 
@@ -285,9 +284,7 @@ def assemble(
     kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
     removed = keep_datums(frames, where, before, kept)
     notes += removed if part is None else []
-    if part is None and not any(frames[role].height for role in SIDES if role in frames):
-        said = "no table has a row" + (" that the conditions leave" if where else "")
-        notes.append(Note("no_rows", f"{said}: there are no numbers.", 0, warning=True))
+    notes += no_rows(frames, where) if part is None else []
     by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
     marks: dict[str, Marks | Coded] = {}
     marks |= (flags := _valid_marks(made, frames))

@@ -245,3 +245,16 @@ def keep_datums(
                      f" {count_of(height[role], 'row')} of the {role.replace('_', ' ')}.", gone)
             )  # fmt: skip
     return notes
+
+
+def no_rows(frames: dict[str, pl.DataFrame], where: dict[str, Condition]) -> list[Note]:
+    """The warning that no side has a row, of what conditions left.
+
+    Args:
+        frames: role to rows.
+        where: role to the condition on its rows.
+    """
+    if any(frame.height for role, frame in frames.items() if role in SIDES):
+        return []
+    said = "no table has a row" + (" that the conditions leave" if where else "")
+    return [Note("no_rows", f"{said}: there are no numbers.", 0, warning=True)]
