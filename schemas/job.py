@@ -110,6 +110,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         list[str],
         _meta("What must hold for exit status 0.", ["mAP[iou=0.5] >= 0.42"]),
     ] = []
+    strict: Annotated[bool, _meta("Whether a warning fails the job as a gate does; false.")] = False
     baseline: Annotated[
         str | None,
         _meta("Earlier result that gates speak of: its folder, or last.", "last", "runs/release"),

@@ -65,18 +65,23 @@ def run(
       evalengine run nightly.toml --set date=2026-11-20 --log-format json
     """
     from ..jobs.logs import ERROR, log_to
-    from ..jobs.running import LockedError, plan_job, run_job
+    from ..jobs.running import ChangedError, LockedError, plan_job, run_job
     from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
-    from ..schemas.errors import EndpointError, EvalengineError, ScratchError, WriteError
+    from ..schemas.errors import (
+        EndpointError,
+        EvalengineError,
+        ExecutorError,
+        ScratchError,
+        WriteError,
+    )
     from ..schemas.wording import in_shell
 
     strange = [pair for pair in changes if not pair.partition("=")[1]]
     if strange:
         raise click.BadParameter(f"--set {strange[0]!r} is not of the form name=value.")
     variables = dict(pair.split("=", 1) for pair in changes)
-    name = os.path.basename(job).removesuffix(".toml")
-    tell = log_to(form=log_format, job=name, quiet=quiet)
+    tell = log_to(form=log_format, job=_name_of(job), quiet=quiet)
 
     def say(said: str) -> None:
         if log_format == "json":  # every line of standard error is JSON then
@@ -90,8 +95,9 @@ def run(
                 click.echo(_planned(plan_job(job, variables)), nl=False)
                 return 0
             done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
-            click.echo(_said(done))
-            if done.verdicts:
+            if not quiet or done.gate_failed:
+                click.echo(_said(done))
+            if done.verdicts and (not quiet or done.gate_failed):
                 click.echo(gates_table(done.verdicts), nl=False)
             return _GATE_FAILED if done.gate_failed else 0
     except EvalengineError as error:
@@ -99,7 +105,8 @@ def run(
             raise
         say(in_shell(error.said))
         # What may pass, and is worth trying again.
-        passing = (LockedError, WriteError, ScratchError, EndpointError)
+        of_the_run = (LockedError, WriteError, ScratchError, ChangedError)
+        passing = (*of_the_run, EndpointError, ExecutorError)
         return _FAILED if isinstance(error, passing) else _BAD_INPUT
     except Stopped as stopped:
         say(f"stopped by {stopped}")
@@ -108,6 +115,17 @@ def run(
         _end_workers()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
+
+
+def _name_of(path: str) -> str:
+    """The job's name, which its log bears; that of its file where it cannot be read."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return str(tomllib.load(file)["name"])
+    except (OSError, KeyError, ValueError):  # told with what is wrong when the job is loaded
+        return os.path.basename(path).removesuffix(".toml")
 
 
 def _end_workers() -> None:

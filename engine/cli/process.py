@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from . import main
+from . import INTERRUPTED, main
 
 _YOUNG = 50_000  # objects made before the collector looks at the new ones; Python has 700 to 2,000
 
@@ -17,8 +17,11 @@ def command() -> int:
     """Run the command for the process's own arguments; the exit status, if it returns at all."""
     # Imports make half a million objects and none of them is garbage.
     gc.set_threshold(_YOUNG, 10, 10)
-    status = main()
-    leave(status)
+    try:
+        status = main()
+        leave(status)
+    except KeyboardInterrupt:  # at the very end, where nobody else takes it any more
+        os._exit(INTERRUPTED)
     return status
 
 

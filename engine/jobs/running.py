@@ -23,7 +23,7 @@ from .increments import clear_older, parts_of
 from .lineage import ABORT, FAIL, Lineage
 from .loading import load_job
 from .lock import LockedError, locked
-from .logs import ERROR, WARNING, Tell, nothing
+from .logs import ERROR, INFO, WARNING, Tell, nothing
 from .planning import JobPlan, plan_job, planned, planned_again
 from .records import Success, finished_as, read_success, replace_success, write_records
 from .sources import File
@@ -55,6 +55,10 @@ class JobResult(msgspec.Struct, frozen=True):
     def card(self) -> Scorecard:
         """The result."""
         return load(self.plan.folder)
+
+
+class ChangedError(InputError):
+    """Inputs changed while they were read; the next run may find them whole."""
 
 
 def run_job(
@@ -136,7 +140,7 @@ def _again(plan: JobPlan, tell: Tell) -> JobResult:
     baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, success)
     verdicts = judge_gates(
         plan.loaded.gates, numbers_of(card), baseline.numbers(card), first=baseline.first
-    )
+    ) + _warned(plan, card)
     status = _status(verdicts)
     with held():
         if status != success.gates:
@@ -165,7 +169,7 @@ def _score(
         card = aside(lambda left: _scored(plan, fresh, left, force, tell))
         changed = plan.found.changed()
         if changed:
-            raise InputError(
+            raise ChangedError(
                 f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
                 " the job again when they are whole."
             )
@@ -233,7 +237,7 @@ def _scored(
         )
     card.make()
     for note in card.notes:
-        tell(note)
+        tell(note, level=WARNING if note in card.warnings else INFO)
     if not left.is_set():
         tell("writing")
         write_into(card, fresh)
@@ -246,10 +250,17 @@ def _judged(
     """Verdicts, or why the gates could not be judged: the numbers are kept either way."""
     try:
         gates, numbers = plan.loaded.gates, numbers_of(card)
-        return judge_gates(gates, numbers, baseline.numbers(card), first=baseline.first), None
+        found = judge_gates(gates, numbers, baseline.numbers(card), first=baseline.first)
+        return found + _warned(plan, card), None
     except EvalengineError as error:
         kept = f"{error.said} The numbers are kept in {plan.shown}: mend the gate and run again."
         return [], type(error)(kept)
+
+
+def _warned(plan: JobPlan, card: Scorecard) -> list[Verdict]:
+    """A failed verdict for each warning, of jobs that are strict."""
+    warnings = card.warnings if plan.loaded.job.strict else ()
+    return [Verdict("strict", "", FAILED, None, None, reason=said) for said in warnings]
 
 
 def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) -> None:

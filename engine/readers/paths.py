@@ -90,6 +90,13 @@ def _in_folder(path: str) -> list[str]:
     kinds = {by_extension(name) for name in readable}
     if len(kinds) == 1:
         return readable
+    hive = [entry.name for entry in os.scandir(path) if entry.is_dir() and "=" in entry.name]
+    if not readable and hive:
+        raise ReadError(
+            f"{path}: a folder of partitions ({sorted(hive)[0]}, ...). Give its files:"
+            f" {os.path.join(path, '**', '*.parquet')!r}; columns that stand in the path alone are"
+            " not read, so write those that are wanted into the files."
+        )
     if not readable:
         raise ReadError(f"{path}: the folder holds no readable file.{_near(path + os.sep)}")
     some = ", ".join(repr(os.path.basename(name)) for name in readable[:5])

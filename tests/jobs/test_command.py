@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from jobs.kills import COMMAND, Kills, trials
 
@@ -33,9 +34,11 @@ def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> N
     status, out, err = run(capsys, path)
     assert status == 0
     assert out.startswith("nightly: done, in runs/2026-11-20\ngates: 1 passed\n")
-    assert " job: planned" in err
+    assert " nightly: planned" in err
     status, out, err = run(capsys, path, "--quiet")
-    assert (status, err) == (0, "")
+    assert (status, out, err) == (0, "", "")
+    status, out, err = run(capsys, path)
+    assert status == 0
     assert out.startswith("nightly: finished before (--force repeats it), in runs/2026-11-20\n")
     write((">= 0.5", "> 1"))
     status, out, _ = run(capsys, path, "--set", "date=2026-11-19", "--log-format", "json")
@@ -84,6 +87,29 @@ def test_what_may_pass_ends_with_3(
     status, _, err = run(capsys, str(write()))
     assert status == 3
     assert err.endswith("evalengine: No space left on device\n")
+
+
+def test_quiet_runs_print_failures_alone(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cron mails what is printed."""
+    assert run(capsys, str(write()), "--quiet") == (0, "", "")
+    status, out, _ = run(capsys, str(write((">= 0.5", "> 1"))), "--quiet", "--force")
+    assert status == 1
+    assert "gates: 1 of 1 failed" in out
+
+
+def test_strict_jobs_fail_on_warnings(
+    write: Write, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (folder / "tables").rglob("predictions.parquet"):
+        frame = pl.read_parquet(path)
+        frame.with_columns(label_value=pl.lit("unheard of")).write_parquet(path)
+    gates = ('"mAP[iou=0.5] >= 0.5"', '"mAP[iou=0.5] >= 0"')
+    status, _, err = run(capsys, str(write(gates)))
+    assert status == 0
+    assert "WARNING nightly: no label of the predictions" in err
+    status, out, _ = run(capsys, str(write(gates, ("gates =", "strict = true\ngates ="))))
+    assert status == 1
+    assert "no label of the predictions is one of the ground truths" in out
 
 
 def test_a_folder_that_is_the_jobs_own(
