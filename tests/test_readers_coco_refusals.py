@@ -11,6 +11,7 @@ import pytest
 from coco_files import Write, annotation, result, truths, writer
 from small_tables import load, refusal
 
+import evalengine as ee
 from evalengine.readers import json_rows
 from evalengine.readers.coco import convert_coco
 from evalengine.schemas.errors import InputError, ReadError
@@ -193,3 +194,30 @@ def test_convert_writes_all_or_nothing(
     with pytest.raises(InputError, match="cannot be written: No space left"):
         convert_coco(write("gt.json", truths()), out=out)
     assert list(out.iterdir()) == []
+
+
+def test_an_empty_box_beside_a_mask_is_none(tmp_path: Path) -> None:
+    """As pycocotools takes it: the box is the mask's."""
+    mask = {"size": [10, 10], "counts": [0, 25, 75]}
+    truths = {
+        "images": [{"id": 1, "width": 10, "height": 10}],
+        "categories": [{"id": 1, "name": "x"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [], "area": 25,
+                         "iscrowd": 0, "segmentation": mask}],
+    }  # fmt: skip
+    results = [{"image_id": 1, "category_id": 1, "bbox": [], "segmentation": mask, "score": 0.5}]
+    for name, content in (("t.json", truths), ("r.json", results)):
+        (tmp_path / name).write_text(json.dumps(content))
+    card = ee.score(str(tmp_path / "r.json"), str(tmp_path / "t.json"), dialect="coco")
+    assert card.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("field", ["image_id", "category_id", "id"])
+@pytest.mark.parametrize("value", [2**64, 2**70, -(2**63) - 1])
+def test_ids_beyond_64_bits_are_named(field: str, value: int, tmp_path: Path) -> None:
+    row = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 5], "area": 25, "iscrowd": 0}
+    truths = {"images": [], "categories": [], "annotations": [row, {**row, field: value}]}
+    (tmp_path / "t.json").write_text(json.dumps(truths))
+    (tmp_path / "r.json").write_text("[]")
+    with pytest.raises(ee.InputError, match=rf"annotation 1 .*{field}.* more than 64 bits"):
+        ee.score(str(tmp_path / "r.json"), str(tmp_path / "t.json"), dialect="coco")

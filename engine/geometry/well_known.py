@@ -69,7 +69,10 @@ def rings_of(geometries: Array) -> Rings:
 
 def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
     """Geometries, object [n], once all values can be read."""
-    geometries: Array = np.asarray(reader(values, on_invalid="ignore"), object)
+    try:
+        geometries: Array = np.asarray(reader(values, on_invalid="ignore"), object)
+    except NotImplementedError:  # of curves, for which GEOS ends the whole column
+        geometries = np.array([_alone(reader, value) for value in values], object)
     wrong = np.array([one is None for one in geometries], np.bool_)
     place.refuse(
         wrong,
@@ -80,9 +83,17 @@ def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
     return geometries
 
 
+def _alone(reader: Any, value: Any) -> Any:
+    """One geometry; None where it cannot be read."""
+    try:
+        return reader(value, on_invalid="ignore")
+    except NotImplementedError:
+        return None
+
+
 def _reason(reader: Any, value: Any) -> str:
     try:
         reader(value)
-    except (shapely.errors.ShapelyError, TypeError, ValueError) as error:
+    except (shapely.errors.ShapelyError, NotImplementedError, TypeError, ValueError) as error:
         return str(error).splitlines()[0]
     raise InputError(f"{value!r} is no geometry")  # null in GeoJSON and the like

@@ -41,11 +41,11 @@ class _Result(msgspec.Struct, gc=False):
 
 
 class _LooseResult(msgspec.Struct, gc=False):
-    """The same with ids that may be strings, as found in the wild."""
+    """The same with ids that may be strings and boxes that may be empty, as found in the wild."""
 
     image_id: int | str
     category_id: int | str
-    bbox: Box | None = None
+    bbox: list[float] | None = None
     score: float | None = None
 
 
@@ -188,6 +188,8 @@ def _columns(
         n = len(rows)
         if n == 0:
             continue
+        if loose:
+            _without_empty_boxes(rows, name, what, done)
         columns: dict[str, pl.Series] = {
             "datum_id": _ids(rows, "image_id", name, what, done, loose=loose),
             "label_value": _ids(rows, "category_id", name, what, done, loose=loose),
@@ -206,6 +208,22 @@ def _columns(
         _same_kind(pieces, name, what, done)
         done += n
     return pieces
+
+
+def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -> None:
+    """Take ``"bbox": []`` for none, as pycocotools does beside a mask.
+
+    Raises:
+        ReadError: a box of another length than four.
+    """
+    for i, row in enumerate(rows):
+        if row.bbox is not None and len(row.bbox) != 4:
+            if row.bbox:
+                raise ReadError(
+                    f"{name}: {what} {done + i:,} (counted from 0), field 'bbox': a box needs 4"
+                    " numbers."
+                )
+            row.bbox = None
 
 
 def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
@@ -278,6 +296,13 @@ def _ids(
                    and type(value) is not kinds[0])  # fmt: skip
         usual = next(value for value in found if value is not None)
         raise _mixed(name, what, done + odd, field, found[odd], usual)
+    beyond = [i for i, value in enumerate(found) if kinds and kinds[0] is int and value is not None
+              and not -(2**63) <= value < 2**64]  # fmt: skip
+    if beyond:
+        raise InputError(
+            f"{name}: {what} {done + beyond[0]:,} (counted from 0), field {field!r}:"
+            f" {found[beyond[0]]} has more than 64 bits. Write ids as strings, or smaller ones."
+        )
     if kinds and kinds[0] is int and any(value is not None and value >= 2**63 for value in found):
         return pl.Series(found, dtype=pl.UInt64)
     return pl.Series(found, dtype=None if kinds else pl.Null)
