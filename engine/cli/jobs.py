@@ -68,7 +68,14 @@ def run(
     from ..jobs.running import LockedError, plan_job, run_job
     from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
-    from ..schemas.errors import EndpointError, EvalengineError, ScratchError, WriteError
+    from ..schemas.errors import (
+        ChangedError,
+        EndpointError,
+        EvalengineError,
+        ExecutorError,
+        ScratchError,
+        WriteError,
+    )
     from ..schemas.wording import in_shell
 
     strange = [pair for pair in changes if not pair.partition("=")[1]]
@@ -99,13 +106,21 @@ def run(
             raise
         say(in_shell(error.said))
         # What may pass, and is worth trying again.
-        passing = (LockedError, WriteError, ScratchError, EndpointError)
+        passing = (
+            LockedError,
+            WriteError,
+            ScratchError,
+            EndpointError,
+            ExecutorError,
+            ChangedError,
+        )
         return _FAILED if isinstance(error, passing) else _BAD_INPUT
     except Stopped as stopped:
         say(f"stopped by {stopped}")
         sys.stdout.flush()
         sys.stderr.flush()
         _end_workers()
+        _delete_scratch()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
 
@@ -117,6 +132,12 @@ def _end_workers() -> None:
 
         for child in multiprocessing.active_children():
             child.kill()
+
+
+def _delete_scratch() -> None:
+    """Delete what the thread that was at work has on disk: it does not come to it any more."""
+    if "evalengine.partitions.scratch" in sys.modules:
+        sys.modules["evalengine.partitions.scratch"].delete_open()
 
 
 def _said(done: JobResult) -> str:
