@@ -45,6 +45,10 @@ class ReadError(InputError):
     """A file is missing, truncated, of an unknown format, or cannot be read."""
 
 
+class ChangedError(InputError):
+    """Files changed while they were read. It may pass."""
+
+
 class OptionError(EvalengineError):
     """An option, metric, dialect or column name that does not exist or does not fit."""
 

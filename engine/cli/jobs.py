@@ -65,10 +65,11 @@ def run(
       evalengine run nightly.toml --set date=2026-11-20 --log-format json
     """
     from ..jobs.logs import ERROR, log_to
-    from ..jobs.running import ChangedError, LockedError, plan_job, run_job
+    from ..jobs.running import LockedError, plan_job, run_job
     from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
     from ..schemas.errors import (
+        ChangedError,
         EndpointError,
         EvalengineError,
         ExecutorError,
@@ -105,14 +106,21 @@ def run(
             raise
         say(in_shell(error.said))
         # What may pass, and is worth trying again.
-        of_the_run = (LockedError, WriteError, ScratchError, ChangedError)
-        passing = (*of_the_run, EndpointError, ExecutorError)
+        passing = (
+            LockedError,
+            WriteError,
+            ScratchError,
+            EndpointError,
+            ExecutorError,
+            ChangedError,
+        )
         return _FAILED if isinstance(error, passing) else _BAD_INPUT
     except Stopped as stopped:
         say(f"stopped by {stopped}")
         sys.stdout.flush()
         sys.stderr.flush()
         _end_workers()
+        _delete_scratch()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
 
@@ -135,6 +143,12 @@ def _end_workers() -> None:
 
         for child in multiprocessing.active_children():
             child.kill()
+
+
+def _delete_scratch() -> None:
+    """Delete what the thread that was at work has on disk: it does not come to it any more."""
+    if "evalengine.partitions.scratch" in sys.modules:
+        sys.modules["evalengine.partitions.scratch"].delete_open()
 
 
 def _said(done: JobResult) -> str:

@@ -95,7 +95,7 @@ class Processes:
         """See :class:`~evalengine.executors.pools.Pool`."""
         found: dict[int, BaseException | None] = {}
         waiting = deque(range(len(calls)))
-        deaths = [0] * len(calls)
+        deaths, unborn = [0] * len(calls), 0
         workers: dict[Connection, _Worker] = {}
         try:
             while len(found) < len(calls):
@@ -113,7 +113,8 @@ class Processes:
                     except (EOFError, OSError):
                         del workers[worker.pipe]
                         worker.process.join()
-                        _mourn(worker, deaths, waiting)
+                        unborn += not worker.ready
+                        _mourn(worker, deaths, waiting, unborn)
                         worker.dismiss()
                         continue
                     worker.ready = True
@@ -157,10 +158,12 @@ def imports_main() -> bool:
     return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
 
 
-def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int]) -> None:
+def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int) -> None:
     """Put the call of a dead worker first in the queue, unless it has cost too many."""
     code = worker.process.exitcode
     if not worker.ready:
+        if code is not None and code < 0 and unborn < ATTEMPTS:
+            return  # killed, by no fault of what it imports: another takes its place
         raise ExecutorError(
             f"executor 'processes': a process ended as it started (exit code {code}). {GUARD}"
         )

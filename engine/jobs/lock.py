@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,9 +72,24 @@ def _opened(folder: Path) -> IO[bytes]:
     path = real.with_name(f".{real.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "a+b")
+        return open(path, "a+b", opener=_of_writers)
     except OSError as error:
         raise WriteError(f"cannot write {folder}: {error}.") from error
+
+
+def _of_writers(path: str, flags: int) -> int:
+    """Open a lock's file that nobody may open who may not write results beside it.
+
+    Whoever can read a file can hold its lock, and keep every run waiting.
+    """
+    parent = os.stat(os.path.dirname(path)).st_mode
+    writers = 0 if parent & stat.S_ISVTX else parent & 0o022  # of a sticky one each has their own
+    mode = 0o600 | writers | writers << 1
+    opened = os.open(path, flags, mode)
+    told = os.fstat(opened)
+    if hasattr(os, "geteuid") and told.st_uid == os.geteuid() and told.st_mode & ~mode & 0o777:
+        os.fchmod(opened, told.st_mode & mode)  # one of an earlier version
+    return opened
 
 
 def _acquire(file: IO[bytes], folder: Path, wait: float, tell: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 from .. import api
 from .._version import __version__
 from ..parts import score_parts
-from ..schemas.errors import EvalengineError, InputError, WriteError
+from ..schemas.errors import ChangedError, EvalengineError, WriteError
 from ..scorecard import Scorecard
 from ..store import check_target, fresh_name, load, mend, swap, write_into
 from .baselines import Baseline, baseline_of
@@ -55,10 +55,6 @@ class JobResult(msgspec.Struct, frozen=True):
     def card(self) -> Scorecard:
         """The result."""
         return load(self.plan.folder)
-
-
-class ChangedError(InputError):
-    """Inputs changed while they were read; the next run may find them whole."""
 
 
 def run_job(
@@ -166,13 +162,12 @@ def _score(
     # Before the work: a baseline that is not there is not to cost a night.
     baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
     try:
-        card = aside(lambda left: _scored(plan, fresh, left, force, tell))
-        changed = plan.found.changed()
-        if changed:
-            raise ChangedError(
-                f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
-                " the job again when they are whole."
-            )
+        try:
+            card = aside(lambda left: _scored(plan, fresh, left, force, tell))
+        except EvalengineError:
+            _refuse_changed(plan)  # which explains whatever was found in them
+            raise
+        _refuse_changed(plan)
         verdicts, wrong = _judged(plan, card, baseline)
         status = UNJUDGED if wrong else _status(verdicts)
         success = Success(
@@ -196,6 +191,20 @@ def _score(
     finally:
         _discard(fresh)
     return verdicts, wrong
+
+
+def _refuse_changed(plan: JobPlan) -> None:
+    """Refuse inputs that are not those that the run began with.
+
+    Raises:
+        ChangedError: some changed or went away.
+    """
+    changed = plan.found.changed()
+    if changed:
+        raise ChangedError(
+            f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
+            " the job again when they are whole."
+        )
 
 
 def _scored(

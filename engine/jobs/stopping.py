@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT end a run within seconds, but never while a result is put into its place.
+"""Signals to end stop a run within seconds, but never while a result is put into its place.
 
 Python runs a signal's handler in the main thread between two of its own instructions, which a long
 call into Polars or a kernel would put off: so the work is done by another thread while the main one
@@ -45,11 +45,17 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """While this lasts, SIGTERM and SIGINT raise :class:`Stopped`, if this is the main thread."""
+    """While this lasts, signals to end raise :class:`Stopped`, if this is the main thread.
+
+    They are SIGTERM, SIGINT, and SIGHUP unless it is ignored, as below ``nohup``.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    hangup = getattr(signal, "SIGHUP", None)  # of POSIX alone
+    if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:
+        numbers.append(hangup)
     before: dict[int, Any] = {number: signal.signal(number, _handle) for number in numbers}
     try:
         yield

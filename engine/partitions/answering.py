@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import secrets
 import shutil
 from collections.abc import Sequence
@@ -16,26 +15,28 @@ import numpy as np
 
 from ..executors.pools import Pool
 from ..tally.grouped import Asked, Group, answer
+from .sealed import leave, taken
 from .stages import collected
 
 Array = np.ndarray[Any, Any]
 
 
-def answer_group(home: str, number: int, group: Group) -> None:
+def answer_group(home: str, number: int, group: Group, digest: str) -> None:
     """Compute what is asked of one group of labels.
 
     Args:
         home: a folder of one question, with the file that asks it.
         number: of the group.
         group: which labels, and where their rows stand.
+        digest: of what is asked.
     """
     target = _answer_file(home, number)
     if target.exists():
         return
-    # Files that this run wrote into a folder of its own.
-    asked: Asked = pickle.loads((Path(home) / _ASKED).read_bytes())
+    asked: Asked = taken(Path(home) / _ASKED, digest)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    draft.write_bytes(pickle.dumps(answer(asked, group), protocol=5))
+    with draft.open("wb") as file:
+        np.savez(file, *answer(asked, group))
     os.replace(draft, target)
 
 
@@ -43,7 +44,7 @@ _ASKED = "asked.pickle"
 
 
 def _answer_file(home: str | Path, number: int) -> Path:
-    return Path(home) / f"{number}.pickle"
+    return Path(home) / f"{number}.npz"
 
 
 class OnWorkers:
@@ -65,13 +66,20 @@ class OnWorkers:
         with self._lock:
             home = self._home / str(next(self._numbers))
             home.mkdir(parents=True)
-            (home / _ASKED).write_bytes(pickle.dumps(asked, protocol=5))
+            digest = leave(home / _ASKED, asked)
             sizes = [-sum(os.path.getsize(file) for file in group.files) for group in groups]
             order = np.argsort(sizes, kind="stable").tolist()
             collected(
-                self._pool.run(answer_group, [(str(home), one, groups[one]) for one in order])
+                self._pool.run(
+                    answer_group, [(str(home), one, groups[one], digest) for one in order]
+                )
             )
-            files = [_answer_file(home, number) for number in range(len(groups))]
-            found = [pickle.loads(file.read_bytes()) for file in files]
+            found = [_answer(_answer_file(home, number)) for number in range(len(groups))]
             shutil.rmtree(home)
         return found
+
+
+def _answer(file: Path) -> tuple[Array, ...]:
+    """Arrays as they were written, in their order."""
+    with np.load(file, allow_pickle=False) as arrays:
+        return tuple(arrays[name] for name in arrays.files)

@@ -31,6 +31,7 @@ def merged_by_datums(
     plan: planner.Plan,
     room: int,
     pool: Pool,
+    digest: str,
 ) -> tuple[Any, int]:
     """The tally of all buckets in files, and how many datums it has.
 
@@ -41,6 +42,7 @@ def merged_by_datums(
         plan: of the run.
         room: bytes of a piece.
         pool: where stages run.
+        digest: of the job.
 
     Raises:
         ScratchError: the disk has no room for the merged files, which are as large as those that
@@ -58,7 +60,7 @@ def merged_by_datums(
         for bucket, head in zip(parts, heads, strict=True)
     }
     calls = [
-        (folder, piece, between, overlapping(firsts, between))
+        (folder, piece, between, overlapping(firsts, between), digest)
         for piece, between in enumerate(zip([None, *begins], [*begins, None], strict=True))
     ]
     collected(pool.run(merge_range, calls))
@@ -93,6 +95,7 @@ def merge_range(
     piece: int,
     between: tuple[Any, Any],
     blocks: Sequence[tuple[int, int, int]],
+    digest: str,
 ) -> None:
     """Bring together the datums of all buckets whose ids lie in a range.
 
@@ -101,11 +104,12 @@ def merge_range(
         piece: number of the range.
         between: its first id and that of the next one; None where it has no such end.
         blocks: buckets, the first of their blocks to look into, and one past the last.
+        digest: of the job.
     """
     target = _file(folder, piece)
     if target.exists():
         return
-    _, plan = job_of(folder)
+    _, plan = job_of(folder, digest)
     module = plan.module
     parts = [stored.load(_file(folder, BLANK))]
     for bucket, begin, end in blocks:

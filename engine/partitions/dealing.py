@@ -106,12 +106,29 @@ def bucket_file(folder: str | Path, role: str, unit: int, bucket: int) -> Path:
 
 def dealt_of(folder: str | Path, role: str, unit: int) -> Dealt:
     """What a finished unit told."""
-    # A file that this run wrote into a folder of its own.
-    told: Dealt = pickle.loads((unit_folder(folder, role, unit) / _TOLD).read_bytes())
-    return told
+    home = unit_folder(folder, role, unit)
+    names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
+    frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}")
+              for at, name in enumerate(names)}  # fmt: skip
+    ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
+    return Dealt(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
 
 
-_TOLD = "dealt.pickle"
+def _tell(folder: Path, told: Dealt) -> None:
+    """Write what a unit tells: numbers, and frames beside them."""
+    frames = dict(told.pairs)
+    if told.keys is not None:
+        frames[_KEYS] = told.keys.alias(_KEYS).to_frame()
+    if told.ahead is not None:
+        frames[_AHEAD] = told.ahead
+    for at, frame in enumerate(frames.values()):
+        frame.write_ipc(folder / f"{_TOLD}-{at}")
+    rest = {"rows": told.rows, "buckets": told.buckets}
+    (folder / _TOLD).write_bytes(msgspec.json.encode((list(frames), rest)))
+
+
+_TOLD = "told"
+_KEYS, _AHEAD = "label keys", "ahead"  # beside the sides of tables
 
 
 def deal_unit(folder: str, unit: Unit, dealing: bytes) -> None:
@@ -143,7 +160,7 @@ def deal_rows(folder: str | Path, unit: Unit, dealing: Dealing) -> None:
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     draft.mkdir()
     told = _dealt(draft, unit, dealing)
-    (draft / _TOLD).write_bytes(pickle.dumps(told))
+    _tell(draft, told)
     try:
         os.rename(draft, target)
     except OSError:

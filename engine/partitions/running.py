@@ -216,11 +216,12 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             several=several,
             highest=_highest(folder, whole, plan),
         )
-        write_job(folder, job)
+        digest = write_job(folder, job)
         here = str(folder)
         tell("matching")
         repeats = _repeats(ready, whole, folder, pool)
-        collected([*pool.run(tally_bucket, [(here, b, pool.threads) for b in range(n)]), repeats])
+        calls = [(here, b, pool.threads, digest) for b in range(n)]
+        collected([*pool.run(tally_bucket, calls), repeats])
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         if several is not None:
             plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
@@ -235,7 +236,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         elif filed:
             tallies, n_datums = merged_in_files(here, parts, heads, plan, found.sizes, pool)
         elif job.room:
-            tallies, n_datums = merged_by_datums(here, parts, heads, plan, job.room, pool)
+            tallies, n_datums = merged_by_datums(here, parts, heads, plan, job.room, pool, digest)
         else:
             notes += _beyond(here, parts, found.limit)
             wholes = [stored.load(part_file(folder, b)) for b in parts]

@@ -48,7 +48,8 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
             look_for_room(home, needed)
             _refuse_shared(home)
             folder.mkdir(mode=0o700)
-            stack.callback(_delete_own, folder, os.getpid())
+            _OPEN[folder] = os.getpid()
+            stack.callback(_delete_own, folder)
             _mark(folder, stack)
         except OSError as error:
             raise ScratchError(
@@ -118,10 +119,20 @@ def _mark(folder: Path, stack: ExitStack) -> None:
     mark.flush()
 
 
-def _delete_own(folder: Path, owner: int) -> None:
+_OPEN: dict[Path, int] = {}
+"""Folders of runs that are at work in this process, and the process that made them."""
+
+
+def _delete_own(folder: Path) -> None:
     """Delete a folder, but not where a fork lets go of its copy of who holds it."""
-    if os.getpid() == owner:
+    if _OPEN.pop(folder, None) == os.getpid():
         _delete(folder)
+
+
+def delete_open() -> None:
+    """Delete the folders of runs that are left behind, as the process is about to end."""
+    for folder in list(_OPEN):
+        _delete_own(folder)
 
 
 def _delete(folder: Path) -> None:

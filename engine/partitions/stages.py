@@ -7,7 +7,6 @@ a stage that is called again after its worker died costs only what was not finis
 from __future__ import annotations
 
 import json
-import pickle
 import socket
 from collections.abc import Sequence
 from functools import lru_cache
@@ -33,6 +32,7 @@ from ..tally.datums import Datums
 from ..tally.ranked import Ranked
 from . import datum_blocks, row_pieces, score_pieces, slabs
 from .dealing import read_rows
+from .sealed import leave, taken
 from .splitting import Whole
 
 Array = np.ndarray[Any, Any]
@@ -77,13 +77,16 @@ class Job(msgspec.Struct):
     highest: float | None = None
 
 
-def write_job(folder: Path, job: Job) -> None:
-    """Leave the job for the stages."""
+def write_job(folder: Path, job: Job) -> str:
+    """Leave the job for the stages; the digest by which they know it."""
     (folder / "parts").mkdir()
     (folder / "blocks").mkdir()
     (folder / "groups").mkdir()
-    (folder / "job.pickle").write_bytes(pickle.dumps(job))
     (folder / "versions.json").write_text(json.dumps(VERSIONS))
+    return leave(folder / _JOB, job)
+
+
+_JOB = "job.pickle"
 
 
 VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__version__}
@@ -91,8 +94,8 @@ VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__v
 
 
 @lru_cache(maxsize=2)
-def job_of(folder: str) -> tuple[Job, planner.Plan]:
-    """The job that stages of a folder work on, and its plan."""
+def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
+    """The job that stages of a folder work on, by its digest, and its plan."""
     try:
         theirs = json.loads((Path(folder) / "versions.json").read_text())
     except FileNotFoundError as error:
@@ -106,8 +109,7 @@ def job_of(folder: str) -> tuple[Job, planner.Plan]:
                 f"worker {socket.gethostname()} has {name} {version}, the run {theirs[name]}."
                 " Install the same versions everywhere."
             )
-    # A file that this run wrote into a folder of its own.
-    job: Job = pickle.loads((Path(folder) / "job.pickle").read_bytes())
+    job: Job = taken(Path(folder) / _JOB, digest)
     plan = planner.make_plan(job.options, job.task)
     if job.highest is not None:
         settings = plan.module.with_highest(plan.settings, job.highest)
@@ -147,13 +149,14 @@ def group_file(folder: str | Path, group: int, slab: int = 0) -> Path:
     return Path(folder) / "groups" / f"{group}-{slab}.tally"
 
 
-def tally_bucket(folder: str, bucket: int, threads: int) -> None:
+def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     """Check and tally the rows of one bucket.
 
     Args:
         folder: the scratch folder.
         bucket: which one.
         threads: threads to use.
+        digest: of the job.
 
     Raises:
         InputError: the rows break their contract; row numbers are those of the whole input.
@@ -161,7 +164,7 @@ def tally_bucket(folder: str, bucket: int, threads: int) -> None:
     target = part_file(folder, bucket)
     if target.exists():
         return
-    job, plan = job_of(folder)
+    job, plan = job_of(folder, digest)
     whole = job.whole
     files = {role: whole.rows_of_bucket(Path(folder), role, bucket) for role in whole.blanks}
     try:

@@ -17,7 +17,15 @@ from jobs.kills import COMMAND, Kills, trials
 
 from evalengine import api
 from evalengine.cli import main
-from evalengine.schemas.errors import EndpointError, EvalengineError, ScratchError, WriteError
+from evalengine.partitions.scratch import PREFIX
+from evalengine.schemas.errors import (
+    ChangedError,
+    EndpointError,
+    EvalengineError,
+    ExecutorError,
+    ScratchError,
+    WriteError,
+)
 
 Write = Callable[..., Path]
 Run = tuple[int, str, str]
@@ -73,7 +81,9 @@ def test_dry_run_writes_nothing(
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("kind", [WriteError, ScratchError, EndpointError])
+@pytest.mark.parametrize(
+    "kind", [WriteError, ScratchError, EndpointError, ExecutorError, ChangedError]
+)
 def test_what_may_pass_ends_with_3(
     write: Write,
     capsys: pytest.CaptureFixture[str],
@@ -177,6 +187,25 @@ def test_signals_end_it_within_seconds(
     assert not (folder / "history").exists()
     events = [json.loads(line) for line in (folder / "lineage.jsonl").read_text().splitlines()]
     assert [event["eventType"] for event in events] == ["START", "ABORT"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> None:
+    """The thread that is at work never comes to delete it."""
+    scratch, number = tmp_path / "scratch", signal.Signals[name]
+    wait = (
+        "from evalengine.partitions.scratch import scratch_folder\n"
+        f"    with scratch_folder({str(scratch)!r}, 0): time.sleep(60)"
+    )
+    process = started(write(), wait)
+    for _ in range(1000):
+        if list(scratch.glob(f"{PREFIX}*/*")):
+            break
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    assert list(scratch.iterdir()) == []
 
 
 def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> None:

@@ -20,7 +20,7 @@ from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
 from evalengine.jobs.running import plan_job
-from evalengine.schemas.errors import InputError, OptionError, ResultError, WriteError
+from evalengine.schemas.errors import ChangedError, InputError, OptionError, ResultError, WriteError
 
 Write = Callable[..., Path]
 LAST = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
@@ -136,9 +136,24 @@ class TestFailures:
             return card
 
         monkeypatch.setattr(api, "score", slow)
-        with pytest.raises(InputError, match="2 input files changed while they were read"):
+        with pytest.raises(ChangedError, match="2 input files changed while they were read"):
             ee.run_job(write())
         assert [path.name for path in (folder / "runs").iterdir()] == [".2026-11-20.lock"]
+
+    def test_inputs_that_cannot_be_read_for_they_change(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is found in half a table is no fault of the table."""
+        score = api.score
+
+        def meanwhile(*args: Any, **named: Any) -> ee.Scorecard:
+            table = folder / "tables/date=2026-11-20/predictions.parquet"
+            table.write_bytes(table.read_bytes()[:-100])
+            return score(*args, **named)
+
+        monkeypatch.setattr(api, "score", meanwhile)
+        with pytest.raises(ChangedError, match="changed while they were read"):
+            ee.run_job(write())
 
     def test_broken_inputs_leave_the_old_result(self, write: Write, folder: Path) -> None:
         path = write()
@@ -327,6 +342,25 @@ class TestLock:
         write_day(folder, "2026-11-20")
         with pytest.raises(InputError, match="while this run waited"):
             ee.run_job(path, wait=60)
+
+    @pytest.mark.skipif(os.name == "nt", reason="locks there are no files' modes")
+    @pytest.mark.parametrize(
+        ("folder_mode", "mode"), [(0o755, 0o600), (0o775, 0o660), (0o1777, 0o600)]
+    )
+    def test_only_who_may_write_results_can_hold_their_lock(
+        self, tmp_path: Path, folder_mode: int, mode: int
+    ) -> None:
+        home, before = tmp_path / "home", os.umask(0)
+        try:
+            home.mkdir()
+            home.chmod(folder_mode)
+            left = home / ".run.lock"
+            for _ in range(2):
+                with locked(home / "run", "a"):
+                    assert left.stat().st_mode & 0o777 == mode
+                left.chmod(0o666)  # as an earlier version made it
+        finally:
+            os.umask(before)
 
     def test_names_that_link_to_one_folder_share_its_lock(self, tmp_path: Path) -> None:
         (tmp_path / "store" / "run").mkdir(parents=True)

@@ -219,7 +219,7 @@ def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ee.ScratchError, match=f"worker {stages.socket.gethostname()} does not see"):
-        stages.tally_bucket(str(tmp_path / "elsewhere"), 0, 1)
+        stages.tally_bucket(str(tmp_path / "elsewhere"), 0, 1, "")
 
 
 def _score(folder: Path, **how: Any) -> ee.Scorecard:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
@@ -150,7 +151,8 @@ def test_a_bucket_that_another_worker_finished_meanwhile_stays(
     def late(files: list[Path], before: list[int]) -> pl.DataFrame:
         monkeypatch.setattr(stages, "read_rows", rows)
         folder, bucket = files[0].parents[2], int(files[0].stem)
-        tally(str(folder), bucket, 1)  # the other one, from beginning to end
+        digest = sha256((folder / "job.pickle").read_bytes()).hexdigest()
+        tally(str(folder), bucket, 1, digest)  # the other one, from beginning to end
         return rows(files, before)
 
     monkeypatch.setattr(stages, "read_rows", late)

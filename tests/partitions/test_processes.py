@@ -41,6 +41,15 @@ def test_a_call_that_kills_every_process_is_given_up() -> None:
         Processes(2).run(die, [("it",)])
 
 
+def test_a_process_that_is_killed_as_it_starts_is_replaced(tmp_path: Path) -> None:
+    with closing(Processes(1)) as pool:
+        pool.prepare(tell_process)
+        (own,) = multiprocessing.active_children()
+        os.kill(own.pid or 0, signal.SIGKILL)
+        assert pool.run(tell_process, [(str(tmp_path / "it"),)]) == [None]
+        assert int((tmp_path / "it").read_text()) != own.pid
+
+
 def test_what_a_process_raises_is_raised_here() -> None:
     """A full disk is told as one, wherever it was met."""
     with pytest.raises(OSError, match="of a stage") as found:

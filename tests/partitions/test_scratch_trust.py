@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import stat
 from pathlib import Path
 
+import msgspec
+import polars as pl
 import pytest
 
+from evalengine.partitions import dealing, sealed
 from evalengine.partitions.scratch import OWNER, PREFIX, scratch_folder, sweep
 from evalengine.schemas.errors import ScratchError
 
@@ -50,3 +54,42 @@ def test_a_pipe_in_place_of_a_mark_keeps_nobody_waiting(tmp_path: Path) -> None:
     (left / OWNER).unlink()
     (left / OWNER).symlink_to("/etc/hostname")
     assert sweep(tmp_path) == []
+
+
+class _Planted:
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self._mark,)
+
+
+def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path: Path) -> None:
+    digest = sealed.leave(tmp_path / "orders", {"a": 1})
+    assert sealed.taken(tmp_path / "orders", digest) == {"a": 1}
+    mark = tmp_path / "ran"
+    (tmp_path / "orders").write_bytes(pickle.dumps(_Planted(mark)))
+    with pytest.raises(ScratchError, match="not what this run wrote"):
+        sealed.taken(tmp_path / "orders", digest)
+    assert not mark.exists()
+
+
+def test_what_units_tell_is_data(tmp_path: Path) -> None:
+    pairs = pl.DataFrame({"label_key": ["k"], "label_value": [7]})
+    keys, ahead = pl.Series(["k", "l"]), pl.DataFrame({"metric": ["m"]})
+    told = dealing.Dealt(9, {"predictions": pairs}, keys, [0, 2], ahead)
+    home = dealing.unit_folder(tmp_path, "predictions", 0)
+    home.mkdir(parents=True)
+    dealing._tell(home, told)
+    found = dealing.dealt_of(tmp_path, "predictions", 0)
+    assert (found.rows, found.buckets) == (9, [0, 2])
+    assert found.pairs["predictions"].equals(pairs)
+    assert found.keys is not None
+    assert found.keys.to_list() == ["k", "l"]
+    assert found.ahead is not None
+    assert found.ahead.equals(ahead)
+    mark = tmp_path / "ran"
+    (home / dealing._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
+    with pytest.raises(msgspec.DecodeError):
+        dealing.dealt_of(tmp_path, "predictions", 0)
+    assert not mark.exists()
