@@ -42,7 +42,7 @@ _SIGNALLED = 128
     show_default=True,
     help="Log lines, on standard error: for people, or a JSON object each.",
 )
-@click.option("--quiet", is_flag=True, help="Log warnings and errors alone.")
+@click.option("--quiet", is_flag=True, help="Print warnings, errors and failed gates alone.")
 @debug
 def run(
     job: str,
@@ -90,6 +90,8 @@ def run(
                 click.echo(_planned(plan_job(job, variables)), nl=False)
                 return 0
             done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
+            if quiet and not done.gate_failed:
+                return 0
             click.echo(_said(done))
             if done.verdicts:
                 click.echo(gates_table(done.verdicts), nl=False)
