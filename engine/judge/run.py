@@ -25,7 +25,7 @@ REJECTED = "rejected"
 """Status of a call that the endpoint does not take, however often it is sent."""
 _TOLD_EVERY = 0.2
 _ENDED = ("refused", "truncated")
-"""Bad replies that nothing said afterwards mends: at temperature 0 the same request gives the same."""
+"""Bad replies that no further word mends: at temperature 0 the same request gives the same."""
 _REPEATED = 4000
 """Characters of a bad reply that go back with what is wrong with it."""
 
