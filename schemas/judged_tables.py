@@ -141,8 +141,8 @@ REFERENCE = Column(
     "reference",
     "text_list",
     "The ground truth: a string, or a list where there are several.",
-    ("ground_truth", "ground_truths", "groundtruths", "expected_output", "references",
-     "reference_answer"),
+    ("ground_truth", "ground_truths", "groundtruths", "ground_truth_answers", "expected_output",
+     "references", "reference_answer"),
     nullable=True,
 )  # fmt: skip
 SOURCE = Column(

@@ -42,7 +42,7 @@ _SIGNALLED = 128
     show_default=True,
     help="Log lines, on standard error: for people, or a JSON object each.",
 )
-@click.option("--quiet", is_flag=True, help="Log warnings and errors alone.")
+@click.option("--quiet", is_flag=True, help="Print warnings, errors and failed gates alone.")
 @debug
 def run(
     job: str,
@@ -82,7 +82,7 @@ def run(
     if strange:
         raise click.BadParameter(f"--set {strange[0]!r} is not of the form name=value.")
     variables = dict(pair.split("=", 1) for pair in changes)
-    tell = log_to(form=log_format, job=_name_of(job), quiet=quiet)
+    tell = log_to(form=log_format, job=os.path.basename(job).removesuffix(".toml"), quiet=quiet)
 
     def say(said: str) -> None:
         if log_format == "json":  # every line of standard error is JSON then
@@ -96,9 +96,10 @@ def run(
                 click.echo(_planned(plan_job(job, variables)), nl=False)
                 return 0
             done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
-            if not quiet or done.gate_failed:
-                click.echo(_said(done))
-            if done.verdicts and (not quiet or done.gate_failed):
+            if quiet and not done.gate_failed:
+                return 0
+            click.echo(_said(done))
+            if done.verdicts:
                 click.echo(gates_table(done.verdicts), nl=False)
             return _GATE_FAILED if done.gate_failed else 0
     except EvalengineError as error:
@@ -123,17 +124,6 @@ def run(
         _delete_scratch()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
-
-
-def _name_of(path: str) -> str:
-    """The job's name, which its log bears; that of its file where it cannot be read."""
-    import tomllib
-
-    try:
-        with open(path, "rb") as file:
-            return str(tomllib.load(file)["name"])
-    except (OSError, KeyError, ValueError):  # told with what is wrong when the job is loaded
-        return os.path.basename(path).removesuffix(".toml")
 
 
 def _end_workers() -> None:

@@ -199,7 +199,12 @@ DIALECTS: dict[str, Dialect] = {
         _dialect(
             "valor",
             "valor-lite 0.39: its words to the letter, its values where there is nothing to judge.",
-            JudgedRules(words=_VALOR_WORDS, fold="exact", empty=_VALOR_EMPTY),
+            JudgedRules(
+                words=_VALOR_WORDS,
+                fold="exact",
+                fold_of=dict.fromkeys(("factual_correctness", "llm_context_recall"), "strip"),
+                empty=_VALOR_EMPTY,
+            ),
         ),
         _dialect(
             "ragas",
@@ -207,7 +212,7 @@ DIALECTS: dict[str, Dialect] = {
             " FactualCorrectness.",
             JudgedRules(
                 words=_RAGAS_WORDS,
-                empty=_STANDARD_EMPTY,
+                empty={**_STANDARD_EMPTY, "context_precision": {"contexts": 0.0}},
                 smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
                 decimals_of={"factual_correctness": 2},
                 none_is_zero=True,

@@ -18,6 +18,9 @@ _FIRST = 4
 """Requests under way before the first answer tells what one takes."""
 _LEAST_SPREAD, _MOST_SPREAD = 1.0, 60.0
 _CALMER = 0.98
+_SEVERAL, _MOST_REFUSALS, _FORGIVEN = 3, 6, 0.1
+"""Refusals that hold everybody back, how many are remembered, and what an answer takes off them:
+one refusal in ten requests and fewer are strays, which hold back the refused request alone."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,8 +117,9 @@ class Budget:
     few requests go out before the first answer. So a limit is passed by little more than the
     answers that were under way together cost more than the mean.
 
-    After a pause that the endpoint asked for, those who wait go on spread out over a time that
-    doubles with every pause and shrinks with every answer.
+    A pause that the endpoint asks for holds back the refused request; everybody, where several
+    were refused and few answered in between. Then those who wait go on spread out over a time
+    that doubles with every pause and shrinks with every answer.
 
     Args:
         limits: of the run.
@@ -141,6 +145,7 @@ class Budget:
         self._next = 0.0
         self._pause = 0.0
         self._spread = 0.0
+        self._refusals = 0.0
 
     def take(self) -> bool:
         """Ask leave for one request, waiting for its turn; False where a limit is reached."""
@@ -172,23 +177,31 @@ class Budget:
         with self._changed:
             self.usage.answers += 1
             self._spread *= _CALMER
+            self._refusals = max(self._refusals - _FORGIVEN, 0.0)
             self._count(input_tokens, output_tokens)
 
-    def failed(self, wait: float | None, input_tokens: int = 0, output_tokens: int = 0) -> None:
+    def failed(self, wait: float | None, input_tokens: int = 0, output_tokens: int = 0) -> bool:
         """No answer came that can be used.
 
         Args:
-            wait: nobody sends anything for so many seconds; None for no pause.
+            wait: seconds that the endpoint asked to wait; None for no pause.
             input_tokens: read all the same.
             output_tokens: written all the same.
+
+        Returns:
+            whether everybody is held back so long; else the caller waits alone.
         """
         with self._changed:
             self._count(input_tokens, output_tokens)
             if wait:
+                self._refusals = min(self._refusals + 1, _MOST_REFUSALS)
+            held = bool(wait) and self._refusals >= _SEVERAL
+            if wait and held:
                 now = self._clock()
                 if now >= self._pause:  # several that were under way together are one refusal
                     self._spread = min(max(2 * self._spread, wait, _LEAST_SPREAD), _MOST_SPREAD)
                 self._pause = max(self._pause, now + wait)
+            return held
 
     def found(self) -> None:
         """An answer was there already."""
@@ -229,8 +242,8 @@ class Budget:
                 return f"{name}={limit:g}" if isinstance(limit, float) else f"{name}={limit}"
             if usage.answers and not tokens:
                 return (
-                    f"{name}, which cannot be kept, as the endpoint tells no token counts (use"
-                    " max_requests),"
+                    f"{name} (which cannot be kept, as the endpoint tells no token counts: use"
+                    " max_requests)"
                 )
         return None
 

@@ -15,6 +15,8 @@ R = TypeVar("R")
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _LIMITED = 8
 """How many times as often as another a request is repeated that came too early (429)."""
+_IN_A_ROW = 20
+"""Requests given up with no answer in between, after which an endpoint counts as down."""
 
 
 class Unsent(Exception):
@@ -35,10 +37,11 @@ class GivenUp(Exception):
     Attributes:
         last: the last failure.
         tried: how often it was sent.
+        down: how many were given up in a row, where that is enough to give up the endpoint, else 0.
     """
 
-    def __init__(self, last: Transient, tried: int) -> None:
-        self.last, self.tried = last, tried
+    def __init__(self, last: Transient, tried: int, down: int = 0) -> None:
+        self.last, self.tried, self.down = last, tried, down
         super().__init__(f"{last} (tried {tried} times)")
 
 
@@ -46,7 +49,7 @@ class Patience:
     """Sends requests within a budget, and again where they failed; threads may share it.
 
     Args:
-        budget: says when to stop, and holds everybody back after a 429.
+        budget: says when to stop, and holds everybody back after several 429.
         retries: how often a request is sent again; after a 429 eight times as often, as that says
             nothing of the request.
         stop: set where the run ends early.
@@ -54,6 +57,7 @@ class Patience:
 
     def __init__(self, budget: Budget, retries: int, stop: threading.Event) -> None:
         self.budget, self.retries, self.stop = budget, retries, stop
+        self._lost = 0
 
     def send(self, once: Callable[[], R], tokens: Callable[[R], tuple[int, int]]) -> R:
         """The answer to one request.
@@ -77,20 +81,23 @@ class Patience:
             try:
                 answer = once()
             except Transient as error:
-                self.budget.failed(error.wait, *error.tokens)
+                held = self.budget.failed(error.wait, *error.tokens)
                 if error.kind == "rate_limited":
                     limited += 1
                 else:
                     tried += 1
                 if tried > self.retries or limited > self.retries * _LIMITED:
-                    raise GivenUp(error, tried + limited) from None
-                if not error.wait:
+                    self._lost += 1
+                    down = self._lost if self._lost >= _IN_A_ROW else 0
+                    raise GivenUp(error, tried + limited, down) from None
+                if not held:
                     again = limited if error.kind == "rate_limited" else tried
                     most = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (again - 1))
-                    self.stop.wait(most * random.uniform(0.5, 1.0))
+                    self.stop.wait(error.wait or most * random.uniform(0.5, 1.0))
             except BaseException:
                 self.budget.failed(None)
                 raise
             else:
+                self._lost = 0
                 self.budget.back(*tokens(answer))
                 return answer

@@ -14,10 +14,12 @@ INFO, WARNING, ERROR = "info", "warning", "error"
 class Tell(Protocol):
     """What a run tells its log."""
 
-    def __call__(self, said: str, *, level: str = INFO, **facts: Any) -> None: ...
+    def __call__(
+        self, said: str, *, level: str = INFO, job: str | None = None, **facts: Any
+    ) -> None: ...
 
 
-def nothing(said: str, *, level: str = INFO, **facts: Any) -> None:
+def nothing(said: str, *, level: str = INFO, job: str | None = None, **facts: Any) -> None:
     """No log at all."""
 
 
@@ -29,20 +31,24 @@ def log_to(
     Args:
         stream: where lines go; standard error as it is at each line, unless given.
         form: ``text`` or ``json``.
-        job: name that every line bears.
+        job: name that lines bear before the job file is read.
         quiet: only warnings and errors.
     """
 
-    def tell(said: str, *, level: str = INFO, **facts: Any) -> None:
+    name = job
+
+    def tell(said: str, *, level: str = INFO, job: str | None = None, **facts: Any) -> None:
+        nonlocal name
+        name = job or name
         if quiet and level == INFO:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if form == "json":
-            line = {"time": now, "level": level, "job": job, "message": said, **facts}
+            line = {"time": now, "level": level, "job": name, "message": said, **facts}
             text = json.dumps(line, ensure_ascii=False, default=str)
         else:
-            known = " ".join(f"{name}={value}" for name, value in facts.items())
-            text = f"{now} {level.upper():<7} {job}: {said}" + (f" ({known})" if known else "")
+            known = " ".join(f"{fact}={value}" for fact, value in facts.items())
+            text = f"{now} {level.upper():<7} {name}: {said}" + (f" ({known})" if known else "")
         out = stream or sys.stderr
         out.write(text + "\n")
         out.flush()

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -90,6 +91,7 @@ def run_job(
     started = _now()
     loaded = load_job(path, variables)
     job, target = loaded.job, loaded.job.outputs.lineage
+    tell = partial(tell, job=job.name)
     lineage = Lineage(
         job.outputs,
         None if target is None else loaded.beside(target),

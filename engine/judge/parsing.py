@@ -1,7 +1,8 @@
 """Replies: what is asked for, as words and as a JSON schema, and what a reply says.
 
-A reply is read as the outermost ``{...}`` in it, whatever stands around; the thoughts that some
-models write before it (``<think>...</think>``) are no part of it. It is used whole or not at
+A reply is read as the first JSON object in it, whatever stands around, or as a bare list of what
+was asked for; the thoughts that some models write before it (``<think>...</think>``) are no part of
+it. Of two objects none counts: one may correct the other. It is used whole or not at
 all: a key that is missing, another number of verdicts than items, or a word outside the vocabulary
 makes it a bad reply, which is asked for again and at last recorded as an error.
 """
@@ -27,6 +28,9 @@ _NUMBER = re.compile(r"([-+]?[0-9]+)(?:\.[0-9]+)?(?:\s*(?:/|out of)\s*5\b)?", re
 _MOST_DIGITS = 9
 _THOUGHTS = ("<think>", "</think>")
 _SHOWN = 120
+_TRUTHS = {"1": "yes", "true": "yes", "0": "no", "false": "no"}
+"""Other ways to write a verdict."""
+_DECODER = json.JSONDecoder()
 
 
 class BadReply(Exception):
@@ -111,22 +115,42 @@ def _answer_of(text: str) -> str:
     return text
 
 
-def outermost(text: str) -> dict[str, Any]:
-    """The JSON object from the first brace to the last, behind ``<think>...</think>``.
+def object_in(text: str, key: str | None = None) -> dict[str, Any]:
+    """The JSON object of a reply, behind ``<think>...</think>``.
+
+    Args:
+        text: the reply.
+        key: under which a list counts that stands there without an object around.
 
     Raises:
-        BadReply: none there, or no JSON.
+        BadReply: none there, more than one, or no JSON.
     """
     said = _answer_of(text)
-    first, last = said.find("{"), said.rfind("}")
-    if first < 0 or last < first:
+    brace, bracket = said.find("{"), said.find("[")
+    if key is not None and bracket >= 0 and (brace < 0 or bracket < brace):
+        values, end = _decoded(said, bracket)
+        whole = isinstance(values, list) and "{" not in said[end:] and "[" not in said[end:]
+        if whole and all(isinstance(value, str | dict) for value in values):
+            return {key: values}
+    if brace < 0:
         raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
-    try:
-        found = json.loads(said[first : last + 1])
-    except (ValueError, RecursionError):
-        raise BadReply("malformed_reply", f"no valid JSON in the reply: {_start(text)}") from None
+    found, end = _decoded(said, brace)
     if not isinstance(found, dict):
-        raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
+        raise BadReply("malformed_reply", f"no valid JSON in the reply: {_start(text)}")
+    again = said.find("{", end)
+    while again >= 0:
+        if _decoded(said, again)[0]:
+            raise BadReply("malformed_reply", f"several JSON objects in the reply: {_start(text)}")
+        again = said.find("{", again + 1)
+    return found
+
+
+def _decoded(text: str, at: int) -> tuple[Any, int]:
+    """The JSON that begins there, and where it ends; None where there is none."""
+    try:
+        found: tuple[Any, int] = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at
     return found
 
 
@@ -144,7 +168,7 @@ def _texts(found: dict[str, Any], key: str) -> list[str]:
 
 def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
     """Each text once: a repeated or blank one is nothing more to judge."""
-    found = _texts(outermost(text), prompt.key)
+    found = _texts(object_in(text, prompt.key), prompt.key)
     return list(dict.fromkeys(one for one in found if one.strip()))
 
 
@@ -167,7 +191,7 @@ def _why(value: dict[str, Any]) -> str | None:
 
 
 def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
-    values = _objects(outermost(text), "verdicts")
+    values = _objects(object_in(text, "verdicts"), "verdicts")
     items = given[prompt.items]
     _counted(values, len(items), prompt.items)
     found = []
@@ -183,14 +207,13 @@ def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]
 
 
 def _word(given: Any) -> str:
-    """A verdict as it is written, true and false as yes and no."""
-    if isinstance(given, bool):
-        return "yes" if given else "no"
-    return given.strip() if isinstance(given, str) else ""
+    """A verdict as it is written; true and 1, false and 0 as yes and no, also within quotes."""
+    word = str(given).strip() if isinstance(given, str | int) else ""
+    return _TRUTHS.get(word.casefold(), word)
 
 
 def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
-    found = outermost(text)
+    found = object_in(text)
     tp, fp, fn = (_texts(found, key) for key in ("TP", "FP", "FN"))
     _counted([*tp, *fp], len(given["response_statements"]), "statements of the response")
     most = len(given["reference_statements"])
@@ -214,7 +237,7 @@ def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     said = _answer_of(text)
     if "{" in said:
         # Of JSON that is broken no number counts: it may be one of the reason's.
-        found = outermost(text)
+        found = object_in(text)
         value, reason = _whole(found.get("rating")), _why(found)
     else:
         # Of several numbers none counts: the first one may be an end of the scale.
@@ -239,15 +262,16 @@ def _whole(value: Any) -> int | None:
 
 
 def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
-    values = _objects(outermost(text), "classifications")
+    values = _objects(object_in(text, "classifications"), "classifications")
     found = []
     for value in values:
-        statement, word = value.get("statement"), value.get("attributed")
+        statement, word = value.get("statement"), _word(value.get("attributed")).casefold()
         if not isinstance(statement, str):
             raise BadReply("malformed_reply", "a classification without a statement.")
-        if isinstance(word, bool) or word not in (0, 1):
-            raise BadReply("wrong_vocabulary", f"attributed {word!r} is neither 0 nor 1.")
-        found.append(Verdict("yes" if word else "no", sound(statement), _why(value)))
+        if word not in ("yes", "no"):
+            said = value.get("attributed")
+            raise BadReply("wrong_vocabulary", f"attributed {said!r} is neither 0 nor 1.")
+        found.append(Verdict(word, sound(statement), _why(value)))
     return found
 
 

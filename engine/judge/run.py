@@ -24,6 +24,10 @@ from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
 REJECTED = "rejected"
 """Status of a call that the endpoint does not take, however often it is sent."""
 _TOLD_EVERY = 0.2
+_ENDED = ("refused", "truncated")
+"""Bad replies that no further word mends: at temperature 0 the same request gives the same."""
+_REPEATED = 4000
+"""Characters of a bad reply that go back with what is wrong with it."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -137,6 +141,12 @@ class Endpoint:
                     raise JudgeError(
                         f"nobody answers at the judge's address: {error.last}."
                     ) from None
+                if error.down:
+                    raise JudgeError(
+                        f"the judge's endpoint answers no more: {error.down} calls in a row failed"
+                        f" every time, the last with {error}. What was answered is in the cache:"
+                        " run again when the endpoint works."
+                    ) from None
                 raise Failed(error.last.kind, str(error)) from None
             else:
                 # From now on a refusal that speaks of formats is about one request.
@@ -222,6 +232,10 @@ class Caller:
     def ask(self, name: str, given: dict[str, Any], judgment: int, spent: Spent) -> list[Any]:
         """Texts or verdicts of one call; a reply that cannot be used is asked for again.
 
+        Then what was replied and what is wrong with it stand behind the messages: the same request
+        at temperature 0 would give, and cost, the same. Replies that were refused or cut off are
+        asked for again as they were, and not at all at temperature 0.
+
         Raises:
             JudgeError: the endpoint cannot be used.
             Failed: no reply that could be used.
@@ -243,6 +257,11 @@ class Caller:
                 return parse(_whole(answer), prompt, given)
             except BadReply as error:
                 bad = Failed(error.kind, f"{error} (asked {attempt + 1} times)")
+                if error.kind not in _ENDED:
+                    messages = [*messages, *_mended(answer.text, str(error))]
+                    body = {**body, "messages": messages}
+                elif self._parameters.get("temperature") == 0:
+                    break
         assert bad is not None
         raise bad
 
@@ -272,6 +291,13 @@ class Caller:
             with self._lock:
                 del self._under_way[request.key]
         return answer
+
+
+def _mended(reply: str, why: str) -> list[dict[str, str]]:
+    """Messages that ask for a better reply; endpoints refuse an empty one of the assistant's."""
+    said = f"That reply cannot be used: {why} Answer again, in the form that was asked for."
+    before = [{"role": "assistant", "content": reply[:_REPEATED]}] if reply.strip() else []
+    return [*before, {"role": "user", "content": said}]
 
 
 def _whole(answer: Completion) -> str:

@@ -85,7 +85,8 @@ def kinds_of(unscored: dict[str, int]) -> str:
     told = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
     rest = [count for _, count in first[_MOST_KINDS:]]
     if rest:
-        told.append(f"{len(rest):,} other kinds {sum(rest)}")
+        kinds = "1 other kind" if len(rest) == 1 else f"{len(rest):,} other kinds"
+        told.append(f"{kinds} {sum(rest)}")
     return ", ".join(told)
 
 

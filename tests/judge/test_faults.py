@@ -56,20 +56,60 @@ BAD_REPLIES = {
 }
 
 
+ENDED = ("truncated", "refused")
+
+
 @pytest.mark.parametrize("kind", BAD_REPLIES)
 def test_a_bad_reply_is_asked_for_again(kind, tmp_path):
     with serving(first(BAD_REPLIES[kind])) as server:
-        done = judge(server, tmp_path)
+        done = judge(server, tmp_path, temperature=1.0)
         assert len(server.requests) == 2
     assert done.card.value("Hallucination") == 1.0
 
 
 @pytest.mark.parametrize("kind", BAD_REPLIES)
+def test_at_temperature_0_no_request_is_sent_twice(kind, tmp_path):
+    """What a model said once it says again; it is told what was wrong, or left alone."""
+    with serving(lambda body, before: BAD_REPLIES[kind]) as server:
+        judge(server, tmp_path)
+        bodies = [json.dumps(body, sort_keys=True) for body in server.requests]
+    assert len(bodies) == len(set(bodies)) == (1 if kind in ENDED else 4)
+    if kind not in ENDED:
+        said, wrong = server.requests[1]["messages"][2:]
+        assert said == {"role": "assistant", "content": BAD_REPLIES[kind].text}
+        assert wrong["role"] == "user"
+        assert "cannot be used" in wrong["content"]
+
+
+def test_an_empty_reply_is_not_sent_back(tmp_path):
+    with serving(first(Answer(""))) as server:
+        judge(server, tmp_path)
+    roles = [message["role"] for message in server.requests[1]["messages"]]
+    assert roles == ["system", "user", "user"]
+
+
+def test_an_endpoint_that_fails_always_is_given_up(tmp_path):
+    rows = pl.DataFrame({"text": [f"Text {i}." for i in range(300)], "contexts": [["c"]] * 300})
+
+    def script(body: dict[str, Any], before: int) -> Answer:
+        return well(body, before) if before < 5 else Answer(status=500)
+
+    with serving(script) as server:
+        with pytest.raises(ee.JudgeError, match=r"20 calls in a row failed.*in the cache"):
+            judge(server, tmp_path, data=rows, retries=1, concurrency=4)
+        assert len(server.requests) < 5 + 2 * (20 + 4) + 1
+        server.script = well
+        done = judge(server, tmp_path, data=rows)
+    assert done.usage.cached == 5
+    assert done.card.metrics["scored"][0] == 300
+
+
+@pytest.mark.parametrize("kind", BAD_REPLIES)
 def test_bad_replies_without_end_are_an_error_row_and_no_score(kind, tmp_path):
     with serving(lambda body, before: BAD_REPLIES[kind]) as server:
-        done = judge(server, tmp_path, retries=2)
+        done = judge(server, tmp_path, retries=2, temperature=1.0)
         assert len(server.requests) == 3
-        again = judge(server, tmp_path, retries=2)
+        again = judge(server, tmp_path, retries=2, temperature=1.0)
         assert len(server.requests) == 3  # bad replies were paid for, too
     assert done.verdicts["status"].to_list() == [kind]
     assert done.verdicts["verdict"].to_list() == [None]
@@ -309,6 +349,6 @@ def test_faults_everywhere_lose_no_row(tmp_path):
 
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(60)], "contexts": [["c"]] * 60})
     with serving(script) as server:
-        done = judge(server, tmp_path, data=rows, retries=12, concurrency=8)
+        done = judge(server, tmp_path, data=rows, retries=12, concurrency=8, temperature=1.0)
     assert done.verdicts["datum_id"].to_list() == list(range(60))
     assert done.card.metrics.select("support", "scored").row(0) == (60, 60)

@@ -61,7 +61,7 @@ def test_a_broken_rating_is_no_number_of_its_reason(text):
 
 @pytest.mark.parametrize(
     ("word", "read"),
-    [("Yes", "Yes"), (" NO ", "NO"), (True, "yes"), (False, "no")],
+    [("Yes", "Yes"), (" NO ", "NO"), (True, "yes"), (False, "no"), (1, "yes"), ("0", "no")],
 )
 def test_verdicts_are_read_in_their_spellings(word, read):
     """The dialect decides what a YES is worth: Valor knows none, the others do."""
@@ -70,7 +70,37 @@ def test_verdicts_are_read_in_their_spellings(word, read):
     assert verdict.word == read
 
 
-@pytest.mark.parametrize("word", ["perhaps", "", None, 1, ["yes"], "yes, no"])
+@pytest.mark.parametrize("word", [0, 1, "0", "1", True, False, "true", "no"])
+def test_attributed_is_read_in_its_spellings(word):
+    reply = json.dumps({"classifications": [{"statement": "s", "attributed": word}]})
+    (verdict,) = parse(reply, PROMPTS["llm_context_recall"], {})
+    assert verdict.word == ("yes" if word in (1, "1", "true") else "no")
+
+
+OPINIONS = '{"opinions": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{OPINIONS}}}",
+        f"{OPINIONS} as {{asked}} {{}}.",
+        '["a"]',
+        'Here they are: ```json\n["a"]\n```',
+        f"[1] {OPINIONS}",
+    ],
+)
+def test_what_stands_around_does_not_matter(text):
+    assert parse(text, PROMPTS["opinions"], {"text": "t"}) == ["a"]
+
+
+@pytest.mark.parametrize("text", [f'{OPINIONS} No: {{"opinions": []}}', '["a"] or ["b"]', "[1]"])
+def test_of_several_answers_none_counts(text):
+    with pytest.raises(BadReply):
+        parse(text, PROMPTS["opinions"], {"text": "t"})
+
+
+@pytest.mark.parametrize("word", ["perhaps", "", None, 2, 1.5, ["yes"], "yes, no"])
 def test_other_words_are_no_verdicts(word):
     reply = json.dumps({"verdicts": [{"reason": "", "verdict": word}]})
     with pytest.raises(BadReply) as raised:

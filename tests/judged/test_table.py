@@ -339,7 +339,7 @@ EMPTY = [
     ("Faithfulness", "contexts", (0, 0, 0, None, None)),
     ("Hallucination", "contexts", (None, None, None, 0, 1)),
     ("ContextRelevance", "contexts", (None, 0, None, 0, 0)),
-    ("ContextPrecision", "contexts", (None, 0, None, 0, 0)),
+    ("ContextPrecision", "contexts", (None, 0, 0, 0, 0)),
     ("ContextRecall", "contexts", (0, 0, 0, 0, 0)),
     ("ContextRecall", "statements", (None, None, None, 0, 0)),
     ("AnswerCorrectness", "references", (None, 0, None, None, None)),
@@ -492,3 +492,13 @@ def test_exports_keep_the_order_of_the_rows_and_say_whose_they_are(tmp_path: Pat
         made = one.to_ragas()
         assert made == want
         assert made.ids == ids
+
+
+def test_valor_takes_other_tools_words_in_any_capitals():
+    """Only its own metrics are to the letter; FactualCorrectness is none of them."""
+    for word in ("TP", "tp", "Yes", "true"):
+        rows = [
+            *listed("FactualCorrectness", [word], step="response"),
+            *listed("FactualCorrectness", ["FN"], step="reference"),
+        ]
+        assert score(rows, dialect="valor").value("FactualCorrectness") == pytest.approx(2 / 3)

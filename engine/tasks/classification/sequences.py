@@ -51,7 +51,8 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
             )
     frame = pl.concat(parts) if parts else pl.DataFrame(schema={"value": pl.Float64})
     empty = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
-    status = pl.when(pl.col("value").is_null()).then(pl.lit("undefined")).otherwise(pl.lit("ok"))
+    undefined = pl.col("value").is_null()
+    status = pl.when(undefined).then(pl.lit("undefined")).otherwise(pl.lit("scored"))
     return (
         frame.with_columns(*empty)
         .with_columns(status.alias("status"))
