@@ -514,6 +514,9 @@ def test_similarity_has_ragas_shape_in_the_order_of_rows():
             "reference_embedding": [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
         }
     )
-    found = ee.score(rows, metrics=["SemanticSimilarity"]).to_ragas()
+    card = ee.score(rows, metrics=["SemanticSimilarity"])
+    with pytest.raises(ee.ResultError, match=r"to_valor\(\) shows none.*SemanticSimilarity"):
+        card.to_valor()
+    found = card.to_ragas()
     by_id = dict(zip(found.ids, found, strict=True))
     assert {key: row["semantic_similarity"] for key, row in by_id.items()} == {7: 1, 3: 0, 5: -1}
