@@ -39,7 +39,7 @@ REGISTRY: dict[str, Export] = {
     ),
     "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
-    "ragas": Export("ragas:to_ragas", ("retrieval", "judged")),
+    "ragas": Export("ragas:to_ragas", ("retrieval", "text", "judged")),
     "remem": Export("remem:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
     "valor": Export(

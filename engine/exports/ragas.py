@@ -18,6 +18,7 @@ _NAMES = {
     "ContextPrecision": "llm_context_precision_with_reference",
     "Faithfulness": "faithfulness",
     "FactualCorrectness": "factual_correctness(mode={mode})",
+    "SemanticSimilarity": "semantic_similarity",
 }
 
 
@@ -25,7 +26,7 @@ def to_ragas(card: Scorecard) -> list[dict[str, float]]:
     """One dict per row, by ragas' names; NaN where ragas has it.
 
     Args:
-        card: a scorecard of retrieval or of judged metrics.
+        card: a scorecard of retrieval, of texts (SemanticSimilarity) or of judged metrics.
 
     Raises:
         ResultError: none of ragas' metrics was asked for.

@@ -16,7 +16,7 @@ import polars as pl
 
 from evalengine.dialects import registry
 from evalengine.lookup import whole
-from evalengine.schemas.errors import OptionError
+from evalengine.schemas.errors import OptionError, ResultError
 
 from .valor_judged import judged_entries
 from .valor_pixels import pixel_entries
@@ -61,9 +61,16 @@ def to_valor(card: Scorecard) -> list[Entry]:
     Returns:
         metrics in the order of the metrics frame, then curves, detailed curves and confusion
         matrices. Plain Python values, ready for JSON.
+
+    Raises:
+        ResultError: texts were scored by metrics that Valor lacks alone.
     """
     if card.task in _WHOLE:
-        return _WHOLE[card.task](card)
+        entries = _WHOLE[card.task](card)
+        if not entries and card.task == "text" and card.per_datum.height:
+            asked = ", ".join(card.per_datum["metric"].unique(maintain_order=True))
+            raise ResultError(f"to_valor() shows none of the metrics of this run: {asked}.")
+        return entries
     return [
         *_numbers(card),
         *_curves(card),

@@ -502,3 +502,21 @@ def test_valor_takes_other_tools_words_in_any_capitals():
             *listed("FactualCorrectness", ["FN"], step="reference"),
         ]
         assert score(rows, dialect="valor").value("FactualCorrectness") == pytest.approx(2 / 3)
+
+
+def test_similarity_has_ragas_shape_in_the_order_of_rows():
+    rows = pl.DataFrame(
+        {
+            "datum_id": [7, 3, 5],
+            "text": ["a", "b", "c"],
+            "reference": ["a", "b", "c"],
+            "embedding": [[1.0, 0.0]] * 3,
+            "reference_embedding": [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
+        }
+    )
+    card = ee.score(rows, metrics=["SemanticSimilarity"])
+    with pytest.raises(ee.ResultError, match=r"to_valor\(\) shows none.*SemanticSimilarity"):
+        card.to_valor()
+    found = card.to_ragas()
+    by_id = dict(zip(found.ids, found, strict=True))
+    assert {key: row["semantic_similarity"] for key, row in by_id.items()} == {7: 1, 3: 0, 5: -1}
