@@ -90,11 +90,6 @@ def _convert(thing: Any) -> pl.DataFrame:
         return _frame(pl.from_arrow(thing))
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__arrow_c_array__"):
         return pl.DataFrame(thing)
-    if isinstance(thing, Mapping) and not thing:
-        raise ReadError(
-            "an empty dict is no table. A dict of columns names them also where they are empty; a"
-            " run or judgments without a query are an empty table with query_id and doc_id."
-        )
     if isinstance(thing, Mapping):
         return pl.DataFrame({name: _column(values) for name, values in thing.items()})
     if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):

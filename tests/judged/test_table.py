@@ -6,7 +6,6 @@ import io
 import json
 import math
 import time
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -480,20 +479,6 @@ def test_context_precision_against_its_definition(references):
     assert score(rows).value("ContextPrecision") == pytest.approx(expected)
 
 
-def test_exports_keep_the_order_of_the_rows_and_say_whose_they_are(tmp_path: Path) -> None:
-    """Zipped with the data set, every row has its own scores; saved and loaded, too."""
-    ids = ["m", "b", "z", "a"]
-    rows = [row for i, one in enumerate(ids) for row in listed("Faithfulness", [1, i % 2], datum=i)]
-    given = table(rows).with_columns(datum_id=pl.Series(ids).gather([r["datum_id"] for r in rows]))
-    card = ee.score(given, task="judged", dialect="ragas", metrics=["Faithfulness"])
-    want = [{"faithfulness": value} for value in (0.5, 1.0, 0.5, 1.0)]
-    loaded = ee.load(card.save(tmp_path / "run"))
-    for one in (card, loaded):
-        made = one.to_ragas()
-        assert made == want
-        assert made.ids == ids
-
-
 def test_valor_takes_other_tools_words_in_any_capitals():
     """Only its own metrics are to the letter; FactualCorrectness is none of them."""
     for word in ("TP", "tp", "Yes", "true"):
@@ -502,21 +487,3 @@ def test_valor_takes_other_tools_words_in_any_capitals():
             *listed("FactualCorrectness", ["FN"], step="reference"),
         ]
         assert score(rows, dialect="valor").value("FactualCorrectness") == pytest.approx(2 / 3)
-
-
-def test_similarity_has_ragas_shape_in_the_order_of_rows():
-    rows = pl.DataFrame(
-        {
-            "datum_id": [7, 3, 5],
-            "text": ["a", "b", "c"],
-            "reference": ["a", "b", "c"],
-            "embedding": [[1.0, 0.0]] * 3,
-            "reference_embedding": [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
-        }
-    )
-    card = ee.score(rows, metrics=["SemanticSimilarity"])
-    with pytest.raises(ee.ResultError, match=r"to_valor\(\) shows none.*SemanticSimilarity"):
-        card.to_valor()
-    found = card.to_ragas()
-    by_id = dict(zip(found.ids, found, strict=True))
-    assert {key: row["semantic_similarity"] for key, row in by_id.items()} == {7: 1, 3: 0, 5: -1}

@@ -109,3 +109,14 @@ def test_an_empty_run_file(tmp_path) -> None:
     (tmp_path / "empty.run").touch()
     with pytest.raises(ee.ReadError, match=r"the TREC file is empty \(0 bytes\)"):
         ee.score(tmp_path / "empty.run", QRELS)
+
+
+@pytest.mark.parametrize("empty", [{}, pl.DataFrame()])
+def test_a_side_without_a_column_is_empty(empty) -> None:
+    """An empty dict is a run that found nothing, or judgments that nobody made."""
+    judged = {"q": {"d": 1}}
+    options = {"task": "retrieval", "metrics": ["P@1"]}
+    assert ee.score(empty, judged, **options).metrics["scored"].to_list() == [0]
+    assert ee.score(judged, empty, **options).metrics["scored"].to_list() == [0]
+    asked = ee.score(empty, judged, **options, complete=True)
+    assert asked.value("P", k=1) == 0.0

@@ -77,7 +77,7 @@ def encode_batch(
     table = frames.sides.get(TABLE)
     if table is not None:
         return _one_table(frames, table, settings, needs, workers)
-    run, judged = frames.predictions, frames.ground_truths
+    run, judged = _named_alike(frames.predictions, frames.ground_truths)
     dataset = dataset_of(frames)
     ids = [taken(run, "datum_id"), taken(judged, "datum_id")]
     height = run.height, judged.height
@@ -108,6 +108,17 @@ def encode_batch(
         lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
     _tell_relevance(frames, relevance, lists, known)
     return Batch(datums, lists, others, answered, known)
+
+
+def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Both sides with what names documents; a side without rows may come without any column."""
+    columns = {**run.schema, **judged.schema}
+    name = next((name for name in ("doc_id", "text") if name in columns), "doc_id")
+    nothing = pl.Series(name, [], columns.get(name, pl.String))
+    return (
+        run if name in run.columns or run.height else run.with_columns(nothing),
+        judged if name in judged.columns or judged.height else judged.with_columns(nothing),
+    )
 
 
 def _order(run: pl.DataFrame, height: int) -> Array:
