@@ -2,8 +2,7 @@
 
 What :mod:`.roc` counts of two segments, here of the scores of every label, truths of it against
 truths of each other label, with what has to be carried from piece to piece: a piece may end
-anywhere, in the middle of equal scores even. Sums of weights are made of the same additions in the
-same order, so that they come out alike to the bit.
+anywhere, in the middle of equal scores even.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import frozen, kernel
+from .roc import room_for_pairs
+from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
 
@@ -22,22 +23,26 @@ class PairsCarried(NamedTuple):
 
     Attributes:
         level: float64 [s], score of the rows last seen of a label; NaN before the first.
-        here: int64 or float64 [s], (weight of) truths of the label at that score; so are the
-            others' dtypes but that of ``at``.
+        here: int64 [s], truths of the label at that score.
         at: float64 [s, l], score of the rows last seen of a label and a true one; NaN before.
-        below: [s, l], such rows below that score.
-        passed: [s, l], such rows below and at it, added one by one.
-        tied: [s, l], such rows at it.
-        twice: [s, l], twice what truths of the label won at lower scores, ties counting half.
+        below: [s, l], such rows below that score, int64; their weight, float64, where rows have
+            weights.
+        counts: int64 [2, s, l]: such rows below and at it; such rows at it.
+        twice: int64 [s, l], twice what truths of the label won at lower scores, ties counting half.
+        own: the weight of ``here``; of no cells without weights, like the next two.
+        weights: the weights of ``counts``, cells of [s, l, 2] in C order.
+        won: what ``twice`` is of weights, cells of [s, l].
     """
 
     level: Array
     here: Array
     at: Array
     below: Array
-    passed: Array
-    tied: Array
+    counts: Array
     twice: Array
+    own: ExactSums
+    weights: ExactSums
+    won: ExactSums
 
 
 def no_pairs(n_groups: int, n_labels: int, *, weighted: bool) -> PairsCarried:
@@ -49,12 +54,17 @@ def no_pairs(n_groups: int, n_labels: int, *, weighted: bool) -> PairsCarried:
         weighted: whether rows have weights; else pairs are counted in whole numbers.
     """
     n = n_groups * n_labels
-    dtype = np.float64 if weighted else np.int64
+    cells = n * n_labels if weighted else 0
     return PairsCarried(
         np.full(n, np.nan),
-        np.zeros(n, dtype),
+        np.zeros(n, np.int64),
         np.full((n, n_labels), np.nan),
-        *np.zeros((4, n, n_labels), dtype),
+        np.zeros((n, n_labels), np.float64 if weighted else np.int64),
+        np.zeros((2, n, n_labels), np.int64),
+        np.zeros((n, n_labels), np.int64),
+        ExactSums(n if weighted else 0),
+        ExactSums(2 * cells),
+        ExactSums(cells),
     )
 
 
@@ -64,8 +74,6 @@ def _onward(
     group: Array,
     truth: Array,
     score: Array,
-    weight: Array,
-    one: Any,
     level: Array,
     here: Array,
     at: Array,
@@ -95,11 +103,63 @@ def _onward(
                 below[s, other] = passed[s, other]
                 tied[s, other] = 0
                 at[s, other] = score[i]
-            w = weight[i] if weight.size else one
-            tied[s, other] += w
-            passed[s, other] += w
+            tied[s, other] += 1
+            passed[s, other] += 1
             if other == label:
-                here[s] += w
+                here[s] += 1
+
+
+@kernel
+def _weights_onward(
+    start: Array,
+    group: Array,
+    truth: Array,
+    score: Array,
+    bits: Array,
+    level: Array,
+    here: Array,
+    at: Array,
+    below: Array,
+    first: int,
+    own: Array,
+    sums: Array,
+    first_won: int,
+    won: Array,
+) -> None:
+    product = np.empty(1)
+    product_bits = product.view(np.int64)
+    n_labels = start.size - 1
+    for label in range(n_labels):
+        for i in range(start[label], start[label + 1]):
+            g = group[i] if group.size else 0
+            other = truth[i]
+            if g < 0 or other < 0:
+                continue
+            s = g * n_labels + label
+            if score[i] != level[s]:
+                if here[s] != 0:
+                    mine = nearest(own, s, first)
+                    for b in range(n_labels):
+                        cell = s * n_labels + b
+                        if at[s, b] == level[s]:
+                            tied = nearest(sums, 2 * cell + 1, first)
+                            product[0] = mine * (2.0 * below[s, b] + tied)
+                        else:
+                            product[0] = mine * (2.0 * nearest(sums, 2 * cell, first))
+                        add_bits(won, cell, first_won, product_bits[0])
+                    here[s] = 0
+                    own[s] = 0
+                level[s] = score[i]
+            cell = s * n_labels + other
+            if score[i] != at[s, other]:
+                below[s, other] = nearest(sums, 2 * cell, first)
+                sums[2 * cell + 1] = 0
+                at[s, other] = score[i]
+            add_bits(sums, 2 * cell, first, bits[i])
+            add_bits(sums, 2 * cell + 1, first, bits[i])
+            if other == label:
+                here[s] += 1
+                add_bits(own, s, first, bits[i])
 
 
 def pairs_onward(
@@ -116,28 +176,43 @@ def pairs_onward(
         start: int64 [l + 1], CSR offsets of the labels.
         group: int32 [n], group of each row, -1 for none; None for one group of all.
         truth: int32 [n], the true label of each row's unit, -1 for none, which does not count.
-        score: float64 [n], ascending within a label, equal scores in row order.
-        weight: float64 [n], or None for 1 each, as :func:`no_pairs` was told.
+        score: float64 [n], ascending within a label.
+        weight: float64 [n], finite; None for 1 each, as :func:`no_pairs` was told.
         carried: of segments ``group * l + label``; written to.
     """
-    dtype = carried.twice.dtype
-    _onward(
+    rows = (
         frozen(start, np.int64),
         frozen(np.zeros(0) if group is None else group, np.int32),
         frozen(truth, np.int32),
         frozen(score, np.float64),
-        frozen(np.zeros(0) if weight is None else weight, dtype),
-        dtype.type(1),
-        *carried,
     )
+    level, here, at, below, counts, twice, own, sums, won = carried
+    if weight is None:
+        _onward(*rows, level, here, at, below, *counts, twice)
+        return
+    own.reserve(weight)
+    bits = sums.reserve(weight)
+    room_for_pairs(0, weight, won)
+    _weights_onward(
+        *rows, bits, level, here, at, below, sums.first, own.chunks, sums.chunks,
+        won.first, won.chunks,
+    )  # fmt: skip
+    for one in (own, sums, won):
+        one.carry()
 
 
 def pairs_in_all(carried: PairsCarried) -> Array:
     """Twice what truths of a label won over those of each, int64 [s, l]; of weights half of that,
     the weight of pairs won. A label wins half of the pairs with itself.
     """
-    level, here, at, below, passed, tied, twice = carried
+    level, here, at, below, counts, twice, own, sums, won = carried
     of_level = at == level[:, None]
-    last = here[:, None] * np.where(of_level, 2 * below + tied, 2 * passed)
-    whole: Array = twice + last
-    return whole / 2 if whole.dtype == np.float64 else whole
+    if not won.cells:
+        passed, tied = counts
+        whole: Array = twice + here[:, None] * np.where(of_level, 2 * below + tied, 2 * passed)
+        return whole
+    passed, tied = np.moveaxis(sums.rounded().reshape(*at.shape, 2), 2, 0)
+    mine = own.rounded()[:, None]
+    last = mine * np.where(of_level, 2.0 * below + tied, 2.0 * passed)
+    together = ExactSums(last.size).merge(won).add(last.ravel(), np.arange(last.size))
+    return together.rounded().reshape(last.shape) / 2

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import frozen, kernel
+from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
 
@@ -20,18 +21,20 @@ class PointsCarried(NamedTuple):
 
     Attributes:
         level: float64 [s], score of the rows last seen; NaN where there is none of any weight.
-        positive: float64 [s], (weight of) positives so far.
-        negative: float64 [s], likewise of negatives.
+        rows: int64 [s, 2], negatives and positives so far.
+        weight: the weight of each, cells of [s, 2] in C order; of no cells without weights.
     """
 
     level: Array
-    positive: Array
-    negative: Array
+    rows: Array
+    weight: ExactSums
 
 
-def no_points(n: int) -> PointsCarried:
+def no_points(n: int, *, weighted: bool) -> PointsCarried:
     """What there is before the first row of n segments."""
-    return PointsCarried(np.full(n, np.nan), np.zeros(n), np.zeros(n))
+    return PointsCarried(
+        np.full(n, np.nan), np.zeros((n, 2), np.int64), ExactSums(2 * n if weighted else 0)
+    )
 
 
 @kernel
@@ -40,10 +43,11 @@ def _onward(
     group: Array,
     outcome: Array,
     score: Array,
-    weight: Array,
+    bits: Array,
+    first: int,
     level: Array,
-    positive: Array,
-    negative: Array,
+    rows: Array,
+    sums: Array,
     segment: Array,
     threshold: Array,
     tp: Array,
@@ -57,22 +61,24 @@ def _onward(
             g = group[i] if group.size else 0
             if g < 0 or outcome[i] > 1:
                 continue
-            w = weight[i] if weight.size else 1.0
-            if w == 0.0:
+            if bits.size and bits[i] & 0x7FFFFFFFFFFFFFFF == 0:
                 continue  # rows without weight make no points
             s = g * n_labels + label
             if score[i] != level[s]:
                 if not np.isnan(level[s]):
                     segment[at] = s
                     threshold[at] = level[s]
-                    tp[at] = positive[s]
-                    fp[at] = negative[s]
+                    if bits.size:
+                        tp[at] = nearest(sums, 2 * s + 1, first)
+                        fp[at] = nearest(sums, 2 * s, first)
+                    else:
+                        tp[at] = rows[s, 1]
+                        fp[at] = rows[s, 0]
                     at += 1
                 level[s] = score[i]
-            if outcome[i] == 1:
-                positive[s] += w
-            else:
-                negative[s] += w
+            rows[s, outcome[i]] += 1
+            if bits.size:
+                add_bits(sums, 2 * s + outcome[i], first, bits[i])
     return at
 
 
@@ -91,7 +97,7 @@ def points_onward(
         group: int32 [n], group of each row, -1 for none; None for one group of all.
         outcome: uint8 [n], 1 for positives, 0 for negatives; others do not count.
         score: float64 [n], ascending within a label, equal scores in row order.
-        weight: float64 [n], or None for 1 each.
+        weight: float64 [n], finite; None for 1 each, as :func:`no_points` was told.
         carried: of segments ``group * l + label``; written to.
 
     Returns:
@@ -100,16 +106,22 @@ def points_onward(
     """
     n = outcome.size
     segment, columns = np.empty(n, np.int64), np.empty((3, n))
+    sums = carried.weight
+    bits = sums.reserve(np.zeros(0) if weight is None else weight)
     found = _onward(
         frozen(start, np.int64),
         frozen(np.zeros(0) if group is None else group, np.int32),
         frozen(outcome, np.uint8),
         frozen(score, np.float64),
-        frozen(np.zeros(0) if weight is None else weight, np.float64),
-        *carried,
+        bits,
+        sums.first,
+        carried.level,
+        carried.rows,
+        sums.chunks,
         segment,
         *columns,
     )
+    sums.carry()
     threshold, tp, fp = columns[:, :found]
     return segment[:found], threshold, tp, fp
 
@@ -117,5 +129,6 @@ def points_onward(
 def last_points(carried: PointsCarried) -> tuple[Array, Array, Array, Array]:
     """The points that only the end of all rows completes, as :func:`points_onward` gives them."""
     segment = np.flatnonzero(~np.isnan(carried.level))
-    threshold, tp, fp = (column[segment] for column in carried)
-    return segment, threshold, tp, fp
+    weighed = carried.weight.cells > 0
+    both = carried.weight.rounded().reshape(-1, 2) if weighed else carried.rows.astype(np.float64)
+    return segment, carried.level[segment], both[segment, 1], both[segment, 0]

@@ -1,7 +1,6 @@
 """How many rows, or how much weight, reach thresholds, of rows that come by falling score.
 
-What :mod:`.reached` finds of all rows together, with sums carried from piece to piece: each is made
-of the same additions, from the best score down.
+What :mod:`.reached` finds of all rows together, with exact sums carried from piece to piece.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import frozen, kernel
+from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
 
@@ -20,27 +20,34 @@ class SumsCarried(NamedTuple):
 
     Attributes:
         rows: int64 [s], rows so far.
-        total: float64 [s], (weight of) rows so far.
+        weight: the weight of rows so far; of no cells without weights.
         ahead: int64 [s], thresholds that no row so far was below.
         reached: float64 [s, t], (weight of) rows at or above thresholds that were passed.
     """
 
     rows: Array
-    total: Array
+    weight: ExactSums
     ahead: Array
     reached: Array
 
+    @property
+    def total(self) -> Array:
+        """(Weight of) rows so far, float64 [s]."""
+        return self.weight.rounded() if self.weight.cells else self.rows.astype(np.float64)
 
-def no_sums(n: int, n_thresholds: int) -> SumsCarried:
+
+def no_sums(n: int, n_thresholds: int, *, weighted: bool) -> SumsCarried:
     """What there is before the first row.
 
     Args:
         n: segments.
         n_thresholds: how many thresholds there are.
+        weighted: whether rows have weights.
     """
     rows = np.zeros(n, np.int64)
     ahead = np.full(n, n_thresholds, np.int64)
-    return SumsCarried(rows, np.zeros(n), ahead, np.zeros((n, n_thresholds)))
+    sums = ExactSums(n if weighted else 0)
+    return SumsCarried(rows, sums, ahead, np.zeros((n, n_thresholds)))
 
 
 @kernel
@@ -49,11 +56,12 @@ def _onward(
     group: Array,
     outcome: Array,
     score: Array,
-    weight: Array,
+    bits: Array,
     n_outcomes: int,
     thresholds: Array,
+    first: int,
     rows: Array,
-    total: Array,
+    sums: Array,
     ahead: Array,
     reached: Array,
 ) -> None:
@@ -66,9 +74,10 @@ def _onward(
             s = (g * n_labels + label) * n_outcomes + outcome[i]
             while ahead[s] > 0 and score[i] < thresholds[ahead[s] - 1]:
                 ahead[s] -= 1
-                reached[s, ahead[s]] = total[s]
+                reached[s, ahead[s]] = nearest(sums, s, first) if bits.size else float(rows[s])
             rows[s] += 1
-            total[s] += weight[i] if weight.size else 1.0
+            if bits.size:
+                add_bits(sums, s, first, bits[i])
 
 
 def sums_onward(
@@ -88,21 +97,28 @@ def sums_onward(
         group: int32 [n], group of each row, -1 for none; None for one group of all.
         outcome: uint8 [n].
         score: float64 [n], ascending within a label, equal scores in row order.
-        weight: float64 [n], or None for 1 each.
+        weight: float64 [n], finite; None for 1 each, as :func:`no_sums` was told.
         n_outcomes: number of outcomes.
         thresholds: float64 [t], ascending.
         carried: of segments ``(group * l + label) * n_outcomes + outcome``; written to.
     """
+    sums = carried.weight
+    bits = sums.reserve(np.zeros(0) if weight is None else weight)
     _onward(
         frozen(start, np.int64),
         frozen(np.zeros(0) if group is None else group, np.int32),
         frozen(outcome, np.uint8),
         frozen(score, np.float64),
-        frozen(np.zeros(0) if weight is None else weight, np.float64),
+        bits,
         n_outcomes,
         frozen(thresholds, np.float64),
-        *carried,
+        sums.first,
+        carried.rows,
+        sums.chunks,
+        carried.ahead,
+        carried.reached,
     )
+    sums.carry()
 
 
 def reached_in_all(carried: SumsCarried) -> Array:

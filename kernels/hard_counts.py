@@ -6,11 +6,12 @@ three, without the whole confusion matrix.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .jit import frozen, kernel
+from .sums import ExactSums, add_bits
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +22,6 @@ def _count(
     hard: Array,
     datum: Array,
     group: Array,
-    weight: Array,
     right: Array,
     predicted: Array,
     stray: Array,
@@ -34,17 +34,58 @@ def _count(
             g = group[datum[u] if datum.size else u]
             if g < 0:
                 continue
-        w = weight[u] if weight.size else 1.0
         t = truth[u]
         h = hard[u] if hard.size else -1
         if t >= 0:
-            actual[g, t] += w
+            actual[g, t] += 1.0
             if h >= 0:
-                predicted[g, h] += w
+                predicted[g, h] += 1.0
                 if h == t:
-                    right[g, t] += w
+                    right[g, t] += 1.0
         elif h >= 0:
-            stray[g, h] += w
+            stray[g, h] += 1.0
+
+
+@kernel
+def _weigh(
+    truth: Array,
+    hard: Array,
+    datum: Array,
+    group: Array,
+    bits: Array,
+    n_labels: int,
+    first: int,
+    right: Array,
+    predicted: Array,
+    stray: Array,
+    actual: Array,
+) -> None:
+    """Add the weight of every unit, exactly, to the sums of its group."""
+    for u in range(truth.size):
+        g = 0
+        if group.size:
+            g = group[datum[u] if datum.size else u]
+            if g < 0:
+                continue
+        t = truth[u]
+        h = hard[u] if hard.size else -1
+        if t >= 0:
+            add_bits(actual, g * n_labels + t, first, bits[u])
+            if h >= 0:
+                add_bits(predicted, g * n_labels + h, first, bits[u])
+                if h == t:
+                    add_bits(right, g * n_labels + t, first, bits[u])
+        elif h >= 0:
+            add_bits(stray, g * n_labels + h, first, bits[u])
+
+
+def _codes(hard: Array, datum: Array | None, group: Array | None) -> tuple[Array, Array, Array]:
+    none = np.zeros(0, np.int32)
+    return (
+        frozen(hard, np.int32),
+        frozen(none if datum is None else datum, np.int32),
+        frozen(none if group is None else group, np.int32),
+    )
 
 
 def count_hard(
@@ -52,7 +93,6 @@ def count_hard(
     hard: Array,
     datum: Array | None,
     group: Array | None,
-    weight: Array | None,
     shape: tuple[int, int],
     onto: tuple[Array, ...] | None = None,
 ) -> tuple[Array, Array, Array, Array]:
@@ -63,24 +103,60 @@ def count_hard(
         hard: int32 [u], predicted label, -1 for none; or empty for none at all.
         datum: int32 [u], datum of each unit; None where unit u is datum u.
         group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
-        weight: float64 [u], or None for 1 each.
         shape: (n_groups, n_labels).
         onto: counts of units before these, which go on and are written to; None for none.
 
     Returns:
-        float64 [g, l] each (whole numbers below 2^53 without weights): right, truth and
-        prediction agree; predicted, on units that have a truth; stray, predicted on units that
-        have none; actual, truths.
+        float64 [g, l] each, whole numbers below 2^53: right, truth and prediction agree;
+        predicted, on units that have a truth; stray, predicted on units that have none; actual,
+        truths.
     """
     out = tuple(np.zeros(shape) for _ in range(4)) if onto is None else onto
-    none = np.zeros(0, np.int32)
-    _count(
-        frozen(truth, np.int32),
-        frozen(hard, np.int32),
-        frozen(none if datum is None else datum, np.int32),
-        frozen(none if group is None else group, np.int32),
-        frozen(np.zeros(0) if weight is None else weight, np.float64),
-        *out,
-    )
+    _count(frozen(truth, np.int32), *_codes(hard, datum, group), *out)
     right, predicted, stray, actual = out
     return right, predicted, stray, actual
+
+
+class HardWeights(NamedTuple):
+    """Exact sums of the weights of units by group and label, cells of [g, l] in C order.
+
+    Attributes:
+        right: truth and prediction agree.
+        predicted: predicted on units that have a truth.
+        stray: predicted on units that have none.
+        actual: truths.
+    """
+
+    right: ExactSums
+    predicted: ExactSums
+    stray: ExactSums
+    actual: ExactSums
+
+
+def weigh_hard(
+    truth: Array,
+    hard: Array,
+    datum: Array | None,
+    group: Array | None,
+    weight: Array,
+    shape: tuple[int, int],
+    onto: HardWeights | None = None,
+) -> HardWeights:
+    """Sum the weights of units by group and label.
+
+    Args:
+        truth: as in :func:`count_hard`, like ``hard``, ``datum``, ``group`` and ``shape``.
+        weight: float64 [u], finite.
+        onto: sums over units before these, which go on; None for none.
+    """
+    out = HardWeights(*(ExactSums(shape[0] * shape[1]) for _ in range(4))) if onto is None else onto
+    for one in out:
+        bits = one.reserve(weight)
+    if not out.actual.chunks.shape[1]:
+        return out  # weights of 0 alone
+    codes = _codes(hard, datum, group)
+    chunks = [one.chunks for one in out]
+    _weigh(frozen(truth, np.int32), *codes, bits, shape[1], out.actual.first, *chunks)
+    for one in out:
+        one.carry()
+    return out

@@ -1,7 +1,6 @@
 """How many sorted scores, or how much weight, reach each of a few thresholds.
 
-Counts are found by bisection. Weights are summed from the best score down, range by range, so that
-neither other ranges nor their order leaves a trace in a sum.
+Counts are found by bisection. Weights are summed exactly, from the best score down.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, kernel
+from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
 
@@ -56,22 +56,29 @@ def first_reaching(begin: Array, end: Array, score: Array, thresholds: Array) ->
 
 @kernel
 def _weights_reaching(
-    begin: Array, end: Array, score: Array, weight: Array, thresholds: Array, out: Array
+    begin: Array,
+    end: Array,
+    score: Array,
+    bits: Array,
+    thresholds: Array,
+    first: int,
+    total: Array,
+    out: Array,
 ) -> None:
     """Weight at or above each threshold; the last column is all there is."""
     n = thresholds.size
     for s in range(begin.size):
         i = end[s] - 1
-        total = 0.0
+        total[:] = 0
         for t in range(n - 1, -1, -1):
             while i >= begin[s] and score[i] >= thresholds[t]:
-                total += weight[i]
+                add_bits(total, 0, first, bits[i])
                 i -= 1
-            out[s, t] = total
+            out[s, t] = nearest(total, 0, first)
         while i >= begin[s]:
-            total += weight[i]
+            add_bits(total, 0, first, bits[i])
             i -= 1
-        out[s, n] = total
+        out[s, n] = nearest(total, 0, first)
 
 
 def weights_reaching(
@@ -83,19 +90,23 @@ def weights_reaching(
         begin: int64 [s], starts of the ranges.
         end: int64 [s], their ends.
         score: float64 [n], ascending within each range.
-        weight: float64 [n].
+        weight: float64 [n], finite.
         thresholds: float64 [t], ascending.
 
     Returns:
-        float64 [s, t] and float64 [s].
+        float64 [s, t] and float64 [s], the doubles nearest to the sums.
     """
+    total = ExactSums(1)
+    bits = total.reserve(weight)
     out = np.empty((begin.size, thresholds.size + 1))
     _weights_reaching(
         frozen(begin, np.int64),
         frozen(end, np.int64),
         frozen(score, np.float64),
-        frozen(weight, np.float64),
+        bits,
         frozen(thresholds, np.float64),
+        total.first,
+        total.chunks,
         out,
     )
     return out[:, :-1], out[:, -1]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, inner, kernel
+from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
 
@@ -139,6 +140,19 @@ def _pair_wins(
         out[s] = twice
 
 
+@inner
+def _sum(weight: Array, bits: Array, begin: int, end: int, first: int, sums: Array) -> float:
+    """The sum of a few weights, exact but for one rounding; ``sums[1]`` is used up."""
+    if end - begin == 1:
+        value: float = weight[begin]
+        return value
+    sums[1] = 0
+    for i in range(begin, end):
+        add_bits(sums, 1, first, bits[i])
+    total: float = nearest(sums, 1, first)
+    return total
+
+
 @kernel
 def _weighted_wins(
     p_start: Array,
@@ -147,30 +161,39 @@ def _weighted_wins(
     n_stop: Array,
     score: Array,
     weight: Array,
-    out: Array,
+    bits: Array,
+    first: int,
+    sums: Array,
+    first_won: int,
+    won: Array,
 ) -> None:
-    """Weight of pairs won by the positive, ties counting half, per segment."""
+    """Twice the weight of pairs won by the positive, ties counting half, cell by segment.
+
+    Of one distinct score the product of two sums is rounded; everything else is exact.
+    """
+    product = np.empty(1)
+    product_bits = product.view(np.int64)
     for s in range(p_start.size):
         j, p_end = p_start[s], p_stop[s]
         i, n_end = n_start[s], n_stop[s]
-        below = 0.0
-        won = 0.0
+        sums[0] = 0
         while j < p_end:
             positive = score[j]
             while i < n_end and score[i] < positive:
-                below += weight[i]
+                add_bits(sums, 0, first, bits[i])
                 i += 1
             tied = 0.0
             k = i
             while k < n_end and score[k] == positive:
-                tied += weight[k]
                 k += 1
-            here = 0.0
+            if k > i:
+                tied = _sum(weight, bits, i, k, first, sums)
+            begin = j
             while j < p_end and score[j] == positive:
-                here += weight[j]
                 j += 1
-            won += here * (below + 0.5 * tied)
-        out[s] = won
+            here = _sum(weight, bits, begin, j, first, sums)
+            product[0] = here * (2.0 * nearest(sums, 0, first) + tied)
+            add_bits(won, s, first_won, product_bits[0])
 
 
 def wins(
@@ -197,8 +220,31 @@ def wins(
         out = np.zeros(bounds[0].size, np.int64)
         _twice_wins(*bounds, score, out)
         return out
-    out = np.zeros(bounds[0].size, np.float64)
-    _weighted_wins(*bounds, score, frozen(weight, np.float64), out)
+    sums, won = ExactSums(2), room_for_pairs(bounds[0].size, weight)
+    bits = sums.reserve(weight)
+    _weighted_wins(
+        *bounds, score, frozen(weight, np.float64), bits, sums.first, sums.chunks,
+        won.first, won.chunks,
+    )  # fmt: skip
+    won.carry()
+    return won.rounded() / 2
+
+
+def room_for_pairs(cells: int, weight: Array, onto: ExactSums | None = None) -> ExactSums:
+    """Sums with room for twice the products of two sums of these weights.
+
+    Args:
+        cells: number of sums.
+        weight: float64 [n], finite, none below 0.
+        onto: sums to make room in; None for new ones.
+    """
+    out = ExactSums(cells) if onto is None else onto
+    some = weight[weight > 0]
+    if some.size:
+        with np.errstate(under="ignore", over="ignore"):
+            least = max(float(some.min()) ** 2, 5e-324)
+            most = (float(some.max()) * max(some.size, 1 << 40)) ** 2 * 4
+        out.reserve(np.array([least, min(most, np.finfo(float).max)]))
     return out
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, kernel
+from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +24,9 @@ def _points(
     n_stop: Array,
     score: Array,
     weight: Array,
+    bits: Array,
+    first: int,
+    sums: Array,
     start: Array,
     threshold: Array,
     tp: Array,
@@ -36,6 +40,7 @@ def _points(
         i, n_end = n_stop[s] - 1, n_start[s]
         positive = 0.0
         negative = 0.0
+        sums[:] = 0
         while True:
             while weight.size and j >= p_end and weight[j] == 0.0:
                 j -= 1
@@ -45,12 +50,25 @@ def _points(
                 break
             from_positive = i < n_end or (j >= p_end and score[j] >= score[i])
             here = score[j if from_positive else i]
-            while j >= p_end and score[j] == here:
-                positive += weight[j] if weight.size else 1.0
-                j -= 1
-            while i >= n_end and score[i] == here:
-                negative += weight[i] if weight.size else 1.0
-                i -= 1
+            above = i, j
+            if weight.size:
+                while j >= p_end and score[j] == here:
+                    add_bits(sums, 0, first, bits[j])
+                    j -= 1
+                while i >= n_end and score[i] == here:
+                    add_bits(sums, 1, first, bits[i])
+                    i -= 1
+                if j < above[1]:
+                    positive = nearest(sums, 0, first)
+                if i < above[0]:
+                    negative = nearest(sums, 1, first)
+            else:
+                while j >= p_end and score[j] == here:
+                    j -= 1
+                while i >= n_end and score[i] == here:
+                    i -= 1
+                positive += above[1] - j
+                negative += above[0] - i
             threshold[at] = here
             tp[at] = positive
             fp[at] = negative
@@ -71,7 +89,7 @@ def points(
         positives: int64 [s] starts and stops of each segment's positives.
         negatives: the same of its negatives.
         score: float64 [n], ascending within each of these ranges.
-        weight: float64 [n], weight of each row, or None; rows without any make no points.
+        weight: float64 [n], finite, weight of each row, or None; rows without any make no points.
 
     Returns:
         ``start``, int64 [s + 1], CSR offsets of the points; thresholds, true positives and false
@@ -80,10 +98,16 @@ def points(
     room = int(sum((stop - start).sum() for start, stop in (positives, negatives)))
     start = np.zeros(positives[0].size + 1, np.int64)
     threshold, tp, fp = (np.empty(room) for _ in range(3))
+    sums = ExactSums(2)
+    weight = np.zeros(0) if weight is None else weight
+    bits = sums.reserve(weight)
     found = _points(
         *(frozen(bound, np.int64) for bound in (*positives, *negatives)),
         frozen(score, np.float64),
-        frozen(np.zeros(0) if weight is None else weight, np.float64),
+        frozen(weight, np.float64),
+        bits,
+        sums.first,
+        sums.chunks,
         start,
         threshold,
         tp,

@@ -85,8 +85,9 @@ def _walks_over_files() -> None:
         weighted = weight is not None
         wins_onward(start, None, outcome, score, weight, no_wins(1, weighted=weighted))
         pairs_onward(start, None, outcome, score, weight, no_pairs(1, 1, weighted=weighted))
-    points_onward(start, None, outcome, score, None, no_points(1))
-    sums_onward(start, None, outcome, score, None, 3, score, no_sums(3, 4))
+        points_onward(start, None, outcome, score, weight, no_points(1, weighted=weighted))
+        carried = no_sums(3, 4, weighted=weighted)
+        sums_onward(start, None, outcome, score, weight, 3, score, carried)
 
 
 def _parts() -> None:

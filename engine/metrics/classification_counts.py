@@ -197,9 +197,9 @@ def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
 def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
     counts = view.hard
     tp = counts.right
-    fp = counts.predicted - tp
+    fp = counts.wrong
     fn = counts.actual - tp
-    tn = view.every[:, view.labels.key] - tp - fp - fn
+    tn = np.maximum(view.rest() - fp, 0.0)
     return [
         label_cells(view, value, present(view, settings), "", counts.actual, statistic=statistic)
         for statistic, value in (("tp", tp), ("fp", fp), ("fn", fn), ("tn", tn))

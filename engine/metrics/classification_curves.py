@@ -19,21 +19,21 @@ Array = np.ndarray[Any, Any]
 
 
 def _columns(
-    tp: Array, fp: Array, positives: Array, every: Array, fill: float
+    tp: Array, fp: Array, positives: Array, rest: Array, fill: float
 ) -> dict[str, Array | str | float | None]:
-    """Columns of the curves frame from counts."""
+    """Columns of the curves frame from counts; ``rest`` are all that are no positives."""
     fn = positives - tp
-    tn = every - tp - fp - fn
+    tn = np.maximum(rest - fp, 0.0)
     return {
         "tp": tp,
         "fp": fp,
         "fn": fn,
         "tn": tn,
         "precision": ratio(tp, tp + fp, fill),
-        "recall": ratio(tp, tp + fn, fill),
+        "recall": ratio(tp, positives, fill),
         "f1": ratio(2 * tp, 2 * tp + fp + fn, fill),
-        "fpr": ratio(fp, fp + tn),
-        "accuracy": ratio(tp + tn, every),
+        "fpr": ratio(fp, np.maximum(rest, fp)),
+        "accuracy": ratio(tp + tn, positives + rest),
     }
 
 
@@ -41,10 +41,8 @@ def _at_thresholds(view: ScoredView, settings: Settings) -> list[Cells]:
     hits, others, strays = view.reached(settings.score_thresholds)
     rules = settings.rules
     fill = np.nan if rules.curve_undefined is None else rules.curve_undefined
-    every = view.every[:, view.labels.key, None]
-    if rules.curve_every_datum:
-        every = view.known_datums[:, None, None]
-    columns = _columns(hits, others + strays, view.positives[:, :, None], every, fill)
+    rest = view.rest(of_datums=rules.curve_every_datum)
+    columns = _columns(hits, others + strays, view.positives[:, :, None], rest[:, :, None], fill)
     if rules.curve_f1_needs_hits:
         columns["f1"] = np.where(hits == 0, fill, columns["f1"])  # type: ignore[arg-type]
     keep = scored_rows(view)
@@ -69,8 +67,7 @@ def _at_scores(view: ScoredView, settings: Settings, choose: Any = None) -> list
     tp, fp, threshold = curves.tp[keep], curves.fp[keep], curves.threshold[keep]
     group, label = np.divmod(segment, view.shape[1])
     positives = view.positives[group, label]
-    every = positives + view.negatives[group, label]
-    columns = _columns(tp, fp, positives, every, np.nan)
+    columns = _columns(tp, fp, positives, view.negatives[group, label], np.nan)
     return [
         Cells(
             axes=("point",),

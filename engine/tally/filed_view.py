@@ -1,7 +1,7 @@
 """Views of units and scored labels that stand in files, in the order of a run in memory.
 
-Sums over units go on from file to file, sums over scores from slab to slab, so that each is made
-of the same additions as over all rows in memory.
+Sums over units go on from file to file, sums over scores from slab to slab; those of weights are
+exact, so that each is what all rows in memory give.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ..kernels.carried_pairs import no_pairs, pairs_in_all, pairs_onward
 from ..kernels.carried_points import last_points, no_points, points_onward
 from ..kernels.carried_sums import SumsCarried, no_sums, reached_in_all, sums_onward
 from ..kernels.carried_wins import no_wins, wins_in_all, wins_onward
-from ..kernels.hard_counts import count_hard
 from ..kernels.order import group_rows
 from . import stored
 from .datums import Datums
@@ -27,7 +26,6 @@ from .score_rows import ScoreRows
 from .scored_view import ScoredView
 from .sorted_scores import HIT, N_OUTCOMES, OTHER, STRAY, Points, Sorted
 from .unit_blocks import UnitBlock
-from .unit_view import Summands
 
 Array = np.ndarray[Any, Any]
 
@@ -250,35 +248,6 @@ class FiledView(ScoredView):
                 group = msgspec.structs.replace(self._groups, column=0).of((maps[at][own],))
             yield part, group
 
-    @cached_property
-    def _hard(self) -> tuple[Array, Array, Array, Array]:
-        return self._hard_counts(weighted=True)
-
-    @cached_property
-    def _truths(self) -> Array:
-        return self._hard_counts(weighted=False)[3]
-
-    def _hard_counts(self, *, weighted: bool) -> tuple[Array, Array, Array, Array]:
-        right, judged, stray, actual = np.zeros((4, *self.shape))
-        for few in self.blocks():
-            hard = np.zeros(0, np.int32) if few.units.hard is None else few.units.hard
-            weight = few.unit_weight if weighted else None
-            onto = (right, judged, stray, actual)
-            count_hard(few.units.truth, hard, None, few.group, weight, self.shape, onto)
-        return right, judged, stray, actual
-
-    @cached_property
-    def positives(self) -> Array:
-        if self.units.truth_start is None:
-            found: Array = ScoredView.positives.func(self)  # type: ignore[attr-defined]
-            return found
-
-        def truths(few: ScoredView) -> Summands:
-            unit, label = few.units.truth_rows()
-            return unit, label, len(self.labels), None
-
-        return self.added(truths, len(self.labels))
-
     @property
     def _known_and_judged(self) -> tuple[int, int]:
         return self._filed.counts["known"], self._filed.counts["judged"]
@@ -287,17 +256,9 @@ class FiledView(ScoredView):
     def _all_true(self) -> bool:
         return self._filed.counts["judged"] == self._filed.counts["units"] > 0
 
-    @cached_property
-    def known_datums(self) -> Array:
-        if self._filed.alone:
-            whole: Array = self.every.sum(axis=1)
-            return whole
-
-        def leads(few: ScoredView) -> Summands:
-            assert isinstance(few, BlockView)
-            return few.leads, np.zeros(few.leads.size, np.int64), 1, None
-
-        return self.added(leads, 1)[:, 0]
+    @property
+    def _one_unit_each(self) -> bool:
+        return self._filed.alone
 
     # -- scored labels -------------------------------------------------------------------------
 
@@ -318,26 +279,20 @@ class FiledView(ScoredView):
 
     def _sums(self, thresholds: Array) -> SumsCarried:
         n_groups, n_labels = self.shape
-        carried = no_sums(n_groups * n_labels * N_OUTCOMES, thresholds.size)
+        carried = no_sums(n_groups * n_labels * N_OUTCOMES, thresholds.size, weighted=self._weighs)
         for file in reversed(self._files):
             sums_onward(*self._walked(file), N_OUTCOMES, thresholds, carried)
         return carried
 
     @cached_property
-    def _by_outcome(self) -> tuple[Array, Array]:
-        """Rows, and their weight, [group, label, outcome] each."""
-        carried = self._sums(np.zeros(0))
-        shape = (*self.shape, N_OUTCOMES)
-        return carried.rows.reshape(shape), carried.total.reshape(shape)
+    def _by_outcome(self) -> Array:
+        """(Weighted) rows, float64 [group, label, outcome]."""
+        return self._sums(np.zeros(0)).total.reshape(*self.shape, N_OUTCOMES)
 
     @cached_property
     def listed(self) -> tuple[Array, Array, Array]:
-        total = self._by_outcome[1]
+        total = self._by_outcome
         return total[..., HIT], total[..., OTHER], total[..., STRAY]
-
-    def _rows(self, outcome: int) -> Array:
-        rows: Array = self._by_outcome[0][..., outcome]
-        return rows
 
     def reached(self, thresholds: tuple[float, ...]) -> tuple[Array, Array, Array]:
         if thresholds not in self._reached:
@@ -345,10 +300,7 @@ class FiledView(ScoredView):
             carried = self._sums(np.array([self.scored.comparable(t) for t in thresholds]))
             shape = (*self.shape, N_OUTCOMES)
             if "_by_outcome" not in self.__dict__:
-                self.__dict__["_by_outcome"] = (
-                    carried.rows.reshape(shape),
-                    carried.total.reshape(shape),
-                )
+                self.__dict__["_by_outcome"] = carried.total.reshape(shape)
             found = reached_in_all(carried).reshape(*shape, len(thresholds))
             self._reached[thresholds] = found[:, :, HIT], found[:, :, OTHER], found[:, :, STRAY]
         return self._reached[thresholds]
@@ -373,8 +325,8 @@ class FiledView(ScoredView):
         for file in self._files:
             rows, truth = self._walked(file), self._truth_of(file)
             pairs_onward(rows.start, rows.group, truth, rows.score, rows.weight, carried)
-        # Segments (group and true label, label): summed as in memory, from the best score down.
-        sums = no_sums(n_groups * n * n, 0)
+        # Segments (group and true label, label).
+        sums = no_sums(n_groups * n * n, 0, weighted=self._weighs)
         for file in reversed(self._files):
             rows, truth = self._walked(file), self._truth_of(file)
             group = np.int32(0) if rows.group is None else rows.group
@@ -394,7 +346,7 @@ class FiledView(ScoredView):
 
     def point_blocks(self) -> Iterator[Points]:
         n = self.shape[0] * self.shape[1]
-        carried = no_points(n)
+        carried = no_points(n, weighted=self._weighs)
         for file in reversed(self._files):
             yield _by_segment(points_onward(*self._walked(file), carried), n)
         yield _by_segment(last_points(carried), n)
@@ -433,7 +385,7 @@ class _FiledPooled(FiledView):
 
     def __init__(self, view: FiledView) -> None:
         assert view.scored is not None
-        labels, keys = keys_as_labels(view.labels)
+        labels = keys_as_labels(view.labels)
         scored = msgspec.structs.replace(
             view.scored,
             only=int(view.labels.key[view.scored.only]) if not view.scored.several else -1,
@@ -451,5 +403,4 @@ class _FiledPooled(FiledView):
             over=view.over,
         )
         self._files = view._filed.pooled
-        self.positives = view.positives @ keys
-        self.negatives = (view.negatives * view.scored.labels) @ keys
+        self.positives, self.negatives = view.classes_of_keys

@@ -13,7 +13,7 @@ import polars as pl
 
 from . import stored
 from .datums import Datums, Labels
-from .stats import Column, Stats, same
+from .stats import Column, Rows, Stats, same, totals
 from .view import View
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,6 @@ def column_of_thing(name: str) -> tuple[str, int]:
     return need, int(place)
 
 
-Rows = tuple[Array, Array, Array | None]
 """Counted datums in a group, the group of each, and how often each counts; None for once."""
 
 
@@ -183,7 +182,7 @@ class PiecedView(View):
 class PiecedStatsView(PiecedView):
     """Stats in files by groups of datums: the numbers of :class:`StatsView`, to the bit.
 
-    Sums go on from file to file in the order of datums, so that each is made of the same additions.
+    Sums go on from file to file; they are exact.
 
     Args:
         stats: the tally.
@@ -241,16 +240,5 @@ class PiecedStatsView(PiecedView):
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
         """See :meth:`StatsView.total`."""
-        inner = of(column.values).shape[1:]
-        sums, many = np.zeros((2, int(np.prod(inner)), self.n_groups))
-        for here, (rows, group, weight) in self._each(column):
-            values = of(here.values)
-            flat = values.reshape(values.shape[0], -1)
-            for i in range(flat.shape[1]):
-                value = flat[rows, i]
-                known = ~np.isnan(value)
-                kept, times = value[known], None if weight is None else weight[known]
-                np.add.at(sums[i], group[known], kept if times is None else kept * times)
-                many[i] += np.bincount(group[known], times, minlength=self.n_groups)
-        shape = (self.n_groups, *inner)
-        return sums.T.reshape(shape), many.T.reshape(shape)
+        each = ((of(here.values), rows) for here, rows in self._each(column))
+        return totals(each, of(column.values).shape[1:], self.n_groups)

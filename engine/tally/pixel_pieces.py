@@ -11,7 +11,7 @@ import numpy as np
 
 from .datums import Labels
 from .pieces import PiecedView, Pieces, StatsInPieces
-from .pixels import Pixels, PixelView
+from .pixels import Pixels, PixelView, area_totals
 from .stats import Stats
 
 Array = np.ndarray[Any, Any]
@@ -72,10 +72,7 @@ class PiecedPixelView(PiecedView):
 
     def area_total(self, of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
         """See :meth:`PixelView.area_total`."""
-        total, many = np.zeros((2, self.n_groups, len(self.labels.key_names)))
-        for piece in range(len(self.pieces)):
-            self._of(piece).add_areas(of, total, many)
-        return total, many
+        return area_totals((self._of(piece) for piece in range(len(self.pieces))), of)
 
     @cached_property
     def _sums(self) -> dict[str, Array]:

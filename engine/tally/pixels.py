@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..kernels.sums import ExactSums
 from .datums import Labels
 from .stats import Stats, StatsView
 from .view import View
@@ -113,7 +114,7 @@ class PixelView(View):
         return total[:, :, 0], many[:, :, 0]
 
     def area_total(self, of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
-        """Sums over datums and labels of each key, in their order, leaving out undefined values.
+        """Exact sums over datums and labels of each key, leaving out undefined values.
 
         Args:
             of: from counts to a value for each of their areas, float64.
@@ -121,16 +122,14 @@ class PixelView(View):
         Returns:
             sums, and how many values entered each, float64 [group, key].
         """
-        total, many = np.zeros((2, self.n_groups, len(self.labels.key_names)))
-        self.add_areas(of, total, many)
-        return total, many
+        return area_totals([self], of)
 
-    def add_areas(self, of: Callable[[Pixels], Array], total: Array, many: Array) -> None:
+    def add_areas(self, of: Callable[[Pixels], Array], total: ExactSums, many: Array) -> None:
         """Go on with the sums of :meth:`area_total` that other datums began.
 
         Args:
             of: as of :meth:`area_total`.
-            total: float64 [group, key], changed.
+            total: cells of [group, key], changed.
             many: float64 [group, key], changed.
         """
         areas = self.pixels.areas
@@ -139,7 +138,7 @@ class PixelView(View):
         chosen = ~np.isnan(value) & (group >= 0)
         place = group[chosen], self.labels.key[areas.label[chosen]]
         times = 1 if self.weights is None else self.weights[areas.datum[chosen]]
-        np.add.at(total, place, value[chosen] * times)
+        total.add(value[chosen] * times, place[0] * many.shape[1] + place[1])
         np.add.at(many, place, times)
 
     def sum_over(self, datum: Array, code: Array, values: Array, n_codes: int) -> Array:
@@ -216,3 +215,14 @@ class PixelView(View):
         counts = self.sum_over(crossings.datum, code, crossings.count, pairs.size)
         group, at = np.nonzero(counts)
         return group, pairs[at] // n - 1, pairs[at] % n - 1, counts[group, at]
+
+
+def area_totals(views: Iterable[PixelView], of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
+    """What :meth:`PixelView.area_total` gives of all datums of several views, at least one."""
+    total, many = ExactSums(0), np.zeros((0, 0))
+    for view in views:
+        if not total.cells:
+            many = np.zeros((view.n_groups, len(view.labels.key_names)))
+            total = ExactSums(many.size)
+        view.add_areas(of, total, many)
+    return total.rounded().reshape(many.shape), many

@@ -14,13 +14,13 @@ from .scored_view import ScoredView
 Array = np.ndarray[Any, Any]
 
 
-def keys_as_labels(labels: Labels) -> tuple[Labels, Array]:
-    """Label keys as labels, and which of them each label is under, bool [l, k]."""
+def keys_as_labels(labels: Labels) -> Labels:
+    """Label keys as labels."""
     names = pl.DataFrame(
         {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
     )
     keys = np.arange(len(labels.key_names), dtype=np.int32)
-    return Labels(names, keys, labels.key_names), labels.key[:, None] == keys
+    return Labels(names, keys, labels.key_names)
 
 
 class Pooled(ScoredView):
@@ -29,7 +29,7 @@ class Pooled(ScoredView):
     def __init__(self, view: ScoredView) -> None:
         labels, scored = view.labels, view.scored
         assert scored is not None
-        names, keys = keys_as_labels(labels)
+        names = keys_as_labels(labels)
         label = None if scored.label_codes is None else labels.key[scored.label_codes]
         only = int(labels.key[scored.only]) if not scored.several else -1
         pooled = msgspec.structs.replace(
@@ -50,5 +50,4 @@ class Pooled(ScoredView):
             n_groups=view.n_groups,
             weights=view.weights,
         )
-        self.positives = view.positives @ keys
-        self.negatives = (view.negatives * scored.labels) @ keys
+        self.positives, self.negatives = view.classes_of_keys

@@ -50,12 +50,14 @@ class HardCounts(msgspec.Struct, frozen=True):
 
     Attributes:
         right: truth and prediction agree.
+        wrong: predicted, and not the truth.
         predicted: predicted, on units with a truth and on units without.
         judged: predicted on units that have a truth.
         actual: truths.
     """
 
     right: Array
+    wrong: Array
     predicted: Array
     judged: Array
     actual: Array

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..kernels.sums import ExactSums
 from .datums import Labels
 from .view import View
 
 Array = np.ndarray[Any, Any]
+
+
+Rows = tuple[Array, Array, Array | None]
+"""Datums that count, the group of each, and how often each counts (None: once)."""
 
 
 def same(values: Array) -> Array:
@@ -76,7 +81,7 @@ class StatsView(View):
         self.stats = stats
 
     @cached_property
-    def rows(self) -> tuple[Array, Array, Array | None]:
+    def rows(self) -> Rows:
         """Counted datums in a group, the group of each, and how often each counts."""
         inside = self.stats.counted
         if self.group is not None:
@@ -113,7 +118,7 @@ class StatsView(View):
         return there // width, there % width, np.bincount(place, weight).astype(np.float64)
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
-        """Sums over the datums of each group, in their order, leaving out undefined values.
+        """Exact sums over the datums of each group, leaving out undefined values.
 
         Args:
             column: whose values, float64 [n_datums, ...].
@@ -123,22 +128,33 @@ class StatsView(View):
             sums float64 [group, ...]; how many values entered each, float64 of that shape.
         """
         values = of(column.values)
-        rows, group, weight = self.rows
-        flat = values.reshape(values.shape[0], math.prod(values.shape[1:]))
-        out = np.empty((self.n_groups, flat.shape[1]))
-        many = np.empty_like(out)
-        for i in range(flat.shape[1]):
+        return totals([(values, self.rows)], values.shape[1:], self.n_groups)
+
+
+def totals(
+    parts: Iterable[tuple[Array, Rows]], shape: tuple[int, ...], n_groups: int
+) -> tuple[Array, Array]:
+    """What :meth:`StatsView.total` gives, of datums that come in parts.
+
+    Args:
+        parts: values, float64 [n_datums, ...], and as :attr:`StatsView.rows` has them, which count.
+        shape: of the values of one datum.
+        n_groups: number of groups.
+    """
+    width = math.prod(shape)
+    sums = [ExactSums(n_groups) for _ in range(width)]
+    many = np.zeros((width, n_groups))
+    for values, (rows, group, weight) in parts:
+        flat = values.reshape(values.shape[0], width)
+        for i, total in enumerate(sums):
             value = flat[rows, i]
             known = ~np.isnan(value)
             if known.all():
-                out[:, i] = np.bincount(
-                    group, value if weight is None else value * weight, minlength=self.n_groups
-                )
-                many[:, i] = self.support
-                continue
-            kept = value[known] if weight is None else value[known] * weight[known]
-            out[:, i] = np.bincount(group[known], kept, minlength=self.n_groups)
-            counts = None if weight is None else weight[known]
-            many[:, i] = np.bincount(group[known], counts, minlength=self.n_groups)
-        shape = (self.n_groups, *values.shape[1:])
-        return out.reshape(shape), many.reshape(shape)
+                of, times = group, weight
+            else:
+                value, of = value[known], group[known]
+                times = None if weight is None else weight[known]
+            total.add(value if times is None else value * times, of)
+            many[i] += np.bincount(of, times, minlength=n_groups)
+    rounded = np.array([total.rounded() for total in sums]).reshape(width, n_groups)
+    return rounded.T.reshape(n_groups, *shape), many.T.reshape(n_groups, *shape)

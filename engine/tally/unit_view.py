@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.sums import ExactSums
 from .datums import Labels
 from .units import Units
 from .view import View
 
 Array = np.ndarray[Any, Any]
+
+Sums = Array | ExactSums
+"""Numbers of units, int64 [group * width], or exact sums in as many cells."""
 
 Summands = tuple[Array, Array, int, Array | None]
 """What :meth:`UnitView.by_group` takes."""
@@ -47,25 +51,22 @@ class UnitView(View):
             return self.group
         return self.group[self.units.datum]
 
-    def by_group(
-        self,
-        unit: Array,
-        column: Array,
-        width: int,
-        value: Array | None = None,
-        onto: Array | None = None,
-    ) -> Array:
+    def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
         """(Weighted) number or sum of units by group and one more code, float64 [group, width].
 
-        Sums are made in the order of ``unit``, one addition after the other.
+        Sums are exact, and rounded once.
 
         Args:
             unit: int64 [m], units.
             column: int [m], code of each below ``width``.
             width: number of codes.
             value: float64 [m], what is summed, or None for 1 each.
-            onto: float64 [group, width], sums over units before these, which go on; None for none.
         """
+        return _rounded(self._added((unit, column, width, value), None), self.n_groups, width)
+
+    def _added(self, summands: Summands, onto: Sums | None) -> Sums:
+        """Numbers or sums of units, which go on where those of other units ended."""
+        unit, column, width, value = summands
         code = column.astype(np.int64)
         weight = value
         if self.unit_weight is not None:
@@ -79,13 +80,12 @@ class UnitView(View):
                 code = code[inside]
                 weight = None if weight is None else weight[inside]
         cells = self.n_groups * width
-        if onto is not None and weight is not None:  # sums before are added first, each to 0
-            code = np.concatenate([np.arange(cells), code])
-            weight = np.concatenate([onto.ravel(), weight])
-        found = np.bincount(code, weight, minlength=cells).astype(np.float64)
-        if onto is not None and weight is None:
-            found += onto.ravel()  # whole numbers, which are exact in any order
-        return found.reshape(self.n_groups, width)
+        if weight is None:
+            found = np.bincount(code, minlength=cells)
+            return found if onto is None else onto + found
+        sums = ExactSums(cells) if onto is None else onto
+        assert isinstance(sums, ExactSums)
+        return sums.add(weight, code)
 
     def keyed(
         self, unit: Array, value: Array | None, at: Array | None = None, n_bins: int = 1
@@ -124,10 +124,14 @@ class UnitView(View):
             pick: from each of the views that :meth:`blocks` gives to what is summed there.
             width: number of codes.
         """
-        out: Array | None = None
+        return _rounded(self.sums_of(pick), self.n_groups, width)
+
+    def sums_of(self, pick: Callable[[Any], Summands]) -> Sums | None:
+        """The same before it is rounded; None without a block."""
+        out: Sums | None = None
         for few in self.blocks():
-            out = few.by_group(*pick(few), onto=out)
-        return np.zeros((self.n_groups, width)) if out is None else out
+            out = few._added(pick(few), out)
+        return out
 
     def summed_by_bin(
         self, pick: Callable[[Any], tuple[Array, Array, Sequence[Array | None]]], n_bins: int
@@ -140,12 +144,21 @@ class UnitView(View):
             n_bins: number of bins.
         """
         n_keys = len(self.labels.key_names)
-        sums: list[Array | None] = []
+        sums: list[Sums | None] = []
         for few in self.blocks():
             unit, at, values = pick(few)
             sums = sums or [None] * len(values)
             sums = [
-                few.by_group(*few.keyed(unit, value, at, n_bins), onto=before)
+                few._added(few.keyed(unit, value, at, n_bins), before)
                 for value, before in zip(values, sums, strict=True)
             ]
-        return [found.reshape(self.n_groups, n_keys, n_bins) for found in sums if found is not None]
+        shape = self.n_groups, n_keys, n_bins
+        return [_rounded(found, self.n_groups, n_keys * n_bins).reshape(shape) for found in sums]
+
+
+def _rounded(sums: Sums | None, n_groups: int, width: int) -> Array:
+    """Sums as floats, [group, width]."""
+    if sums is None:
+        return np.zeros((n_groups, width))
+    values = sums.rounded() if isinstance(sums, ExactSums) else sums.astype(np.float64)
+    return values.reshape(n_groups, width)

@@ -108,7 +108,7 @@ def test_pairs(seed: int, weighted: bool, cuts: int) -> None:
 def test_sums(seed: int, weighted: bool, cuts: int) -> None:
     rows, rng = drawn(seed, weighted=weighted)
     thresholds = np.array([-1.0, 0.0, 0.125, 0.3, 9.0])
-    carried = no_sums(GROUPS * LABELS * OUTCOMES, thresholds.size)
+    carried = no_sums(GROUPS * LABELS * OUTCOMES, thresholds.size, weighted=weighted)
     for piece in reversed(in_pieces(rows, rng, cuts)):
         sums_onward(*walked(piece), OUTCOMES, thresholds, carried)
     start, score, weight = laid(rows)
@@ -125,7 +125,7 @@ def test_points_and_areas(seed: int, weighted: bool, cuts: int) -> None:
     """Points of every piece are complete; what is summed over them goes on."""
     rows, rng = drawn(seed, weighted=weighted)
     n = GROUPS * LABELS
-    carried = no_points(n)
+    carried = no_points(n, weighted=weighted)
     cut = reversed(in_pieces(rows, rng, cuts))
     found = [points_onward(*walked(piece), carried) for piece in cut]
     found.append(last_points(carried))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...kernels.sums import ExactSums
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.scored_view import ScoredView
 from .detailed import as_examples
@@ -95,33 +96,39 @@ def _counts_of(
 ) -> pl.DataFrame:
     """The cells of one view."""
     schema = frame_schema("confusion", label=tallies.labels.dtype, weighted=tallies.weighted)
-    there, count = np.zeros(0, np.int64), np.zeros(0)
+    there, sums = np.zeros(0, np.int64), ExactSums(0)
     for few in view.blocks():
         cells = _Cells(tallies, few)
         weight = few.unit_weight
-        each = np.ones(cells.unit.size) if weight is None else weight[cells.unit]
-        there, count = _added(there, count, cells.cell, each)
+        each = None if weight is None else weight[cells.unit]
+        there, sums = _added(there, sums, cells.cell, each)
+    count = sums.rounded()
     made = _named(tallies, there, column, names)
     nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, there.size)
     made |= {"iou_threshold": nothing, "score_threshold": nothing, "count": count}
     return pl.DataFrame(made).select(list(schema)).cast(schema)  # type: ignore[arg-type]
 
 
-def _added(there: Array, count: Array, cell: Array, each: Array) -> tuple[Array, Array]:
-    """Sums by cell that go on, one addition after the other in the order of units.
+def _added(
+    there: Array, sums: ExactSums, cell: Array, each: Array | None
+) -> tuple[Array, ExactSums]:
+    """Sums by cell that go on.
 
     Args:
         there: int64 [c], cells so far, ascending.
-        count: float64 [c], their sums.
+        sums: of each of them.
         cell: int64 [m], cells of further units.
-        each: float64 [m], what they add.
+        each: float64 [m], what they add; None for 1 each.
     """
     many = cell.size and int(cell.max()) >= max(_DENSE, 4 * cell.size)
     found = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
     every = np.union1d(there, found)
     at = np.searchsorted(every, cell) if many else _places(every)[cell]
-    code = np.concatenate([np.searchsorted(every, there), at])
-    return every, np.bincount(code, np.concatenate([count, each]), minlength=every.size)
+    whole = sums.gathered(np.searchsorted(every, there), every.size)
+    if each is None:
+        counts = np.bincount(at, minlength=every.size).astype(np.float64)
+        return every, whole.add(counts, np.arange(every.size))
+    return every, whole.add(each, at)
 
 
 def _places(cell: Array) -> Array:
@@ -140,10 +147,10 @@ def _examples_of(
     """The first datums of every cell of one view, or one row without any where none is shown."""
     labels, most = tallies.labels, settings.pr_curve_max_examples
     shown: pl.DataFrame | None = None
-    there, total = np.zeros(0, np.int64), np.zeros(0)
+    there, sums = np.zeros(0, np.int64), ExactSums(0)
     for part, few in whole_datums(tallies, settings, view):
         more, cell, count = _first_of(part, few, max(most, 1))
-        there, total = _added(there, total, cell, count)
+        there, sums = _added(there, sums, cell, count)
         shown = more if shown is None else _first(pl.concat([shown, more]), max(most, 1))
     assert shown is not None
     cell = shown["cell"].to_numpy()
@@ -158,7 +165,7 @@ def _examples_of(
         "label_value": labels.frame["label_value"].gather(named),
         "outcome": outcome,
         "observation": observation,
-        "count": total[np.searchsorted(there, cell)],
+        "count": sums.rounded()[np.searchsorted(there, cell)],
         **{column.name: column for column in shown.drop("cell")},
     }
     return as_examples(tallies, made)
