@@ -103,6 +103,7 @@ def _truth_ranks(
     true_score: Array,
     rank: Array,
     squared: Array,
+    lost: Array,
 ) -> None:
     """Score, rank and squared error around the one true label of every unit."""
     for i in range(label.size):
@@ -110,9 +111,13 @@ def _truth_ranks(
         if outcome[i] == 1:
             true_score[u] = score[i]
             at[u] = i
-            squared[u] += (1.0 - score[i]) * (1.0 - score[i])
-        else:
-            squared[u] += score[i] * score[i]
+        value = 1.0 - score[i] if outcome[i] == 1 else score[i]
+        # What rounding loses is kept (Knuth 1969), so that the order of rows leaves no trace.
+        square = value * value
+        total = squared[u] + square
+        gained = total - squared[u]
+        lost[u] += (squared[u] - (total - gained)) + (square - gained)
+        squared[u] = total
     for i in range(label.size):
         u = unit[i]
         if at[u] < 0 or i == at[u]:
@@ -142,7 +147,7 @@ def true_label_facts(
     """
     true_score = np.full(n_units, np.nan)
     rank = np.zeros(n_units, np.int32)
-    squared = np.zeros(n_units)
+    squared, lost = np.zeros((2, n_units))
     _truth_ranks(
         frozen(unit, np.int32),
         frozen(label, np.int32),
@@ -153,5 +158,6 @@ def true_label_facts(
         true_score,
         rank,
         squared,
+        lost,
     )
-    return true_score, rank, squared
+    return true_score, rank, squared + lost

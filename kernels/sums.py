@@ -206,11 +206,12 @@ class ExactSums:
         finite = np.isfinite(values)
         if not finite.all():
             odd = ~finite
+            cell = np.zeros(values.size, np.int64) if cell is None else cell
             if self._odd is None:
                 self._odd = np.zeros(self.cells)
             with np.errstate(invalid="ignore"):
-                np.add.at(self._odd, 0 if cell is None else cell[odd], values[odd])
-            values, cell = values[finite], None if cell is None else cell[finite]
+                np.add.at(self._odd, cell[odd], values[odd])
+            values, cell = values[finite], cell[finite]
         bits = self.reserve(values)
         place = frozen(np.zeros(0) if cell is None else cell, np.int64)
         for begin in range(0, bits.size if self.chunks.shape[1] else 0, _MOST):

@@ -1,0 +1,97 @@
+"""No number hangs on the order of rows, to the last bit, weights or not; nor leaves its range."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+
+SCORED = [
+    "Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC", "CohenKappa",
+    "CohenKappaLinear", "HammingLoss", "Counts", "TopKAccuracy", "ROCAUC", "mROCAUC",
+    "mROCAUCOneVsOne", "PartialROCAUC", "AP", "mAP", "ThresholdAtMaxF", "ThresholdAtFPR",
+    "LogLoss", "Brier", "ECE", "MCE", "Reliability", "PrecisionRecallCurve", "ROCCurve",
+    "DETCurve", "ConfusionMatrix",
+]  # fmt: skip
+FRAMES = ("metrics", "curves", "confusion")
+
+
+def long_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Probabilities of three labels, which tie between datums alone, and truths with weights."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 60))
+    shares = rng.permuted(rng.choice([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2]], n), axis=1)
+    predictions = pl.DataFrame(
+        {
+            "datum_id": np.repeat(np.arange(n), 3),
+            "label_value": np.tile(["a", "b", "c"], n),
+            "score": shares.ravel(),
+        }
+    )
+    truths = pl.DataFrame(
+        {
+            "datum_id": np.arange(n),
+            "label_value": rng.choice(["a", "b", "c"], n),
+            "weight": rng.random(n) * 10.0 ** rng.integers(-6, 6, n),
+            "part": rng.choice(["x", "y"], n),
+        }
+    )
+    return predictions, truths
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_shuffled_rows_give_the_same_bits(seed: int) -> None:
+    predictions, truths = long_tables(seed)
+    if seed % 2:
+        truths = truths.drop("weight")
+    options = {"metrics": SCORED, "k": [1, 2], "by": ["part"], "task": "classification"}
+    card = ee.score(predictions, truths, **options)
+    shuffled = [
+        one.sample(fraction=1, shuffle=True, seed=seed + 1) for one in (predictions, truths)
+    ]
+    other = ee.score(*shuffled, **options)
+    for frame in FRAMES:
+        assert_frame_equal(
+            getattr(other, frame), getattr(card, frame), check_exact=True, check_row_order=False
+        )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_shuffled_table_gives_the_same_bits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 300
+    rows = pl.DataFrame(
+        {
+            "actual": rng.integers(0, 2, n),
+            "score": rng.random(n).round(int(rng.integers(1, 9))),
+            "weight": rng.random(n) * 10.0 ** rng.integers(-6, 6, n),
+            "part": rng.choice(["x", "y"], n),
+        }
+    )
+    names = ["Accuracy", "ROCAUC", "AP", "LogLoss", "Brier", "ECE", "ROCCurve", "Counts"]
+    options = {"metrics": names, "by": ["part"]}
+    card = ee.score(rows, **options)
+    other = ee.score(rows.sample(fraction=1, shuffle=True, seed=seed), **options)
+    for frame in ("metrics", "curves"):
+        assert_frame_equal(
+            getattr(other, frame), getattr(card, frame), check_exact=True, check_row_order=False
+        )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_shares_of_weights_stay_in_their_range(seed: int) -> None:
+    """What is left of a sum is an exact difference: no share passes 1, no count is below 0."""
+    predictions, truths = long_tables(seed)
+    card = ee.score(predictions, truths, metrics=SCORED, k=[3], task="classification")
+    curves = card.curves
+    assert curves.select(pl.col("tp", "fp", "fn", "tn").min()).min_horizontal().item() >= 0
+    shares = curves.select(pl.col("fpr", "recall", "precision", "accuracy").max())
+    assert shares.max_horizontal().item() <= 1
+    ends = curves.filter(curve="ROCCurve").group_by("label_value").agg(pl.col("fpr").max())
+    assert ends["fpr"].to_list() == [1.0] * 3
+    assert card.value("TopKAccuracy", k=3) == 1.0
+    counts = card.metrics.filter(metric="Counts")
+    assert counts["value"].min() >= 0

@@ -1,0 +1,77 @@
+"""Exact sums: what ``math.fsum`` gives, in any order, in any number of parts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalengine.kernels.sums import ExactSums, exact_sums
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
+NEAR_TIES = st.sampled_from([1.0, -1.0, 2.0**-53, -(2.0**-53), 2.0**-106, 2.0**-54, 1e16, 5e-324])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(FINITE, NEAR_TIES), max_size=40), st.randoms(use_true_random=False))
+def test_a_sum_is_that_of_fsum_in_any_order_and_parts(values, random) -> None:
+    expected = math.fsum(values)
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    cut = random.randint(0, len(values))
+    parts = [ExactSums(1).add(np.array(part)) for part in (shuffled[:cut], shuffled[cut:])]
+    whole = parts[0].merge(parts[1])
+    assert whole.rounded().tolist() == [expected]
+    assert exact_sums(np.array(values), None, 1).tolist() == [expected]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_cells_are_sums_of_their_own(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, cells = int(rng.integers(0, 200)), int(rng.integers(1, 7))
+    values = rng.normal(size=n) * 10.0 ** rng.integers(-200, 200, n)
+    cell = rng.integers(0, cells, n)
+    expected = [math.fsum(values[cell == c]) for c in range(cells)]
+    sums = ExactSums(cells).add(values, cell)
+    assert sums.rounded().tolist() == expected
+    assert sums.rounded().tolist() == expected  # rounding leaves the sums as they are
+    pairs = rng.integers(-1, 2, cells)
+    together = sums.gathered(pairs, 2).rounded().tolist()
+    assert together == [math.fsum(values[pairs[cell] == c]) for c in (0, 1)]
+    again = sums.taken(np.array([cells - 1, 0])).rounded().tolist()
+    assert again == [expected[-1], expected[0]]
+
+
+def test_what_is_taken_away_is_gone() -> None:
+    """A difference is rounded once, whatever its sums are."""
+    many = np.array([0.1, 1e17, 0.2, 3e-9])
+    every = ExactSums(1).add(many)
+    assert every.merge(ExactSums(1).add(many[1:]), sign=-1).rounded().tolist() == [0.1]
+    assert every.merge(ExactSums(1).add(many[:1]), sign=-1).rounded().tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([np.inf, 1.0], np.inf),
+        ([-np.inf, 1e308], -np.inf),
+        ([np.inf, -np.inf], np.nan),
+        ([np.nan, 1.0], np.nan),
+        ([1.7e308, 1.7e308], np.inf),
+        ([1.7e308, 1.7e308, -1.7e308], 1.7e308),
+        ([], 0.0),
+        ([0.0, -0.0], 0.0),
+    ],
+)
+def test_the_ends_of_floats(values: list[float], expected: float) -> None:
+    found = exact_sums(np.array(values, np.float64), None, 1)
+    np.testing.assert_array_equal(found, [expected])
+
+
+def test_many_addends_of_one_cell_do_not_overflow_a_chunk() -> None:
+    values = np.full(1 << 22, 0.1)
+    assert exact_sums(values, None, 1)[0] == math.fsum(values)
