@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import frozen, kernel
-from .roc import room_for_pairs
 from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
@@ -192,7 +191,7 @@ def pairs_onward(
         return
     own.reserve(weight)
     bits = sums.reserve(weight)
-    room_for_pairs(0, weight, won)
+    won.reserve_products(sums)
     _weights_onward(
         *rows, bits, level, here, at, below, sums.first, own.chunks, sums.chunks,
         won.first, won.chunks,

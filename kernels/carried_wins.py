@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import frozen, kernel
-from .roc import room_for_pairs
 from .sums import ExactSums, add_bits, nearest
 
 Array = np.ndarray[Any, Any]
@@ -157,8 +156,9 @@ def wins_onward(
     if weight is None:
         _onward(*rows, carried.level, carried.below, *carried.counts, carried.twice)
         return
-    sums, won = carried.weights, room_for_pairs(0, weight, carried.won)
+    sums, won = carried.weights, carried.won
     bits = sums.reserve(weight)
+    won.reserve_products(sums)
     _weights_onward(
         *rows, bits, carried.level, carried.below, carried.counts[2], sums.first, sums.chunks,
         won.first, won.chunks,

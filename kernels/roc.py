@@ -220,32 +220,15 @@ def wins(
         out = np.zeros(bounds[0].size, np.int64)
         _twice_wins(*bounds, score, out)
         return out
-    sums, won = ExactSums(2), room_for_pairs(bounds[0].size, weight)
+    sums, won = ExactSums(2), ExactSums(bounds[0].size)
     bits = sums.reserve(weight)
+    won.reserve_products(sums)
     _weighted_wins(
         *bounds, score, frozen(weight, np.float64), bits, sums.first, sums.chunks,
         won.first, won.chunks,
     )  # fmt: skip
     won.carry()
     return won.rounded() / 2
-
-
-def room_for_pairs(cells: int, weight: Array, onto: ExactSums | None = None) -> ExactSums:
-    """Sums with room for twice the products of two sums of these weights.
-
-    Args:
-        cells: number of sums.
-        weight: float64 [n], finite, none below 0.
-        onto: sums to make room in; None for new ones.
-    """
-    out = ExactSums(cells) if onto is None else onto
-    some = weight[weight > 0]
-    if some.size:
-        with np.errstate(under="ignore", over="ignore"):
-            least = max(float(some.min()) ** 2, 5e-324)
-            most = (float(some.max()) * max(some.size, 1 << 40)) ** 2 * 4
-        out.reserve(np.array([least, min(most, np.finfo(float).max)]))
-    return out
 
 
 def pair_wins(

@@ -174,6 +174,15 @@ class ExactSums:
             self._widen(low, high + _ABOVE)
         return bits
 
+    def reserve_products(self, sums: ExactSums) -> None:
+        """Make room for products of two sums of what ``sums`` has room for, and twice that."""
+        width = sums.chunks.shape[1]
+        if width:
+            # As powers of two: of the least addend, and of the largest times 2^40 of them.
+            least = 2 * (32 * sums.first - 1074)
+            most = 2 * (32 * (sums.first + width - _ABOVE + 1) + 53 - 1074 + 40) + 2
+            self.reserve(np.ldexp(1.0, np.clip([least, most], -1074, 1023)))
+
     def _widen(self, low: int, stop: int) -> None:
         width = self.chunks.shape[1]
         if not width:
