@@ -93,28 +93,20 @@ def count_hard(
     hard: Array,
     datum: Array | None,
     group: Array | None,
-    shape: tuple[int, int],
-    onto: tuple[Array, ...] | None = None,
-) -> tuple[Array, Array, Array, Array]:
-    """Count units by group and label.
+    onto: tuple[Array, Array, Array, Array],
+) -> None:
+    """Add units to their counts by group and label.
 
     Args:
         truth: int32 [u], true label of each unit, -1 for none.
         hard: int32 [u], predicted label, -1 for none; or empty for none at all.
         datum: int32 [u], datum of each unit; None where unit u is datum u.
         group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
-        shape: (n_groups, n_labels).
-        onto: counts of units before these, which go on and are written to; None for none.
-
-    Returns:
-        float64 [g, l] each, whole numbers below 2^53: right, truth and prediction agree;
-        predicted, on units that have a truth; stray, predicted on units that have none; actual,
-        truths.
+        onto: float64 [g, l] each, whole numbers below 2^53, written to: right, truth and
+            prediction agree; predicted, on units that have a truth; stray, predicted on units
+            that have none; actual, truths.
     """
-    out = tuple(np.zeros(shape) for _ in range(4)) if onto is None else onto
-    _count(frozen(truth, np.int32), *_codes(hard, datum, group), *out)
-    right, predicted, stray, actual = out
-    return right, predicted, stray, actual
+    _count(frozen(truth, np.int32), *_codes(hard, datum, group), *onto)
 
 
 class HardWeights(NamedTuple):
@@ -139,24 +131,23 @@ def weigh_hard(
     datum: Array | None,
     group: Array | None,
     weight: Array,
-    shape: tuple[int, int],
-    onto: HardWeights | None = None,
-) -> HardWeights:
-    """Sum the weights of units by group and label.
+    onto: HardWeights,
+    n_labels: int,
+) -> None:
+    """Add the weights of units to their sums by group and label.
 
     Args:
-        truth: as in :func:`count_hard`, like ``hard``, ``datum``, ``group`` and ``shape``.
+        truth: as in :func:`count_hard`, like ``hard``, ``datum`` and ``group``.
         weight: float64 [u], finite.
-        onto: sums over units before these, which go on; None for none.
+        onto: written to.
+        n_labels: number of labels, of which ``onto`` has a cell in every group.
     """
-    out = HardWeights(*(ExactSums(shape[0] * shape[1]) for _ in range(4))) if onto is None else onto
-    for one in out:
+    for one in onto:
         bits = one.reserve(weight)
-    if not out.actual.chunks.shape[1]:
-        return out  # weights of 0 alone
+    if not onto.actual.chunks.shape[1]:
+        return  # weights of 0 alone
     codes = _codes(hard, datum, group)
-    chunks = [one.chunks for one in out]
-    _weigh(frozen(truth, np.int32), *codes, bits, shape[1], out.actual.first, *chunks)
-    for one in out:
+    chunks = [one.chunks for one in onto]
+    _weigh(frozen(truth, np.int32), *codes, bits, n_labels, onto.actual.first, *chunks)
+    for one in onto:
         one.carry()
-    return out

@@ -1,7 +1,7 @@
 """Merging units and scored labels of disjoint sets of datums.
 
 Units are put back into the order of one run, by datum and label key, or by the rows of the one
-table; scored labels into the order of their rows. Sums over them then add in the same order.
+table; scored labels into the order of their rows.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A walk needs of a row its label, outcome and score, its unit's weight and the groups of its datum.
 Rows stand by label and score, equal scores in the order of the input: so parts can be cut anywhere,
-brought together slab by slab, and walked up or down with sums made of the same additions as those
-over all rows in memory.
+brought together slab by slab, and walked up or down.
 """
 
 from __future__ import annotations

@@ -82,9 +82,8 @@ class UnitView(View):
         cells = self.n_groups * width
         if weight is None:
             found = np.bincount(code, minlength=cells)
-            return found if onto is None else onto + found
-        sums = ExactSums(cells) if onto is None else onto
-        assert isinstance(sums, ExactSums)
+            return found if not isinstance(onto, np.ndarray) else onto + found
+        sums = onto if isinstance(onto, ExactSums) else ExactSums(cells)
         return sums.add(weight, code)
 
     def keyed(
