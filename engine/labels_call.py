@@ -76,7 +76,7 @@ def precision_recall_fscore(
     options = Options(
         dialect="phoenix", beta=float(beta), average=average, zero_division=float(zero_division)
     )
-    settings = tasks.get("classification").resolve(
+    settings = tasks.get("classification").settings(
         options, dialects.get("classification", "phoenix")
     )
     view = _view([code[label] for label in truth], [code[label] for label in predicted], len(code))

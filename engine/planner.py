@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
@@ -58,8 +57,8 @@ class Plan(msgspec.Struct, frozen=True):
     fingerprint: str
 
     @property
-    def module(self) -> ModuleType:
-        """The task's own code."""
+    def does(self) -> tasks.Task:
+        """What the task does."""
         return tasks.get(self.task)
 
     @property
@@ -90,24 +89,24 @@ def make_plan(options: Options, task: str) -> Plan:
         OptionError: an unknown dialect or metric, or a value out of range.
     """
     dialect = dialects.get(task, options.dialect)
-    module = tasks.get(task)
+    does = tasks.get(task)
     plain = options
     if options.metrics is not None:
         every_named = _members(options.metrics, task, options)
         named = tuple(metrics.asked(task, name)[0].name for name in every_named)
         plain = msgspec.structs.replace(options, metrics=named)
-    settings = module.resolve(plain, dialect)
+    settings = does.settings(plain, dialect)
     wanted = options.metrics
     if wanted is not None and not wanted:
         raise OptionError("metrics is empty: name one, or leave it out for the usual ones.")
     if wanted is None:
-        wanted = module.default_metrics(settings, dialect)
+        wanted = does.default_metrics(settings, dialect)
     asked = [metrics.asked(task, name) for name in _members(wanted, task, options)]
     chosen = tuple({metric.name: metric for metric, _ in asked}.values())
     cuts = _cuts(asked, settings, given=options.k is not None)
     every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
     if every and every != settings.k:
-        settings = module.resolve(msgspec.structs.replace(plain, k=every), dialect)
+        settings = does.settings(msgspec.structs.replace(plain, k=every), dialect)
     needs = _needs(chosen, dialect)
     plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
@@ -167,7 +166,7 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     Raises:
         InputError: a metric that the user named cannot be computed from these tables.
     """
-    chosen, notes = plan.module.fit(
+    chosen, notes = plan.does.fit(
         plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
@@ -180,9 +179,11 @@ def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
 
     Args:
         plan: the plan.
-        ahead: distinct values of the columns that the task's ``AHEAD`` names.
+        ahead: distinct values of the columns that the task names.
     """
-    chosen, several = plan.module.may_fit(
+    told_by_rows = plan.does.told_by_rows
+    assert told_by_rows is not None
+    chosen, several = told_by_rows.may_fit(
         plan.metrics, plan.needs, ahead, asked_for=plan.options.metrics is not None
     )
     return _with(plan, chosen), several
@@ -201,12 +202,15 @@ def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
     Raises:
         InputError: as :func:`fitted` and :func:`run`.
     """
-    chosen, notes = plan.module.fit_written(
+    told_by_rows = plan.does.told_by_rows
+    assert told_by_rows is not None
+    chosen, notes = told_by_rows.fit(
         plan.metrics, found.written, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
     unread = _unread(fit, notes)
-    return fit, [*notes, *_idle(plan), *unread, *plan.module.told(found, plan.settings, fit.needs)]
+    said = told_by_rows.notes(found, plan.settings, fit.needs)
+    return fit, [*notes, *_idle(plan), *unread, *said]
 
 
 def _idle(plan: Plan) -> list[Note]:
@@ -271,9 +275,8 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
         InputError: the tables break the contract of the task.
         OptionError: options that do not fit the tables.
     """
-    step = getattr(plan.module, "examine", None)
-    if step is not None:
-        step(frames, plan.settings, plan.needs, threads)
+    if plan.does.examine is not None:
+        plan.does.examine(frames, plan.settings, plan.needs, threads)
 
 
 def streamed(plan: Plan, inputs: Inputs, threads: Threads) -> Any:
@@ -286,16 +289,15 @@ def streamed(plan: Plan, inputs: Inputs, threads: Threads) -> Any:
     Raises:
         InputError: what the columns alone tell is wrong.
     """
-    step = getattr(plan.module, "stream", None)
-    if step is None:
+    if plan.does.stream is None:
         return None
     ready = prepare(inputs, plan.task, plan.options)
-    return step(ready, plan.options, plan.settings, plan.needs, plan.metrics, threads)
+    return plan.does.stream(ready, plan.options, plan.settings, plan.needs, plan.metrics, threads)
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
     """Encode, match and tally; returns the task's tallies."""
-    return plan.module.tally(frames, plan.settings, plan.needs, threads)
+    return plan.does.tally(frames, plan.settings, plan.needs, threads)
 
 
 def merge(plan: Plan, parts: Sequence[Any], load: Callable[[int], Any] | None = None) -> Any:
@@ -305,14 +307,15 @@ def merge(plan: Plan, parts: Sequence[Any], load: Callable[[int], Any] | None = 
         plan: the plan that made the parts.
         parts: tallies of disjoint sets of datums; in the order of their rows, where those are
             numbered from the first row of each part.
-        load: reads the rows of one part, of tasks whose module has a function ``lean`` that took
-            them out.
+        load: reads the rows of one part, of tasks that keep them apart.
 
     Raises:
         InputError: a datum stands in two parts, or they were read in different ways.
     """
-    more = () if load is None else (load,)
-    return plan.module.merge(parts, plan.settings, *more)
+    if load is not None:
+        assert plan.does.rows_apart is not None
+        return plan.does.rows_apart.merge(parts, plan.settings, load)
+    return plan.does.merge(parts, plan.settings)
 
 
 class _Views:
@@ -327,7 +330,7 @@ class _Views:
         self._tallies = tallies
         self._threads = threads
         self._make = partial(
-            plan.module.view, tallies, plan.settings, weights=weights, threads=threads
+            plan.does.view, tallies, plan.settings, weights=weights, threads=threads
         )
         self.whole = self._make()
         self._kept: dict[tuple[str, int], Any] = {}
@@ -336,7 +339,7 @@ class _Views:
     def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
         yield None, [], self.whole
         plan, tallies = self._plan, self._tallies
-        cells = max(1, plan.module.cells_per_group(tallies, plan.settings))
+        cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
         each = max(1, _GROUP_CELLS // cells)
         for column in tallies.datums.slices.columns:
             group, names = tallies.datums.groups(column)
@@ -426,7 +429,7 @@ def summarise(
         return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:
-        frame: pl.DataFrame = plan.module.own_frames(
+        frame: pl.DataFrame = plan.does.own_frames(
             name, tallies, plan.settings, views.each, cuts=plan.cuts_of_needs
         )
         return frame
@@ -447,7 +450,7 @@ def explain(plan: Plan) -> str:
             f"task      {plan.task}",
             f"dialect   {plan.dialect.name}: {plan.dialect.about}",
             f"metrics   {', '.join(_told(metric, plan) for metric in plan.metrics)}",
-            *plan.module.explain(plan.settings, plan.needs),
+            *plan.does.explain(plan.settings, plan.needs),
             f"slices    {', '.join(plan.options.by) or 'none'}",
             f"key       {plan.fingerprint} (tallies under one key can be merged)",
         ]

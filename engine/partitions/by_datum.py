@@ -16,7 +16,7 @@ from ..tally import stored
 from ..tally.merging_stats import merge_stats
 from ..tally.pieces import Pieces
 from ..tasks import stats_pieces
-from .datum_blocks import BLANK, PER_FILE, blocks_between
+from .datum_blocks import BLANK, PER_FILE, blocks_between, files_of
 from .ranges import cuts, ends, overlapping
 from .scratch import look_for_room
 from .stages import collected, job_of, part_file
@@ -51,7 +51,7 @@ def merged_by_datums(
     _look_for_room(folder, size_of_files(Path(folder) / "blocks"))
     (Path(folder) / "datums").mkdir()
     blanks = [stored.load(part_file(folder, bucket), BLANK) for bucket in parts]
-    blank = plan.module.merge_piece(blanks, plan.settings)
+    blank = files_of(plan).merge(blanks, plan.settings)
     del blanks
     stored.save(blank, _file(folder, BLANK), lasting=False)
     begins = cuts([tuple(block) for head in heads for block in head["blocks"]], room)
@@ -74,7 +74,7 @@ def merged_by_datums(
         # Dealt out and then merged: twice what is there, none of which goes before all is done.
         _look_for_room(folder, 2 * size_of_files(Path(folder) / "datums"))
         by_row = _by_row(folder, pieces, rows, pool)
-    return plan.module.of_pieces(pieces, blank, by_row), sum(sizes)
+    return files_of(plan).of_files(pieces, blank, by_row), sum(sizes)
 
 
 def _look_for_room(folder: str, size: int) -> None:
@@ -110,16 +110,16 @@ def merge_range(
     if target.exists():
         return
     _, plan = job_of(folder, digest)
-    module = plan.module
+    datums = files_of(plan)
     parts = [stored.load(_file(folder, BLANK))]
     for bucket, begin, end in blocks:
         for part in blocks_between(folder, bucket, begin, end):
-            rows = slice(*ends(module.key_of(part), between))
+            rows = slice(*ends(datums.key(part), between))
             if rows.start < rows.stop:
-                parts.append(module.cut(part, rows))
-    merged = module.merge_piece(parts, plan.settings)
-    about = {"n": len(merged.datums), "rows": _told_rows(module.row_of(merged))}
-    stored.save(module.things_of(merged), target, about=about, lasting=False)
+                parts.append(datums.cut(part, rows))
+    merged = datums.merge(parts, plan.settings)
+    about = {"n": len(merged.datums), "rows": _told_rows(datums.rows(merged))}
+    stored.save(datums.things(merged), target, about=about, lasting=False)
 
 
 def _told_rows(row: Array | None) -> list[int] | None:

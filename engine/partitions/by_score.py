@@ -96,7 +96,8 @@ def merged_by_scores(
         ]
         collected(pool.run(count_slab, calls))
         sums = [stored.load(group_file(folder, 0, number)) for number in range(len(calls))]
-    whole = plan.module.merge_counted(wholes, units, scores, sums, plan.settings)
+    assert plan.does.counting is not None
+    whole = plan.does.counting.merge(wholes, units, scores, sums, plan.settings)
     return whole, len(whole.datums)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ import polars as pl
 
 from .. import planner
 from ..tally import stored
+from ..tasks.task import DatumFiles
 
 BLANK = "blank"
 PER_FILE = 8  # blocks of a file: to read one, the list of what is in its file is read
@@ -22,9 +22,10 @@ Block = tuple[Any, int, int]
 """First id, datums and bytes of consecutive datums of one bucket."""
 
 
-def in_pieces(module: ModuleType) -> bool:
-    """Whether a task's tallies are merged in files."""
-    return hasattr(module, "of_pieces")
+def files_of(plan: planner.Plan) -> DatumFiles:
+    """How tallies of a task that merges them in files are merged."""
+    assert plan.does.datum_files is not None
+    return plan.does.datum_files
 
 
 def block_file(folder: str | Path, bucket: int, file: int) -> Path:
@@ -48,8 +49,8 @@ def write_blocks(
     Returns:
         things by name, and what is told of them.
     """
-    module = plan.module
-    key = module.key_of(tallies)
+    datums = files_of(plan)
+    key = datums.key(tallies)
     n = len(key)
     each = max(1, size_of(tallies) // max(1, n))
     step = max(1, room // (_BLOCKS * buckets * each))
@@ -57,12 +58,12 @@ def write_blocks(
     here: dict[str, Any] = {}
     for i, first in enumerate(range(0, n, step)):
         many = min(step, n - first)
-        here[f"block-{i}"] = module.cut(tallies, slice(first, first + many))
+        here[f"block-{i}"] = datums.cut(tallies, slice(first, first + many))
         blocks.append((key[first], many, many * each))
         if len(here) == PER_FILE or first + many == n:
             stored.save(here, block_file(folder, bucket, i // PER_FILE), lasting=False)
             here = {}
-    return {BLANK: module.cut(tallies, slice(0, 0))}, {"blocks": blocks}
+    return {BLANK: datums.cut(tallies, slice(0, 0))}, {"blocks": blocks}
 
 
 def blocks_between(folder: str | Path, bucket: int, begin: int, end: int) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from .. import planner
 from ..held import FrameFile
 from ..inputs.problems import Note
 from ..schemas.results import frame_schema
-from .datum_blocks import in_pieces
+from .datum_blocks import files_of
 from .scratch import gigabytes, scratch_folder
 from .sizing import BASE
 
@@ -40,7 +40,7 @@ def frames_of(
     """
     frames: dict[str, Maker] = {}
     for name, make in makers.items():
-        if name == SINGLE and in_pieces(plan.module):
+        if name == SINGLE and plan.does.datum_files is not None:
             frames[name] = _of_single_datums(tallies, plan, scratch, limit)
         else:
             frames[name] = make().clone
@@ -74,7 +74,7 @@ def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
 
 def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, limit: int) -> Maker:
     """The values of single datums: of each metric file by file, in the order of one frame."""
-    rows = len(tallies.datums) * plan.module.shown(tallies, plan.cuts_of_needs)
+    rows = len(tallies.datums) * files_of(plan).shown(tallies, plan.cuts_of_needs)
     parts = _single_datums(tallies, plan)
     if 2 * rows * _ROW <= limit - BASE:
         return pl.concat(parts).clone
@@ -96,16 +96,21 @@ def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, lim
 
 def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
     """The frame in parts, first one without rows."""
-    module, columns = plan.module, [one for made in tallies.stats.columns.values() for one in made]
+    columns = [one for made in tallies.stats.columns.values() for one in made]
     several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
     schema = frame_schema(SINGLE, datum=tallies.datums.id_dtype)
     if several:
         schema = {**schema, "parameters": pl.String()}
     yield pl.DataFrame(schema=schema)
-    for few, cuts in module.single_datums(tallies, plan.cuts_of_needs):
-        part = module.own_frames(SINGLE, few, plan.settings, list, cuts=cuts)
+    for few, cuts in files_of(plan).single_datums(tallies, plan.cuts_of_needs):
+        part = plan.does.own_frames(SINGLE, few, plan.settings, _no_views, cuts=cuts)
         yield part.with_columns(
             pl.lit(None, dtype=dtype).alias(name)
             for name, dtype in schema.items()
             if name not in part.columns
         ).select(*schema)
+
+
+def _no_views(function: Callable[..., pl.DataFrame]) -> list[pl.DataFrame]:
+    """Values of single datums are of no view."""
+    return []

@@ -174,7 +174,8 @@ def merged_in_files(
         tuple((str(part_file(folder, bucket)), str(bucket)) for bucket in shown),
         str(_codes_file(folder)),
     )
-    return plan.module.of_files(wholes, counts, names, filed), total["datums"]
+    assert plan.does.row_files is not None
+    return plan.does.row_files.of_files(wholes, counts, names, filed), total["datums"]
 
 
 def _merged_units(

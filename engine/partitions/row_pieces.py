@@ -60,11 +60,13 @@ def write_apart(
             order.
     """
     n, room, most = sizes
-    part = plan.module.filed_part(tallies, plan.settings, needs, plan.metrics)
+    files = plan.does.row_files
+    assert files is not None
+    part = files.part(tallies, plan.settings, needs, plan.metrics)
     things: dict[str, Any] = {stored.WHOLE: part.bare, SLICES: part.slices}
-    shown = plan.module.shows_datums(plan.metrics, plan.settings)
+    shown = files.shows_datums(plan.metrics, plan.settings)
     if shown:
-        things[DATUMS] = plan.module.shown_part(tallies)
+        things[DATUMS] = files.shown(tallies)
     key = part.block.key
     if not key.is_sorted():
         raise RuntimeError("units of a bucket do not stand in the order of the input")

@@ -32,7 +32,6 @@ from ..tally import stored
 from .by_datum import merged_by_datums
 from .by_label import merged_by_labels
 from .by_score import merged_by_scores
-from .datum_blocks import in_pieces
 from .dealing import unit_folder
 from .frame_files import frames_beyond, frames_of
 from .free_memory import free_memory
@@ -113,7 +112,7 @@ def wanted(
     ready = prepare(inputs, plan.task, options)
     if pool.apart:
         pool.prepare(tally_bucket)
-    reason = refused(plan, ready, options)
+    reason = refused(ready, options)
     if not reason:
         heads = heads_of(ready)
         reason = unclear(plan, ready, heads)
@@ -132,7 +131,7 @@ def wanted(
         workers=limit // share,
         given=given,
         filed=(filed := _in_files(plan, ready, options)),
-        shown=filed and plan.module.shows_datums(plan.metrics, plan.settings),
+        shown=filed and _shows_datums(plan),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
@@ -185,7 +184,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     """
     ready, n = found.ready, found.sizes.n
     notes = told_before(ready, options)
-    asked, ahead = plan, getattr(plan.module, "AHEAD", ())
+    by_rows = plan.does.told_by_rows
+    asked, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
     if not ahead:
         plan, fit_notes = _fitted(plan, ready)
@@ -196,7 +196,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         if ahead:
             plan, several = planner.may_fit(plan, whole.ahead)
         notes += whole.notes
-        grouped = plan.task == "detection"
+        grouped = plan.does.by_labels
         counted = _by_counts(plan, ready, options)
         filed = _in_files(plan, ready, options)
         job = Job(
@@ -212,7 +212,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             filed=filed,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
             counted=counted,
-            room=found.sizes.piece if filed or in_pieces(plan.module) else 0,
+            room=found.sizes.piece if filed or plan.does.datum_files else 0,
             several=several,
             highest=_highest(folder, whole, plan),
         )
@@ -240,14 +240,13 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         else:
             notes += _beyond(here, parts, found.limit)
             wholes = [stored.load(part_file(folder, b)) for b in parts]
-            load = partial(_rows_of, folder) if hasattr(plan.module, "lean") else None
+            load = partial(_rows_of, folder) if plan.does.rows_apart else None
             tallies = planner.merge(plan, wholes, load)
             del wholes
             n_datums = len(tallies.datums)
-        for name, kinds in _OF_TALLIES.items():
-            told = getattr(plan.module, name, None)
-            if told is not None:
-                notes = [note for note in notes if note.kind not in kinds] + told(tallies)
+        if (late := plan.does.late_notes) is not None:
+            kept = [note for note in notes if note.kind not in late.kinds]
+            notes = kept + late.notes(tallies)
         threads = Threads(1 if filed else options.threads)  # views of files hold one at a time
         makers, _ = planner.summarise(plan, tallies, threads=threads)
         tell("making frames")
@@ -269,8 +268,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
     """The highest value of the column that metrics scale by, at least 0; None where none does."""
-    asked = getattr(plan.module, "scaled_by", None)
-    column = None if asked is None else asked(plan.needs)
+    column = None if plan.does.scaling is None else plan.does.scaling.column(plan.needs)
     if column is None:
         return None
     found = [0.0]
@@ -311,37 +309,29 @@ def _mebibytes(size: int) -> int:
 
 def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
     """Whether counts by label and score are all that the merged tally needs."""
-    asked = getattr(plan.module, "counts_suffice", None)
-    if asked is None:
+    counting = plan.does.counting
+    if counting is None:
         return False
-    return bool(asked(plan.metrics, plan.settings, heads_of(ready), options.by))
+    return counting.suffice(plan.metrics, plan.settings, heads_of(ready), options.by)
 
 
 def _in_files(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
     """Whether counts are not all that is needed, but rows in files are."""
-    asked = getattr(plan.module, "files_suffice", None)
-    if asked is None or _by_counts(plan, ready, options):
+    files = plan.does.row_files
+    if files is None or _by_counts(plan, ready, options):
         return False
-    return bool(asked(plan.metrics, plan.settings, heads_of(ready)))
+    return files.suffice(plan.metrics, plan.settings, heads_of(ready))
+
+
+def _shows_datums(plan: planner.Plan) -> bool:
+    """Whether frames show single datums, of a run in files."""
+    files = plan.does.row_files
+    return files is not None and files.shows_datums(plan.metrics, plan.settings)
 
 
 def _rows_of(folder: Path, part: int) -> Any:
     """The rows of one bucket's tally."""
     return stored.load(part_file(folder, part), ROWS)
-
-
-_OF_TALLIES = {
-    "label_notes": (  # where only tallying finds the labels
-        "labels_in_predictions_only",
-        "labels_in_ground_truths_only",
-        "labels_not_declared",
-        "no_common_label_key",
-        "no_common_label",
-    ),
-    "weight_notes": ("zero_weights",),
-}
-"""What a task's function of this name tells of a merged tally, in place of notes of single buckets
-of these kinds."""
 
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
@@ -370,8 +360,10 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
 
 def _found(plan: planner.Plan, heads: list[dict[str, Any]]) -> Any:
     """What a task found in all buckets."""
-    parts = [msgspec.convert(head["findings"], plan.module.Findings) for head in heads]
-    return plan.module.together(parts)
+    by_rows = plan.does.told_by_rows
+    assert by_rows is not None
+    parts: list[Any] = [msgspec.convert(head["findings"], by_rows.findings) for head in heads]
+    return by_rows.together(parts)
 
 
 def _told(options: Options, plan: planner.Plan) -> Options:

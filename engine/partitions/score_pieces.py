@@ -39,7 +39,8 @@ def apart(
     Returns:
         things by name, and what is told of them: the pieces of each kind of run.
     """
-    whole, units, scores, runs = plan.module.count(tallies, plan.settings, threads)
+    assert plan.does.counting is not None
+    whole, units, scores, runs = plan.does.counting.count(tallies, plan.settings, threads)
     things: dict[str, Any] = {stored.WHOLE: whole, UNITS: units}
     if scores is not None:
         things[SCORES] = scores

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
-from .. import planner
+from .. import planner, tasks
 from ..inputs.collecting import Prepared
-from ..inputs.geometry_columns import GEOMETRY_NAMES
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import OptionError
 from ..schemas.options import Options
@@ -25,22 +24,18 @@ LEAST = 448 << 20
 
 MOST_BUCKETS = 400  # files held open at once
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
-_GROWTH_OF = {"text": 8}  # the same of tasks that take more: tokens beside their texts
 _HELD_SCORE = 72
 """Bytes held beyond its columns of a score of classification in files while a bucket's scores are
 put in order, by label and then by label key."""
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
 _PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
-_SCRATCH_ROW = {"detection": 60, "classification": 20}
-"""Bytes on disk of a row beyond its columns, by task: rows go as tallies come, and of those, merged
-again, no more than this has been seen with any number of labels."""
 _FILED_UNIT, _FILED_SCORE = 140, 100
 """The same of classification in files, where they stand twice while they are merged: of a row that
 has a truth, and of a score."""
 _SHOWN_UNIT, _SHOWN_SCORE = 60, 30
 """What these take more where frames show single datums, beside ids as long as their columns."""
-_OTHER_SCRATCH_ROW = 120  # tallies of other tasks have values of every metric
+_SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -113,17 +108,11 @@ def sufficient_limit(given: str | int | None) -> int:
     return limit
 
 
-def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
+def refused(ready: Prepared, options: Options) -> str:
     """Why these tables cannot be dealt out to buckets; empty where they can."""
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
-    names = {name for side in ready.sides.values() for name in side.naming.exprs}
-    if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
-        return (
-            "what polygons and masks are compared as is told from all rows; write"
-            f" {option('convert_to', 'mask')} or another"
-        )
     wide = any(side.naming.wide for side in ready.sides.values())
     if wide and options.label_map is not None:
         return "score columns under a label map are told from all rows"
@@ -143,14 +132,8 @@ def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFram
         ready: the tables.
         heads: the first rows of each.
     """
-    asked = getattr(plan.module, "told_from_rows", None)
-    if asked is not None and asked(ready, heads, plan.settings):
-        return _told_from_rows(plan)
-    return ""
-
-
-def _told_from_rows(plan: planner.Plan) -> str:
-    return f"what a {plan.task} table holds is told from all of its rows"
+    asked = plan.does.needs_all_rows
+    return "" if asked is None else asked(ready, heads, plan.settings, plan.options)
 
 
 def buckets(
@@ -190,7 +173,7 @@ def buckets(
         for role, rows in heights.items()
         if role in heads and role != LABELS
     )
-    held = size * _GROWTH_OF.get(task, _GROWTH)
+    held = size * (tasks.get(task).growth or _GROWTH)
     if filed:
         scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
         held = max(held, size + _HELD_SCORE * scores)
@@ -204,7 +187,7 @@ def buckets(
             f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}."
         )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
-    beyond = _SCRATCH_ROW.get(task, _OTHER_SCRATCH_ROW) * ranked
+    beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
     if filed:
         each = _FILED_UNIT + _SHOWN_UNIT * shown, _FILED_SCORE + _SHOWN_SCORE * shown
         beyond = sum(_filed_row(ready, role, *each) * rows for role, rows in heights.items())

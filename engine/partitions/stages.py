@@ -112,7 +112,8 @@ def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
     job: Job = taken(Path(folder) / _JOB, digest)
     plan = planner.make_plan(job.options, job.task)
     if job.highest is not None:
-        settings = plan.module.with_highest(plan.settings, job.highest)
+        assert plan.does.scaling is not None
+        settings = plan.does.scaling.with_highest(plan.settings, job.highest)
         plan = msgspec.structs.replace(plan, settings=settings)
     return job, plan
 
@@ -189,9 +190,10 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     met = checked.met
     found: dict[str, Any] = {}
     if job.several is None:
-        tallies = plan.module.tally(checked, plan.settings, job.needs, Threads(threads))
+        tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))
     else:
-        tallies, findings = plan.module.tally_part(
+        assert plan.does.told_by_rows is not None
+        tallies, findings = plan.does.told_by_rows.tally(
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
         found["findings"] = msgspec.to_builtins(findings)
@@ -226,10 +228,9 @@ ROWS = "rows"
 
 def _lean(tallies: Any, plan: planner.Plan) -> dict[str, Any]:
     """A tally as the thing it is, and its rows as another where its task merges them in turn."""
-    lean = getattr(plan.module, "lean", None)
-    if lean is None:
+    if plan.does.rows_apart is None:
         return {stored.WHOLE: tallies}
-    whole, rows = lean(tallies)
+    whole, rows = plan.does.rows_apart.split(tallies)
     return {stored.WHOLE: whole} | ({} if rows is None else {ROWS: rows})
 
 

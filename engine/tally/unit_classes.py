@@ -59,7 +59,8 @@ class UnitClasses(UnitView):
             return right, judged, stray, actual
         right, judged, stray, actual = np.zeros((4, *self.shape))
         for few in self.blocks():
-            count_hard(*few._hard_inputs, (right, judged, stray, actual))
+            truth, hard, datum, group = few._hard_inputs
+            count_hard(truth, hard, datum, group, (right, judged, stray, actual))
         return right, judged, stray, actual
 
     @cached_property
@@ -67,7 +68,8 @@ class UnitClasses(UnitView):
         """The same as exact sums of weights."""
         sums = HardWeights(*(ExactSums(self.shape[0] * self.shape[1]) for _ in range(4)))
         for few in self.blocks():
-            weigh_hard(*few._hard_inputs, few.unit_weight, sums, len(self.labels))
+            truth, hard, datum, group = few._hard_inputs
+            weigh_hard(truth, hard, datum, group, few.unit_weight, sums, len(self.labels))
         return sums
 
     @property

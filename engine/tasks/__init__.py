@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 
 from ..schemas.errors import OptionError, unknown
+from .task import Task
+
+__all__ = ["NAMES", "Task", "get"]
 
 NAMES = ("classification", "detection", "retrieval", "segmentation", "text", "judged")
 
 
-def get(name: str) -> ModuleType:
-    """The module of a task, with the names that its ``__init__`` lists.
+def get(name: str) -> Task:
+    """A task, whose code is imported when it is first asked for.
 
     Raises:
         OptionError: no such task; names the nearest.
     """
     if name not in NAMES:
         raise OptionError(unknown("task", name, NAMES))
-    return importlib.import_module(f"{__name__}.{name}")
+    task: Task = importlib.import_module(f"{__name__}.{name}").TASK
+    return task

@@ -27,6 +27,7 @@ from ..tally.pieces import (
 )
 from ..tally.stats import Column, Stats
 from .stats_views import StatsTallies, no_labels
+from .task import DatumFiles
 
 Array = np.ndarray[Any, Any]
 Cuts = Mapping[str, set[int | None]]
@@ -242,3 +243,15 @@ def single_stats(
             )
             stats_of_few = Stats(counted, {need: (few,)}, status)
             yield Datums(ids, pl.DataFrame()), stats_of_few, {need: {made.k[k]}}
+
+
+DATUM_FILES = DatumFiles(
+    key=key_of,
+    cut=cut,
+    merge=merge_piece,
+    things=things_of,
+    rows=row_of,
+    of_files=of_pieces,
+    shown=shown,
+    single_datums=single_datums,
+)

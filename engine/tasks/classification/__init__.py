@@ -1,10 +1,8 @@
-"""Classification: labels are encoded, matched and tallied here.
+"""Classification: labels are encoded, matched and tallied here."""
 
-The names below are what the planner calls of every task.
-"""
-
+from ..task import Counting, LateNotes, RowFiles, RowsApart, Task
 from .batched import stream
-from .counting import count, counts_suffice, merge_counted, thresholds_of
+from .counting import count, counts_suffice, merge_counted
 from .explaining import explain
 from .filing import filed_part, files_suffice, of_files, shown_part, shows_datums
 from .fitting import fit
@@ -14,29 +12,24 @@ from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, tally, weight_notes
 from .views import cells_per_group, own_frames, view
 
-__all__ = [
-    "Settings",
-    "Tallies",
-    "cells_per_group",
-    "count",
-    "counts_suffice",
-    "default_metrics",
-    "explain",
-    "filed_part",
-    "files_suffice",
-    "fit",
-    "lean",
-    "merge",
-    "merge_counted",
-    "of_files",
-    "own_frames",
-    "resolve",
-    "samples",
-    "shown_part",
-    "shows_datums",
-    "stream",
-    "tally",
-    "thresholds_of",
-    "view",
-    "weight_notes",
-]
+__all__ = ["TASK", "Settings", "Tallies"]
+
+TASK = Task(
+    name="classification",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    stream=stream,
+    late_notes=LateNotes(("zero_weights",), weight_notes),
+    counting=Counting(counts_suffice, count, merge_counted),
+    row_files=RowFiles(files_suffice, filed_part, of_files, shows_datums, shown_part),
+    rows_apart=RowsApart(lean, merge),
+    scratch_row=20,
+)

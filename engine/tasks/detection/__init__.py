@@ -1,27 +1,29 @@
-"""Detection: boxes are encoded, matched and tallied here.
+"""Detection: boxes are encoded, matched and tallied here."""
 
-The names below are what the planner calls of every task.
-"""
-
+from ..task import Task
 from .explaining import explain
-from .fitting import fit
+from .fitting import fit, needs_all_rows
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, examine, merge, tally
 from .views import cells_per_group, own_frames, view
 
-__all__ = [
-    "Settings",
-    "Tallies",
-    "cells_per_group",
-    "default_metrics",
-    "examine",
-    "explain",
-    "fit",
-    "merge",
-    "own_frames",
-    "resolve",
-    "samples",
-    "tally",
-    "view",
-]
+__all__ = ["TASK", "Settings", "Tallies"]
+
+TASK = Task(
+    name="detection",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    needs_all_rows=needs_all_rows,
+    by_labels=True,
+    scratch_row=60,
+)

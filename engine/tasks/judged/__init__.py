@@ -1,54 +1,31 @@
-"""Judged metrics: a table of verdicts is encoded and measured here, without a judge.
+"""Judged metrics: a table of verdicts is encoded and measured here, without a judge."""
 
-The names below are what the planner calls of every task.
-"""
-
-from ..stats_pieces import (
-    cut,
-    key_of,
-    merge_piece,
-    of_pieces,
-    row_of,
-    shown,
-    single_datums,
-    things_of,
-)
+from ..stats_pieces import DATUM_FILES
 from ..stats_views import StatsTallies, cells_per_group, merge, own_frames, view
+from ..task import Task, ToldByRows
 from .explaining import explain
 from .findings import Findings, together
-from .fitting import AHEAD, fit, fit_written, may_fit, told_from_rows
+from .fitting import AHEAD, fit, fit_written, may_fit, needs_all_rows
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import examine, tally, tally_part, told
 
-__all__ = [
-    "AHEAD",
-    "Findings",
-    "Settings",
-    "StatsTallies",
-    "cells_per_group",
-    "cut",
-    "default_metrics",
-    "examine",
-    "explain",
-    "fit",
-    "fit_written",
-    "key_of",
-    "may_fit",
-    "merge",
-    "merge_piece",
-    "of_pieces",
-    "own_frames",
-    "resolve",
-    "row_of",
-    "samples",
-    "shown",
-    "single_datums",
-    "tally",
-    "tally_part",
-    "things_of",
-    "together",
-    "told",
-    "told_from_rows",
-    "view",
-]
+__all__ = ["TASK", "Settings", "StatsTallies"]
+
+TASK = Task(
+    name="judged",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    needs_all_rows=needs_all_rows,
+    told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),
+    datum_files=DATUM_FILES,
+)

@@ -12,6 +12,7 @@ from ...inputs.problems import Note, count_of, listing
 from ...metrics.registry import Metric, get, has, names
 from ...schemas.contract import DATUMS, TABLE
 from ...schemas.errors import InputError, did_you_mean
+from ...schemas.options import Options
 from ...schemas.wording import option
 from .encode import metric_names
 from .settings import Settings
@@ -105,8 +106,10 @@ def may_fit(
     return fitting, judgments.cast(pl.Int64, strict=False).fill_null(0).n_unique() > 1
 
 
-def told_from_rows(ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings) -> bool:
-    """Whether only all rows together tell how verdicts are read.
+def needs_all_rows(
+    ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings, options: Options
+) -> str:
+    """Why only all rows together tell how verdicts are read; empty where the first ones do.
 
     Whether judgments vote is told by all rows that are left, and a condition on the datums' own
     table shows what is left only where both tables meet.
@@ -115,5 +118,8 @@ def told_from_rows(ready: Prepared, heads: Mapping[str, pl.DataFrame], settings:
         ready: the tables.
         heads: the first rows of each; unused.
         settings: the run's settings; unused.
+        options: unused.
     """
-    return DATUMS in ready.where and "judgment_index" in ready.sides[TABLE].naming.exprs
+    if DATUMS in ready.where and "judgment_index" in ready.sides[TABLE].naming.exprs:
+        return "what a judged table holds is told from all of its rows"
+    return ""

@@ -18,6 +18,7 @@ from ...inputs.problems import DOCUMENTS_APART, Note, listing, note_of
 from ...inputs.ranked import LISTS
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
+from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import (
@@ -390,19 +391,24 @@ def texts_by_columns(
     return True if any(word in names for word in ("context", "chunk", "text")) else None
 
 
-def told_from_rows(ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings) -> bool:
-    """Whether only all rows tell what a table of lists holds, texts or ids.
+def needs_all_rows(
+    ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings, options: Options
+) -> str:
+    """Why only all rows tell what a table of lists holds, texts or ids; empty where columns do.
 
     Args:
         ready: the tables before any row is read.
         heads: the first rows of each.
         settings: of the run.
+        options: unused.
     """
     side = ready.sides.get(TABLE)
     if side is None:
-        return False
+        return ""
     kinds = [heads[TABLE].schema[name] for name in LISTS]
-    return texts_by_columns(kinds, side.naming.recognised, settings) is None
+    if texts_by_columns(kinds, side.naming.recognised, settings) is not None:
+        return ""
+    return "what a retrieval table holds is told from all of its rows"
 
 
 def _spaced(lists: pl.Series) -> bool:

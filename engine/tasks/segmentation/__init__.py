@@ -1,46 +1,39 @@
-"""Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here.
+"""Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
-The names below are what the planner calls of every task.
-"""
-
+from ..task import LateNotes, Task
 from .explaining import explain
 from .fitting import fit
-from .pieces import (
-    cut,
-    key_of,
-    merge_piece,
-    of_pieces,
-    row_of,
-    shown,
-    single_datums,
-    things_of,
-)
+from .pieces import DATUM_FILES
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, examine, label_notes, merge, tally
 from .views import cells_per_group, own_frames, view
 
-__all__ = [
-    "Settings",
-    "Tallies",
-    "cells_per_group",
-    "cut",
-    "default_metrics",
-    "examine",
-    "explain",
-    "fit",
-    "key_of",
-    "label_notes",
-    "merge",
-    "merge_piece",
-    "of_pieces",
-    "own_frames",
-    "resolve",
-    "row_of",
-    "samples",
-    "shown",
-    "single_datums",
-    "tally",
-    "things_of",
-    "view",
-]
+__all__ = ["TASK", "Settings", "Tallies"]
+
+TASK = Task(
+    name="segmentation",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    # Only tallying finds the labels.
+    late_notes=LateNotes(
+        (
+            "labels_in_predictions_only",
+            "labels_in_ground_truths_only",
+            "labels_not_declared",
+            "no_common_label_key",
+            "no_common_label",
+        ),
+        label_notes,
+    ),
+    datum_files=DATUM_FILES,
+)

@@ -14,6 +14,7 @@ from ...tally.pieces import DatumsInPieces, Pieces, StatsInPieces
 from ...tally.pixel_pieces import PIXELS, PixelsInPieces
 from ...tally.pixels import Areas, Crossings, Images, Pixels
 from ..stats_pieces import IDS, Cuts, chosen_datums, chosen_stats, single_stats, things_of_stats
+from ..task import DatumFiles
 from .settings import Settings
 from .tallies import Tallies, merge
 
@@ -150,3 +151,15 @@ def shown(tallies: TalliesInPieces, cuts: Cuts) -> int:
     """
     columns = [column for made in tallies.stats.columns.values() for column in made]
     return sum(len(column.parameters) for column in columns)
+
+
+DATUM_FILES = DatumFiles(
+    key=key_of,
+    cut=cut,
+    merge=merge_piece,
+    things=things_of,
+    rows=row_of,
+    of_files=of_pieces,
+    shown=shown,
+    single_datums=single_datums,
+)

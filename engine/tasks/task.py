@@ -1,0 +1,289 @@
+"""What a task is to the rest of the engine: one struct, whose fields are all that is called of it.
+
+What only some tasks can do is a field that is None for the others. ``Any`` stands for what is a
+task's own: its settings, its tallies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..dialects import Dialect
+from ..inputs.collecting import Prepared
+from ..inputs.frames import Frames
+from ..inputs.problems import Note
+from ..metrics import Metric
+from ..schemas.options import Options
+from ..tally.pieces import Pieces
+from .workers import Workers
+
+Array = np.ndarray[Any, Any]
+Needs = frozenset[str]
+Cuts = Mapping[str, set[int | None]]
+"""Need -> cut-offs at which it is wanted; None stands for the whole list."""
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+"""Predictions, ground truths and options of a tiny run."""
+
+EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
+"""Calls a function with slice column, group names and view, for each view."""
+
+
+class Fit(Protocol):
+    """Which metrics the tables can carry, and what is said of the others."""
+
+    def __call__(
+        self, metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, asked_for: bool
+    ) -> tuple[tuple[Metric, ...], list[Note]]: ...
+
+
+class View(Protocol):
+    """A tally by groups of datums; ``group`` and ``weights`` are arrays of one entry a datum."""
+
+    def __call__(
+        self,
+        tallies: Any,
+        settings: Any,
+        group: Any = None,
+        n_groups: int = 1,
+        weights: Array | None = None,
+        threads: Workers | None = None,
+    ) -> Any: ...
+
+
+class OwnFrames(Protocol):
+    """A frame that is not made of cells."""
+
+    def __call__(
+        self, frame: str, tallies: Any, settings: Any, each_view: EachView, *, cuts: Cuts
+    ) -> pl.DataFrame: ...
+
+
+class Merge(Protocol):
+    """The tally of parts of disjoint datums, to the bit that of one run over all their rows."""
+
+    def __call__(self, parts: Sequence[Any], settings: Any) -> Any: ...
+
+
+class Stream(Protocol):
+    """Large tables read in batches and tallied; None where they have to be read whole."""
+
+    def __call__(
+        self,
+        ready: Prepared,
+        options: Options,
+        settings: Any,
+        needs: Needs,
+        metrics: Sequence[Metric],
+        threads: Workers,
+    ) -> Any: ...
+
+
+NeedsAllRows = Callable[[Prepared, Mapping[str, pl.DataFrame], Any, Options], str]
+"""From tables, the first rows of each, settings and options."""
+
+
+class Scaling(msgspec.Struct, frozen=True):
+    """Metrics that scale by the highest value of a column of the whole input.
+
+    Attributes:
+        column: which, of what is needed; None where nothing scales.
+        with_highest: settings that know that value.
+    """
+
+    column: Callable[[Needs], str | None]
+    with_highest: Callable[[Any, float], Any]
+
+
+class LateNotes(msgspec.Struct, frozen=True):
+    """Notes that only the merged tally can tell.
+
+    Attributes:
+        kinds: of notes of single parts that they take the place of.
+        notes: of a tally.
+    """
+
+    kinds: tuple[str, ...]
+    notes: Callable[[Any], list[Note]]
+
+
+class MayFit(Protocol):
+    """Which metrics rows may carry, by the distinct values of some columns; and what else."""
+
+    def __call__(
+        self, metrics: tuple[Metric, ...], needs: Needs, ahead: pl.DataFrame, *, asked_for: bool
+    ) -> tuple[tuple[Metric, ...], bool]: ...
+
+
+class FitLate(Protocol):
+    """What :class:`Fit` tells, of tables whose parts are tallied already."""
+
+    def __call__(
+        self,
+        metrics: tuple[Metric, ...],
+        rows: Mapping[str, int],
+        settings: Any,
+        *,
+        asked_for: bool,
+    ) -> tuple[tuple[Metric, ...], list[Note]]: ...
+
+
+class TallyPart(Protocol):
+    """The tally of a part, and what was found in its rows."""
+
+    def __call__(
+        self, frames: Frames, settings: Any, needs: Needs, workers: Workers, *, several: bool
+    ) -> tuple[Any, Any]: ...
+
+
+class ToldByRows(msgspec.Struct, frozen=True):
+    """Tasks whose rows say which metrics they carry: parts tell what they found.
+
+    Attributes:
+        columns: whose distinct values are looked at before parts are tallied.
+        may_fit: the metrics that these values allow.
+        fit: the metrics that all parts together carry.
+        tally: of a part.
+        findings: type of what a part found.
+        together: the findings of all parts.
+        notes: what is said of them.
+    """
+
+    columns: tuple[str, ...]
+    may_fit: MayFit
+    fit: FitLate
+    tally: TallyPart
+    findings: type
+    together: Callable[[Sequence[Any]], Any]
+    notes: Callable[[Any, Any, Needs], list[Note]]
+
+
+class DatumFiles(msgspec.Struct, frozen=True):
+    """How tallies with rows of single datums are merged in files, by ranges of ids.
+
+    Attributes:
+        key: the ids, or what else datums stand in the order of.
+        cut: some consecutive datums.
+        merge: parts, of one range of ids.
+        things: what is written of a range, by name.
+        rows: rows of the input that datums stand for, where those order them.
+        of_files: the tally that all ranges are.
+        shown: how many rows a datum makes in the frame of single datums.
+        single_datums: the tally of one range after the other, with the cut-offs to show.
+    """
+
+    key: Callable[[Any], pl.Series]
+    cut: Callable[[Any, slice], Any]
+    merge: Merge
+    things: Callable[[Any], dict[str, Any]]
+    rows: Callable[[Any], Array | None]
+    of_files: Callable[[Pieces, Any, Pieces | None], Any]
+    shown: Callable[[Any, Cuts], int]
+    single_datums: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]]
+
+
+class Counting(msgspec.Struct, frozen=True):
+    """How tallies are reduced to counts by label and score, where metrics need no more.
+
+    Attributes:
+        suffice: whether they do, for metrics, settings, first rows by role, slices.
+        count: a part's tally without rows, counts of its units and scores, sorted scores.
+        merge: of parts, their counts, and the counts of ranges of scores.
+    """
+
+    suffice: Callable[[Sequence[Metric], Any, Mapping[str, pl.DataFrame], Sequence[Any]], bool]
+    count: Callable[[Any, Any, Workers], tuple[Any, Any, Any, Any]]
+    merge: Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any], Any], Any]
+
+
+class RowFiles(msgspec.Struct, frozen=True):
+    """How units and scored rows are merged in files.
+
+    Attributes:
+        suffice: whether they do, for metrics, settings and first rows by role.
+        part: what a part writes.
+        of_files: the tally that the files are.
+        shows_datums: whether frames show single datums.
+        shown: what a part keeps for them.
+    """
+
+    suffice: Callable[[Sequence[Metric], Any, Mapping[str, pl.DataFrame]], bool]
+    part: Callable[[Any, Any, Needs, Sequence[Metric]], Any]
+    of_files: Callable[[Sequence[Any], Sequence[Mapping[str, int]], list[list[str]], Any], Any]
+    shows_datums: Callable[[Sequence[Metric], Any], bool]
+    shown: Callable[[Any], Any]
+
+
+class RowsApart(msgspec.Struct, frozen=True):
+    """Tallies whose rows are merged one part after the other.
+
+    Attributes:
+        split: a tally without its rows, and the rows.
+        merge: of tallies without rows; the function reads the rows of one of them.
+    """
+
+    split: Callable[[Any], tuple[Any, Any]]
+    merge: Callable[[Sequence[Any], Any, Callable[[int], Any]], Any]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A task.
+
+    Attributes:
+        name: what users write.
+        settings: the options with every default of the dialect filled in.
+        default_metrics: what is computed unless metrics are named.
+        fit: which metrics the tables can carry.
+        tally: encode, match and count checked tables.
+        merge: tallies of parts.
+        view: a tally by groups of datums, which metrics are computed from.
+        cells_per_group: about how many numbers are held for one group.
+        own_frames: frames that are not made of cells.
+        explain: the steps of a run in words.
+        samples: tiny runs that reach every kernel but those of large tables.
+        examine: looks for what only encoding finds, and adds notes to the frames.
+        stream: reads large tables in batches.
+        needs_all_rows: why only all rows together tell what tables hold; empty where the first
+            ones do.
+        scaling: metrics that scale by a value of the whole input.
+        late_notes: what only the merged tally tells.
+        told_by_rows: rows say which metrics they carry.
+        by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
+        datum_files: merging in files of tallies with single datums.
+        counting: merging of counts.
+        row_files: merging in files of units and scored rows.
+        rows_apart: merging rows one part after the other.
+        growth: bytes held for a byte of the input, where they are many.
+        scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
+            rows go as tallies come, and these are merged again.
+    """
+
+    name: str
+    settings: Callable[[Options, Dialect], Any]
+    default_metrics: Callable[[Any, Dialect], tuple[str, ...]]
+    fit: Fit
+    tally: Callable[[Frames, Any, Needs, Workers], Any]
+    merge: Merge
+    view: View
+    cells_per_group: Callable[[Any, Any], int]
+    own_frames: OwnFrames
+    explain: Callable[[Any, Needs], list[str]]
+    samples: Callable[[], Iterable[Any]]
+    examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
+    stream: Stream | None = None
+    needs_all_rows: NeedsAllRows | None = None
+    scaling: Scaling | None = None
+    late_notes: LateNotes | None = None
+    told_by_rows: ToldByRows | None = None
+    by_labels: bool = False
+    datum_files: DatumFiles | None = None
+    counting: Counting | None = None
+    row_files: RowFiles | None = None
+    rows_apart: RowsApart | None = None
+    growth: int | None = None
+    scratch_row: int | None = None
