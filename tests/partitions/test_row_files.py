@@ -440,7 +440,7 @@ def test_rows_out_of_place_are_refused(lost: str) -> None:
     else:
         assert not block.key.is_sorted()
         part = FiledPart(units, (), block, None, None, {}, True)
-        module = SimpleNamespace(filed_part=lambda *_: part, shows_datums=lambda *_: False)
-        plan = SimpleNamespace(module=module, settings=None, metrics=())
+        files = SimpleNamespace(part=lambda *_: part, shows_datums=lambda *_: False)
+        plan = SimpleNamespace(does=SimpleNamespace(row_files=files), settings=None, metrics=())
         with pytest.raises(RuntimeError, match="order of the input"):
             row_pieces.write_apart(None, plan, frozenset(), (4, 1000, 10), "", 0)
