@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from .schemas.asked import parse_metric
+from .metrics import registry
+from .schemas.asked import Asked, parse_metric
 from .schemas.errors import ResultError, did_you_mean, unknown
 from .schemas.results import METRICS
 
@@ -77,7 +78,7 @@ def one_value(
     """
     rows = chosen_rows(metrics, labels, metric, filters)
     if rows.height > 1:
-        raise ResultError(ambiguous(rows, metric))
+        raise ResultError(ambiguous(rows, rows["metric"][0]))
     value: float | None = rows["value"][0]
     return value
 
@@ -105,16 +106,17 @@ def chosen_rows(
         ResultError: no row, or two cut-offs.
         OptionError: what stands behind an ``@`` is no cut-off.
     """
-    asked = parse_metric(metric)
+    known = metrics["metric"].unique(maintain_order=True).to_list()
+    if not known:
+        raise ResultError(f"this scorecard has no numbers, so no {metric!r}.")
+    asked = _spelled(metric, known)
     if asked.k is not None:
         if filters.get("k", asked.k) != asked.k:
             raise ResultError(f"{metric!r} with k={filters['k']!r}: two cut-offs; write one.")
-        metric, filters = asked.metric, {**filters, "k": asked.k}
+        filters = {**filters, "k": asked.k}
+    metric = asked.metric
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:
-        known = metrics["metric"].unique(maintain_order=True).to_list()
-        if not known:
-            raise ResultError(f"this scorecard has no numbers, so no {metric!r}.")
         raise ResultError(unknown("metric of this scorecard", metric, known))
     for name, wanted in _by_value(filters, labels).items():
         if name not in KEYS:
@@ -130,6 +132,19 @@ def chosen_rows(
         rows = kept
     settled = {SHORT.get(name, name) for name in (*filters, *each)}
     return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
+
+
+def _spelled(metric: str, known: Sequence[str]) -> Asked:
+    """What a name stands for among the metrics of a scorecard: by any name that options take.
+
+    Raises:
+        OptionError: what stands behind an ``@`` is no cut-off.
+    """
+    asked = parse_metric(metric)
+    if asked.metric in known:
+        return asked
+    found = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in known}
+    return Asked(*found.pop()) if len(found) == 1 else asked
 
 
 def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:

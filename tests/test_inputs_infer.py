@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from small_tables import ground_truths, predictions
 
+import evalengine as ee
 from evalengine.inputs.infer import infer_task
 from evalengine.inputs.opening import open_inputs
 from evalengine.schemas.errors import EvalengineError
@@ -95,3 +97,12 @@ def test_columns_that_tell_none_ask_for_the_task(tables: Any) -> None:
     message = refusal(*tables)
     assert "the columns tell none" in message
     assert "write task=" in message
+
+
+def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> None:
+    boxes = pl.DataFrame(
+        {"datum_id": [1], "label_value": ["a"], "xmin": [0.0], "ymin": [0.0], "xmax": [1.0],
+         "ymax": [1.0]}
+    )  # fmt: skip
+    with pytest.raises(ee.OptionError, match="ThresholdAtMaxF.*is a metric of classification"):
+        ee.score(boxes.with_columns(score=0.5), boxes, metrics=["ThresholdAtMaxF"])

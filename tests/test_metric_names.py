@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
+import evalengine as ee
 from evalengine import metrics
+from evalengine.cli import cli
+from evalengine.display import listings
 from evalengine.schemas.errors import OptionError
+from evalengine.schemas.option_values import make_options
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,39 @@ def test_every_name_finds_its_metric_in_any_capitals() -> None:
 def test_thresholds_in_names_are_answered_with_the_option(name: str) -> None:
     with pytest.raises(OptionError, match="iou_thresholds_to_return"):
         metrics.asked("detection", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "listed"),
+    [("auroc", "ROCAUC"), ("F1_macro", "F1"), ("ndcg_cut_10", "nDCG"), ("accuracy", "Accuracy")],
+)
+def test_the_registry_is_asked_by_the_same_names(name: str, listed: str) -> None:
+    told = listings.metrics(ee.metrics_table(), [name], None, "text")
+    assert told.startswith(f"{listed}  (")
+
+
+def test_an_unknown_name_lists_no_hundred_others() -> None:
+    with pytest.raises(ee.OptionError) as raised:
+        listings.metrics(ee.metrics_table(), ["acuracy"], None, "text")
+    said = str(raised.value)
+    assert "Did you mean 'Accuracy'? All of them: evalengine metrics." in said
+    assert len(said) < 120
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("metrics_to_return", "metrics"),
+        ("k_list", "k"),
+        ("matching_strategy", "match"),
+        ("iou_thresholds_to_compute", "iou_thresholds"),
+        ("convert_annotations_to_type", "convert_to"),
+        ("filters", "where"),
+    ],
+)
+def test_parameters_of_other_tools_are_told_by_our_names(theirs: str, ours: str) -> None:
+    with pytest.raises(ee.OptionError, match=f"'{theirs}' is called '{ours}' here"):
+        make_options({theirs: 1})
+    shell = CliRunner().invoke(cli, ["score", "p", f"--{theirs.replace('_', '-')}", "1"])
+    assert shell.exit_code == 2
+    assert f"is called --{ours.replace('_', '-')} here" in shell.output

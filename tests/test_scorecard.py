@@ -139,7 +139,9 @@ class TestValue:
 
     def test_unknown_metric_filter_and_value(self) -> None:
         with pytest.raises(ResultError, match="Did you mean 'mAP'"):
-            self.card.value("map")
+            self.card.value("mAPP")
+        with pytest.raises(ResultError, match="Did you mean"):
+            self.card.value("mpa")
         with pytest.raises(ResultError, match="Did you mean 'iou_threshold'"):
             self.card.value("mAP", iou_treshold=0.5)
         assert self.card.value("mAP", iou=0.5) == self.card.value("mAP", iou_threshold=0.5)
@@ -148,6 +150,13 @@ class TestValue:
         )
         with pytest.raises(ResultError, match=r"label_value='kat'.*'cat', 'owl'.*mean 'cat'"):
             self.card.value("AR", label_value="kat")
+
+    @pytest.mark.parametrize("name", ["map", "MAP", "mAP"])
+    def test_metrics_by_the_names_that_options_take(self, name: str) -> None:
+        found = self.card.value(name, iou=0.5)
+        assert found == self.card.value("mAP", iou_threshold=0.5)
+        with pytest.raises(ResultError, match="^mAP has"):
+            self.card.value(name)
 
     def test_the_filter_that_excluded_everything_is_the_one_named(self) -> None:
         with pytest.raises(ResultError, match=r"iou_threshold=0\.6.*0\.5, 0\.75"):

@@ -13,6 +13,7 @@ from .._version import __version__
 from .base import (
     STATE,
     Commands,
+    OutputRefused,
     PipeClosed,
     WithOptions,
     arguments,
@@ -424,9 +425,12 @@ def main(args: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     except PipeClosed:
-        # Python flushes standard output once more on its way out; let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()
         return DONE
+    except OutputRefused as error:
+        _let_go()
+        click.echo(f"evalengine: standard output cannot be written: {error.strerror}.", err=True)
+        return FAILED
     except Exception as error:
         return _report(error)
     except BaseException as error:
@@ -434,6 +438,11 @@ def main(args: Sequence[str] | None = None) -> int:
         if type(error).__name__ != "PanicException":
             raise
         return _report(error)
+
+
+def _let_go() -> None:
+    """Have what Python still holds for standard output go nowhere, as it flushes on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_in_order() -> None:

@@ -19,6 +19,10 @@ class PipeClosed(Exception):
     """The reader of our output went away, as ``head`` does; nothing is wrong."""
 
 
+class OutputRefused(OSError):
+    """Standard output cannot be written: its disk is full, or gone."""
+
+
 class Commands(click.Group):
     """A group that keeps its commands' order and answers a mistyped one with the nearest."""
 
@@ -50,6 +54,19 @@ class WithOptions(click.Command):
     """A command with every option of ``Options``, made when they are first looked at."""
 
     _grown = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from ..schemas.options import ELSEWHERE
+
+            ours = ELSEWHERE.get(error.option_name.lstrip("-").replace("-", "_"))
+            if ours is None:
+                raise
+            named = f"--{ours.replace('_', '-')}"
+            message = f"{error.option_name} is called {named} here."
+            raise click.UsageError(message, ctx) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._grown:

@@ -4,19 +4,49 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 import threading
+from typing import Any
 
 from . import INTERRUPTED, main
+from .base import OutputRefused
 
 _YOUNG = 50_000  # objects made before the collector looks at the new ones; Python has 700 to 2,000
+
+
+class _Output(io.FileIO):
+    """Standard output, whose errors are told from those of other files."""
+
+    def write(self, data: Any) -> int | None:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputRefused(error.errno, error.strerror) from error
+
+
+def _told_apart() -> None:
+    """Have errors of standard output be :class:`OutputRefused`."""
+    out = sys.stdout
+    if not isinstance(out, io.TextIOWrapper):  # replaced by whoever runs this, or closed
+        return
+    raw = _Output(out.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=out.encoding,
+        errors=out.errors,
+        line_buffering=out.line_buffering,
+    )
 
 
 def command() -> int:
     """Run the command for the process's own arguments; the exit status, if it returns at all."""
     # Imports make half a million objects and none of them is garbage.
     gc.set_threshold(_YOUNG, 10, 10)
+    _told_apart()
     try:
         status = main()
         leave(status)

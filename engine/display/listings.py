@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ..schemas.errors import OptionError, unknown
+from ..metrics import registry
+from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.results import FRAMES
 from ..schemas.tables import TABLES
 
@@ -32,7 +33,9 @@ def metrics(table: pl.DataFrame, names: Sequence[str], task: str | None, form: s
         OptionError: no such metric or task.
     """
     table = _kept(table, "task", [task] if task else [], "task")
-    table = _kept(table, "name", names, "metric")
+    known = set(table["name"])
+    spelled = [_spelled(name, known) for name in names]
+    table = _kept(table, "name", [one for some in spelled for one in some], "metric")
     if form != "text":
         return _as(table, form)
     blocks = []
@@ -44,6 +47,15 @@ def metrics(table: pl.DataFrame, names: Sequence[str], task: str | None, form: s
                 lines += _wrapped(f"{name}: {row[name]}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
+
+
+def _spelled(name: str, known: set[str]) -> list[str]:
+    """The metrics that a name stands for, by any name that options take; itself without any."""
+    found = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
+    if not found:
+        near = did_you_mean(name, known)
+        raise OptionError(f"{name!r} is not a known metric.{near} All of them: evalengine metrics.")
+    return list(dict.fromkeys(found))
 
 
 def _direction(better: str) -> str:

@@ -6,6 +6,7 @@ characters that the receiving end could not read.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -118,7 +119,9 @@ def show_frame(
                 " write a folder with --out."
             )
         out.flush()
-        frame.write_parquet(cast(TextIO, out).buffer)
+        packed = io.BytesIO()  # Polars would hide what the stream says
+        frame.write_parquet(packed)
+        cast(TextIO, out).buffer.write(packed.getbuffer())
     else:
         raise OptionError(unknown("format", form, FORMATS))
 

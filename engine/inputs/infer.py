@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from evalengine import metrics
@@ -22,7 +24,7 @@ _IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_
 """Names of columns that name the rows of a table, whatever its task."""
 
 
-class _Fit(msgspec.Struct):
+class _Fit(msgspec.Struct, eq=False):
     """What tells one task: signs of the side that decides, and of the other.
 
     ``refuted`` has the signs of the side that decides where a column tells against the task.
@@ -65,22 +67,20 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         if len(meant) == 1:
             return meant[0]
     modest = {task for task in tables.task_names() if _yields(task, filled)}
-    fitting = _able([fit for fit in fits if fit.here], options)
-    told = [fit for fit in fitting if fit.task not in modest]
-    if filled == [TABLE] and not any(fit.complete for fit in told):
-        told = [fit for fit in fitting if fit.complete] or told
-    told = told or fitting
-    left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
-    if len(left) > 1:
-        left = [fit for fit in left if fit.complete] or left
-    if len(left) == 1:
+    fitting = [fit for fit in fits if fit.here]
+    # A metric's name decides between tasks that the columns allow, and only between those.
+    for chosen in (_able(fitting, options), tuple(fitting)):
+        left = _left(chosen, filled, modest)
+        if len(left) > 1:
+            break
         torn = [
             fit
             for fit in fits
-            if fit.task not in modest and fit.there - left[0].known - left[0].like
+            if left and fit.task not in modest and fit.there - left[0].known - left[0].like
         ]
-        if not torn:
+        if left and not torn:
             return left[0].task
+    if len(left) == 1:
         raise InputError(_torn(left[0], torn[0], filled))
     if left:
         names = " or ".join(repr(fit.task) for fit in left)
@@ -90,12 +90,25 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     raise InputError(_none(inputs, filled, options))
 
 
-def _able(fits: list[_Fit], options: Options) -> list[_Fit]:
+def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[_Fit]:
+    """Those of the tasks that fit which give way to no other."""
+    told = [fit for fit in fitting if fit.task not in modest]
+    if filled == [TABLE] and not any(fit.complete for fit in told):
+        told = [fit for fit in fitting if fit.complete] or told
+    told = told or list(fitting)
+    left = [fit for fit in told if not any(_gives_way(fit, other) for other in told)]
+    if len(left) > 1:
+        left = [fit for fit in left if fit.complete] or left
+    return left
+
+
+def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
     """Those of the tasks that have every metric asked for; all of them where none has."""
-    if len(fits) < 2 or not options.metrics:
-        return fits
     named = options.metrics
-    return [fit for fit in fits if all(metrics.has(fit.task, name) for name in named)] or fits
+    if len(fits) < 2 or not named:
+        return tuple(fits)
+    able = [fit for fit in fits if all(metrics.has(fit.task, name) for name in named)]
+    return tuple(able or fits)
 
 
 def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..schemas.asked import Asked, parse_metric
-from ..schemas.errors import OptionError, unknown
+from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.wording import option
 
 if TYPE_CHECKING:
@@ -135,8 +135,12 @@ def get(task: str, name: str) -> Metric:
     """
     metric = _found(task, name)
     if metric is None:
-        said = unknown(f"{task} metric", name, all_metrics(task))
-        raise OptionError(said + _elsewhere(task, name))
+        near = did_you_mean(name, all_metrics(task))
+        other = _elsewhere(task, name) or near
+        raise OptionError(
+            f"{name!r} is not a known {task} metric.{other} All of them: evalengine metrics"
+            f" --task {task}, or evalengine.metrics_table()."
+        )
     return metric
 
 
@@ -240,6 +244,15 @@ def has(task: str, name: str) -> bool:
         return False
     metric = _found(task, wanted.metric)
     return metric is not None and (wanted.k is None or "k" in metric.params)
+
+
+def everywhere(name: str) -> list[tuple[Metric, int | None]]:
+    """The metrics of all tasks that a name stands for, each with the cut-off that stands in it."""
+    return [
+        asked(task, name)
+        for task in _MODULES
+        if has(task, name) and _found(task, _wanted(task, name).metric) is not None
+    ]
 
 
 def table() -> pl.DataFrame:

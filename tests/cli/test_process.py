@@ -79,5 +79,6 @@ def test_output_that_cannot_be_written_is_an_error() -> None:
             check=False,
             timeout=120,
         )
-    assert done.returncode != 0
-    assert "No space left on device" in done.stderr
+    assert done.returncode == 3
+    assert "standard output cannot be written: No space left on device." in done.stderr
+    assert "should not happen" not in done.stderr
