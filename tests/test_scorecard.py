@@ -155,7 +155,7 @@ class TestValue:
     def test_metrics_by_the_names_that_options_take(self, name: str) -> None:
         found = self.card.value(name, iou=0.5)
         assert found == self.card.value("mAP", iou_threshold=0.5)
-        with pytest.raises(ResultError, match="^mAP has"):
+        with pytest.raises(ResultError, match=r"^mAP has"):
             self.card.value(name)
 
     def test_the_filter_that_excluded_everything_is_the_one_named(self) -> None:
