@@ -119,7 +119,8 @@ def refused(plan: planner.Plan, ready: Prepared, options: Options) -> str:
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
-    if plan.task == "detection" and names & set(GEOMETRY_NAMES) and options.convert_to is None:
+    asked = options.convert_to is not None or options.iou_type is not None
+    if plan.task == "detection" and names & set(GEOMETRY_NAMES) and not asked:
         return (
             "what polygons and masks are compared as is told from all rows; write"
             f" {option('convert_to', 'mask')} or another"
