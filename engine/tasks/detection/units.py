@@ -107,7 +107,8 @@ def apart(predictions: Side, truths: Side, n_datums: int) -> Note | None:
             if fit(reading) >= _GOOD:
                 return _warning(f"the {name} seem to {said}")
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
-        factor = others / mine
+        with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
+            factor = others / mine
         scale = np.concatenate([factor, factor])
         if np.isfinite(scale).all() and fit(partial(np.multiply, scale)) >= _GOOD:
             return _warning(
