@@ -13,6 +13,7 @@ import pytest
 from coco_masks import random_files
 
 import evalengine as ee
+from evalengine.cli import main
 from evalengine.readers.coco import convert_coco
 
 
@@ -208,7 +209,9 @@ def test_names_that_overlap_in_part(tmp_path: Path) -> None:
         score(more, nameless, tmp_path)
 
 
-def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(tmp_path: Path) -> None:
+def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     truths, results = named(3)
     assert score(results, truths, tmp_path).warnings == ()
     for image in truths["images"]:
@@ -218,3 +221,9 @@ def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(tmp_path: Path) -> N
     assert card.warnings[0] in card.notes
     report = ee.check(str(tmp_path / "p.json"), str(tmp_path / "t.json"))
     assert ["LVIS" in warning for warning in report.warnings] == [True]
+    with pytest.warns(UserWarning, match="is an LVIS file"):
+        convert_coco(tmp_path / "t.json", out=tmp_path / "tables")
+    assert main(["convert", "coco", str(tmp_path / "t.json"), "-o", str(tmp_path / "more")]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("warning: ")
+    assert "is an LVIS file" in told
