@@ -12,6 +12,7 @@ from ...geometry.places import Origin
 from ...geometry.raster_files import RasterFiles
 from ...inputs.frames import Frames
 from ...inputs.problems import note_of
+from ...schemas.contract import ROW
 from ...tally.datums import Datums
 from ..workers import Workers
 from .alignment import refuse_apart
@@ -94,10 +95,14 @@ def compared(
 
 
 def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
-    """What errors call a side's rows."""
+    """What errors call a side's rows: numbers in the whole input, of which this may be part."""
     kept = frames.kept.get(side)
+    frame = getattr(frames, side)
+    numbers = frame[ROW] if ROW in frame.columns else None
 
     def number(row: int) -> int:
+        if numbers is not None:
+            return int(numbers[row])
         return row if kept is None else kept.number(row)
 
     return Origin(number, lambda row: datums.id[int(codes[row])])
