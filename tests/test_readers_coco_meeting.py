@@ -8,10 +8,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from coco_masks import random_files
 
 import evalengine as ee
+from evalengine.cli import main
+from evalengine.readers.coco import convert_coco
 
 
 def whole(truths: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -46,12 +49,23 @@ def moved(file: dict[str, Any], seed: int, offset: int = 0) -> dict[str, Any]:
     return out
 
 
-def score(predictions: Any, truths: Any, folder: Path) -> ee.Scorecard:
+def score(predictions: Any, truths: Any, folder: Path, **more: Any) -> ee.Scorecard:
     paths = []
     for name, content in (("p.json", predictions), ("t.json", truths)):
         (folder / name).write_text(json.dumps(content))
         paths.append(str(folder / name))
-    return ee.score(*paths, dialect="coco", iou_type="bbox")
+    return ee.score(*paths, dialect="coco", iou_type="bbox", **more)
+
+
+def only(file: dict[str, Any], what: str, seed: int) -> dict[str, Any]:
+    """The same with other ids for images or for categories alone."""
+    both = moved(file, seed)
+    field = {"images": "image_id", "categories": "category_id"}[what]
+    rows = [
+        {**row, field: new[field]}
+        for row, new in zip(file["annotations"], both["annotations"], strict=True)
+    ]
+    return {**file, what: both[what], "annotations": rows}
 
 
 @pytest.mark.parametrize("offset", [0, 100_000])
@@ -89,7 +103,115 @@ def test_names_that_do_not_tell_are_refused(tmp_path: Path) -> None:
         score(own, truths, tmp_path)
 
 
-def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["images", "categories"])
+@pytest.mark.parametrize("seed", [4, 5])
+def test_permuted_ids_of_one_kind(what: str, seed: int, tmp_path: Path) -> None:
+    """Also where the datums are given as a table of their own, and in bounded memory."""
+    truths, results = named(seed)
+    own = whole(truths, results)
+    want = score(own, truths, tmp_path).to_coco()["stats"]
+    found = only(own, what, seed)
+    card = score(found, truths, tmp_path)
+    assert card.to_coco()["stats"] == want
+    assert sum("differ between the two files" in note for note in card.notes) == 1
+    ids = pl.DataFrame({"datum_id": [image["id"] for image in truths["images"]]})
+    datums = ids.with_columns(weather=pl.lit("rain"))
+    card = score(found, truths, tmp_path, datums=datums, by=["weather"])
+    assert card.to_coco()["stats"] == want
+
+
+def test_tables_of_ground_truths_with_lists_beside_them(tmp_path: Path) -> None:
+    """Ground truths as tables, whose datums and labels have the names."""
+    truths, results = named(6)
+    own = whole(truths, results)
+    want = score(own, truths, tmp_path).to_coco()["stats"]
+    convert_coco(tmp_path / "t.json", out=tmp_path / "tables")
+    (tmp_path / "p.json").write_text(json.dumps(moved(own, 6)))
+    tables = [tmp_path / "tables" / f"{n}.parquet" for n in ("groundtruths", "datums", "labels")]
+    card = ee.score(
+        tmp_path / "p.json", tables[0], datums=tables[1], labels=tables[2], dialect="coco",
+        iou_type="bbox",
+    )  # fmt: skip
+    assert card.to_coco()["stats"] == want
+
+
+def test_names_in_another_spelling(tmp_path: Path) -> None:
+    """Other suffixes and cases are the same names where they still tell all apart."""
+    truths, results = named(7)
+    own = whole(truths, results)
+    want = score(own, truths, tmp_path).to_coco()["stats"]
+    for one in own["images"]:
+        one["file_name"] = one["file_name"].removeprefix("frames/").replace(".jpg", ".png")
+    for one in own["categories"]:
+        one["name"] = one["name"].replace("class ", "Class_")
+    card = score(own, truths, tmp_path)
+    assert card.to_coco()["stats"] == want
+    assert not any("differ" in note for note in card.notes)
+    assert score(moved(own, 7), truths, tmp_path).to_coco()["stats"] == want
+    for one in own["images"]:  # one name in two folders tells nothing without the folder
+        one["file_name"] = f"{one['id'] % 2}/{one['id'] // 2}.jpg"
+    other = copy.deepcopy(truths)
+    other["images"] = copy.deepcopy(own["images"])
+    own["images"][0]["file_name"], own["images"][2]["file_name"] = (
+        own["images"][2]["file_name"], own["images"][0]["file_name"],
+    )  # fmt: skip
+    assert any("2 ids of images differ" in note for note in score(own, other, tmp_path).notes)
+
+
+def test_missing_names_are_told_of_or_refused(tmp_path: Path) -> None:
+    truths, results = named(8)
+    own = whole(truths, results)
+    for image in own["images"]:
+        del image["file_name"], image["height"], image["width"]
+    for category in own["categories"]:
+        del category["name"]
+    card = score(own, truths, tmp_path)
+    told = [note for note in card.notes if "ids are taken to mean the same" in note]
+    assert [note.split(" have no ")[0] for note in told] == [
+        "categories of the predictions' file", "images of the predictions' file",
+    ]  # fmt: skip
+    assert card.to_coco()["stats"] == score(results, truths, tmp_path).to_coco()["stats"]
+    bare = moved(whole(truths, results), 8)
+    for image in bare["images"]:
+        del image["file_name"]
+    with pytest.raises(ee.InputError, match="images have another size under the same id"):
+        score(bare, truths, tmp_path)
+    some = moved(whole(truths, results), 8)
+    nameless = next(row["image_id"] for row in some["annotations"])
+    next(one for one in some["images"] if one["id"] == nameless).pop("file_name")
+    with pytest.raises(
+        ee.InputError, match=rf"predictions have the id {nameless}, which has no fi"
+    ):
+        score(some, truths, tmp_path)
+    unlisted = moved(whole(truths, results), 8)
+    unlisted["images"] = [one for one in unlisted["images"] if one["id"] != nameless]
+    with pytest.raises(
+        ee.InputError, match=rf"predictions have the id {nameless}, which has no fi"
+    ):
+        score(unlisted, truths, tmp_path)
+
+
+def test_names_that_overlap_in_part(tmp_path: Path) -> None:
+    """More images on either side are no contradiction where their ids are free."""
+    truths, results = named(9)
+    own = whole(truths, results)
+    want = score(own, truths, tmp_path).to_coco()["stats"]
+    more = moved(own, 9)
+    more["images"].append({"id": 777, "file_name": "frames/other.jpg", "height": 9, "width": 9})
+    more["annotations"].append({**more["annotations"][0], "image_id": 777, "id": 10**6})
+    card = score(more, truths, tmp_path)
+    assert card.to_coco()["stats"] == want
+    assert "predictions: 1 rows of undeclared datums are left out, as COCO does." in card.notes
+    more["images"][-1]["id"] = more["annotations"][-1]["image_id"] = 0
+    nameless = copy.deepcopy(truths)
+    nameless["images"].append({"id": 0, "height": 9, "width": 9})
+    with pytest.raises(ee.InputError, match=r"'frames/other.jpg' is only in the predictions"):
+        score(more, nameless, tmp_path)
+
+
+def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     truths, results = named(3)
     assert score(results, truths, tmp_path).warnings == ()
     for image in truths["images"]:
@@ -99,3 +221,9 @@ def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(tmp_path: Path) -> N
     assert card.warnings[0] in card.notes
     report = ee.check(str(tmp_path / "p.json"), str(tmp_path / "t.json"))
     assert ["LVIS" in warning for warning in report.warnings] == [True]
+    with pytest.warns(UserWarning, match="is an LVIS file"):
+        convert_coco(tmp_path / "t.json", out=tmp_path / "tables")
+    assert main(["convert", "coco", str(tmp_path / "t.json"), "-o", str(tmp_path / "more")]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("warning: ")
+    assert "is an LVIS file" in told

@@ -221,3 +221,22 @@ def test_ids_beyond_64_bits_are_named(field: str, value: int, tmp_path: Path) ->
     (tmp_path / "r.json").write_text("[]")
     with pytest.raises(ee.InputError, match=rf"annotation 1 .*{field}.* more than 64 bits"):
         ee.score(str(tmp_path / "r.json"), str(tmp_path / "t.json"), dialect="coco")
+
+
+@pytest.mark.parametrize("what", ["images", "categories"])
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**400])
+def test_ids_of_images_and_categories_beyond_64_bits(what: str, value: int, write: Write) -> None:
+    content = truths(annotation())
+    content[what] = [{"id": 1, "name": "a"}, {"id": value, "name": "b"}]
+    one = {"images": "image", "categories": "category"}[what]
+    with pytest.raises(InputError, match=rf"{one} 1 .*'id': .* more than 64 bits") as error:
+        load(write("gt.json", content))
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("field", ["iscrowd", "ignore"])
+@pytest.mark.parametrize("value", [2**64, -(2**70), 10**400])
+def test_flags_beyond_64_bits(field: str, value: int, write: Write) -> None:
+    content = truths(annotation(), annotation(id=2, **{field: value}))
+    with pytest.raises(InputError, match=rf"annotation 1 .*{field}.*bits. Write 0 or 1"):
+        load(write("gt.json", content))

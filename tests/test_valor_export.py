@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import fabricated
 import polars as pl
 import pytest
+
+import evalengine as ee
 
 IOUS = {"iou_thresholds": [0.75, 0.5]}
 
@@ -298,3 +301,29 @@ class TestLite:
                 "parameters": {"label_key": "k", "iou_threshold": 0.5, "score_threshold": 0.3},
             }
         ]
+
+    @pytest.mark.parametrize("dialect", ["valor-lite", "standard"])
+    def test_matrices_without_a_cell_are_there(self, dialect: str, tmp_path: Path) -> None:
+        """One for every IoU and score threshold, as valor-lite has it; of a stored card as well."""
+        boxes = pl.DataFrame(
+            {"datum_id": [1], "label_value": ["a"], "score": [0.3],
+             "xmin": [0.0], "ymin": [0.0], "xmax": [5.0], "ymax": [5.0]}
+        )  # fmt: skip
+        card = ee.score(
+            boxes, boxes.drop("score").clear(), dialect=dialect, metrics=["ConfusionMatrix"],
+            iou_thresholds=[0.5, 0.75], score_thresholds=[0.5, 0.1],
+        )  # fmt: skip
+        card.save(tmp_path / "run")
+        for found in (card.to_valor(), ee.load(tmp_path / "run").to_valor()):
+            assert [entry["type"] for entry in found] == ["ConfusionMatrix"] * 4
+            at = [
+                (e["parameters"]["iou_threshold"], e["parameters"]["score_threshold"])
+                for e in found
+            ]
+            assert at == [(0.5, 0.1), (0.5, 0.5), (0.75, 0.1), (0.75, 0.5)]
+            for (_, score), entry in zip(at, found, strict=True):
+                assert entry["value"] == {
+                    "confusion_matrix": {},
+                    "unmatched_predictions": {"a": 1} if score == 0.1 else {},
+                    "unmatched_ground_truths": {},
+                }

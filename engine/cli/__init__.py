@@ -261,7 +261,10 @@ def coco(ground_truths: str, predictions: str | None, out: str) -> None:
     """
     from ..readers.coco import convert_coco
 
-    for name, rows in convert_coco(ground_truths, predictions, out=out).items():
+    def tell(message: str) -> None:
+        click.echo(f"warning: {message}", err=True)
+
+    for name, rows in convert_coco(ground_truths, predictions, out=out, tell=tell).items():
         click.echo(f"{os.path.join(out, name)}: {rows} rows")
 
 

@@ -34,6 +34,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             otherwise masks become polygons there.
         box_areas: area ranges go by a prediction's box where it has one beside its mask, as in
             pycocotools; otherwise by what is compared.
+        region_areas: where boxes are compared, area ranges go by the polygon or mask of rows that
+            have no box of their own, as in pycocotools; otherwise by the box around it.
         hulls: masks that become polygons become the convex hull of their pixels' upper-left
             corners, as in Valor's service; otherwise their outline.
     """
@@ -50,6 +52,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     unannotated_labels_are_zero: bool = False
     masks_first: bool = False
     box_areas: bool = False
+    region_areas: bool = False
     hulls: bool = False
 
 
@@ -90,6 +93,7 @@ _COCO_RULES = DetectionRules(
     iou_ceiling=1 - 1e-10,
     epsilon=_EPSILON,
     mean_over_cells=True,
+    region_areas=True,
 )
 _VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_DEFAULTS = DetectionDefaults(

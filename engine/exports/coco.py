@@ -104,6 +104,7 @@ def _arrays(view: RankedView, settings: Settings) -> dict[str, Array]:
         q, s, true = (array[0] for array in view.sampled_with_scores(cap))
         with np.errstate(invalid="ignore", divide="ignore"):
             r = true[:, 0] / view.positives[0][..., None]
+        s = np.nan_to_num(s)  # pycocotools has 0 where a level is not reached
         for array, target in ((q, precision), (s, scores), (r, recall)):
             target.append(
                 np.where(undefined.reshape(*undefined.shape, *[1] * (array.ndim - 2)), -1.0, array)[

@@ -333,13 +333,11 @@ def _by_key(kind: str, by_entry: dict[tuple[Any, Any], Entry]) -> Iterator[Entry
 
 
 def _confusion(card: Scorecard) -> Iterator[Entry]:
-    by_place: dict[tuple[Any, ...], Entry] = {}
+    by_place = {place: _empty_matrix() for place in _places(card)}
     for row in card.confusion.filter(pl.col("slice").is_null()).iter_rows(named=True):
-        place = (row["label_key"], row["iou_threshold"], row["score_threshold"])
-        value = by_place.setdefault(
-            place,
-            {"confusion_matrix": {}, "unmatched_predictions": {}, "unmatched_ground_truths": {}},
-        )
+        spot = (row[name] for name in ("iou_threshold", "score_threshold"))
+        place = (row["label_key"], *(None if t is None else _rounded(t) for t in spot))
+        value = by_place.setdefault(place, _empty_matrix())
         actual, predicted = row["actual"], row["predicted"]
         if actual is None:
             value["unmatched_predictions"][str(predicted)] = row["count"]
@@ -353,12 +351,25 @@ def _confusion(card: Scorecard) -> Iterator[Entry]:
         yield {
             "type": "ConfusionMatrix",
             "value": value,
-            "parameters": {
-                name: _rounded(number) if isinstance(number, float) else number
-                for name, number in at.items()
-                if number is not None
-            },
+            "parameters": {name: what for name, what in at.items() if what is not None},
         }
+
+
+def _empty_matrix() -> Entry:
+    return {"confusion_matrix": {}, "unmatched_predictions": {}, "unmatched_ground_truths": {}}
+
+
+def _places(card: Scorecard) -> list[tuple[str, float | None, float | None]]:
+    """Where there is a matrix, if only an empty one: label key, IoU and score threshold."""
+    if "confusion" not in card.frames:
+        return []
+    keys = card.labels["label_key"].unique(maintain_order=True).to_list()
+    grid: list[tuple[float | None, float | None]] = [(None, None)]
+    if card.task == "detection":
+        spots = card.options.iou_thresholds or (_setting(card, "pr_curve_iou_threshold", 0.5),)
+        scores = sorted({_rounded(score) for score in _setting(card, "score_thresholds", ())})
+        grid = [(_rounded(iou), score) for iou in sorted(set(spots)) for score in scores]
+    return [(key, *at) for key in keys for at in grid]
 
 
 def _confusion_examples(card: Scorecard) -> Iterator[Entry]:
@@ -369,10 +380,7 @@ def _confusion_examples(card: Scorecard) -> Iterator[Entry]:
     )
     by_key: dict[Any, Entry] = {}
     for row in of_matrix.iter_rows(named=True):
-        value = by_key.setdefault(
-            row["label_key"],
-            {"confusion_matrix": {}, "unmatched_predictions": {}, "unmatched_ground_truths": {}},
-        )
+        value = by_key.setdefault(row["label_key"], _empty_matrix())
         actual, predicted = str(row["actual"]), str(row["predicted"])
         if row["actual"] is None:
             cells, name = value["unmatched_predictions"], predicted

@@ -59,7 +59,7 @@ class RasterFiles(msgspec.Struct, frozen=True):
             return None
         if is_remote(found) and not os.path.isfile(found):
             return f"is no file in {option('raster_root', self.root)}"
-        root, there = os.path.realpath(self.root), os.path.realpath(found)
+        root, there = (os.path.realpath(path) for path in (os.path.expanduser(self.root), found))
         if os.path.commonpath([root, there]) == root:
             return None
         return f"leads out of {option('raster_root', self.root)}, to {there}"

@@ -10,7 +10,7 @@ import polars as pl
 from evalengine.schemas.wording import option
 
 from .boxes import BOX_NAMES, CORNER_NAMES, LENGTH
-from .problems import Note, count_of
+from .problems import count_of, note_of
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -69,8 +69,5 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
     zero = check.count(flat & ~wrong)
     if zero:
-        boxes = count_of(zero, "box has", "boxes have")
-        check.notes.append(
-            Note("zero_area_boxes", f"{check.side}: {boxes} zero area; they match nothing.",
-                 zero)
-        )  # fmt: skip
+        words = "box has", "boxes have", "zero area; they match nothing"
+        check.notes.append(note_of("zero_area_boxes", zero, words, before=f"{check.side}: "))

@@ -270,6 +270,9 @@ def like(dtype: pl.DataType, target: pl.DataType) -> pl.DataType:
     return pl.List(target) if isinstance(dtype, pl.List) else target
 
 
+_UNSIGNED = getattr(pl, "UInt128", pl.Int128)  # of later versions
+
+
 def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     """The sentence about a column whose dtype cannot serve."""
     seen = f" (from {original!r})" if original != column.name else ""
@@ -283,10 +286,11 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
             "Ids and labels stay as they are, so that 1.0 never meets 1 by accident: cast it to"
             " Int64 before scoring (in pandas a missing value turns integers into floats)."
         )
-    return (
-        f"column {column.name!r}{seen} has dtype {dtype}; it must hold {_WORDS[column.kind]}."
-        f" {advice}"
-    )
+    held = _WORDS[column.kind]
+    if dtype in (pl.Int128, _UNSIGNED):
+        held, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 where they fit"
+        advice += ", else to String." if column.kind in ("id", "label") else "."
+    return f"column {column.name!r}{seen} has dtype {dtype}; it must hold {held}. {advice}"
 
 
 def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:

@@ -71,8 +71,6 @@ def open_inputs(
         for role, thing in given.items()
     }
     truths = sources[next(reversed(given))]
-    if PREDICTIONS in sources and datums is None and labels is None:
-        sources[PREDICTIONS] = renumbered(sources[PREDICTIONS], truths)
     for role, thing, along, opener in (
         (DATUMS, datums, truths.datums, open_datums),
         (LABELS, labels, truths.labels, open_labels),
@@ -81,9 +79,23 @@ def open_inputs(
             sources[role] = opener(thing, storage_options)
         elif along is not None:
             sources[role] = Source(along.lazy(), truths.description, truths.format)
+    if PREDICTIONS in sources:
+        sources[PREDICTIONS] = _renumbered(sources, truths)
     if ground_truths is not None:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
+
+
+def _renumbered(sources: dict[str, Source], truths: Source) -> Source:
+    """Predictions of a COCO file with the ids of the ground truths, or of lists beside them."""
+    predictions = sources[PREDICTIONS]
+    if predictions.datums is None and predictions.labels is None:
+        return predictions
+    given = [
+        sources[role].frame.collect() if known is None and role in sources else None
+        for role, known in ((DATUMS, truths.datums), (LABELS, truths.labels))
+    ]
+    return renumbered(predictions, truths, *given)
 
 
 def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:

@@ -21,6 +21,7 @@ class Note(msgspec.Struct, frozen=True):
         words: word for one, for several, and what is said of them, where the message is made of
             these, the count and the lowest ids.
         lowest: those ids.
+        before: what the message starts with, before the count.
         warning: whether it makes the result meaningless, as labels that never meet do:
             ``check`` fails on it, and ``--strict`` ends with status 1.
     """
@@ -30,6 +31,7 @@ class Note(msgspec.Struct, frozen=True):
     count: int | None = None
     words: tuple[str, str, str] | None = None
     lowest: tuple[Any, ...] = ()
+    before: str = ""
     warning: bool = False
 
 
@@ -37,7 +39,13 @@ DOCUMENTS_APART = "documents_apart"
 """Kind of a note: no document meets a judgment, true of the whole where it is of each part."""
 
 
-def note_of(kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any]) -> Note:
+def note_of(
+    kind: str,
+    n: int,
+    words: tuple[str, str, str],
+    lowest: Iterable[Any] = (),
+    before: str = "",
+) -> Note:
     """A note of so many datums or rows, the lowest ids of which are named.
 
     Args:
@@ -45,12 +53,13 @@ def note_of(kind: str, n: int, words: tuple[str, str, str], lowest: Iterable[Any
         n: how many.
         words: word for one, for several, and what is said of them.
         lowest: at least five of their ids, lowest first, or all; nothing where none are named.
+        before: what the message starts with, such as the side.
     """
     one, several, what = words
     some = tuple(lowest)[:5]
     named = f": {listing(some, n)}" if some else ""
-    said = f"{count_of(n, one, several)} {what}{named}."
-    return Note(kind, said, n, words, some)
+    said = f"{before}{count_of(n, one, several)} {what}{named}."
+    return Note(kind, said, n, words, some, before)
 
 
 def notes_of_parts(parts: Iterable[Sequence[Note]]) -> list[Note]:
@@ -87,7 +96,7 @@ def _kind(note: Note) -> tuple[str, str]:
     """What notes of parts have in common that are one of the whole."""
     plain = note.message
     if note.words is not None:
-        plain = note.words[2]
+        plain = note.before + note.words[2]
     elif note.count is not None:
         plain = _COUNTED.sub("#", plain, count=1)
     return note.kind, plain
@@ -103,7 +112,7 @@ def _whole(notes: Sequence[Note]) -> Note:
     n = sum(note.count or 0 for note in notes)
     if first.words is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
-        whole = note_of(first.kind, n, first.words, lowest)
+        whole = note_of(first.kind, n, first.words, lowest, first.before)
     else:
         whole = Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
     return msgspec.structs.replace(whole, warning=any(note.warning for note in notes))

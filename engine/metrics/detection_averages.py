@@ -232,18 +232,18 @@ def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
     at = _at_ious(view, settings.iou_thresholds)
     precision, scores, _ = view.sampled_with_scores(cap)
     precision, scores = precision[:, :, :, at], scores[:, :, :, at]
-    annotated = view.positives[..., None, None] > 0
-    reached = precision > 0
+    zero = settings.rules.unannotated_labels_are_zero
+    kept = present(view)[..., None] if zero else view.positives > 0
     return [
         Cells(
             axes=("group", "label", "area", "iou_threshold", "level"),
             values=axis_values(settings, settings.iou_thresholds),
             shape=precision.shape,
-            keep=annotated,
+            keep=kept[..., None, None],
             columns={
                 "precision": precision,
                 "recall": view.levels,
-                "score_threshold": np.where(reached, scores, np.nan),
+                "score_threshold": scores,
                 "max_detections": settings.cap,
             },
         )
@@ -320,7 +320,7 @@ METRICS = (
         params=_IOUS,
         better="neither",
         definition="The 101 points behind AP: interpolated precision at each recall, and the"
-        " score at which that recall is reached.",
+        " score at which that recall is reached: at recall 0 the best of all.",
         source=_COCO,
         compute=_interpolated,
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +23,7 @@ def convert_coco(
     predictions: str | os.PathLike[str] | None = None,
     *,
     out: str | os.PathLike[str],
+    tell: Callable[[str], None] | None = None,
 ) -> dict[str, int]:
     """Write groundtruths, datums, labels and, with results, predictions as Parquet.
 
@@ -30,6 +33,8 @@ def convert_coco(
         ground_truths: COCO ground-truth JSON.
         predictions: COCO results JSON.
         out: folder, made if it is not there.
+        tell: takes what tables cannot say any more, as that a file is LVIS's; a Python warning
+            unless given.
 
     Returns:
         File name to rows written.
@@ -39,6 +44,11 @@ def convert_coco(
         InputError: rows without boxes, or a folder that cannot be written.
     """
     truths = _open(ground_truths, "coco", "COCO ground truths (an object with annotations)")
+    for _, message, _ in truths.warnings:
+        if tell is None:
+            warnings.warn(message, stacklevel=2)
+        else:
+            tell(message)
     frames: dict[str, pl.DataFrame] = {}
     if predictions is not None:
         results = _open(predictions, "coco_results", "COCO results (an array of results)")

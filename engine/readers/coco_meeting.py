@@ -7,8 +7,10 @@ means one thing here and another there, while file names and category names stil
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from evalengine.schemas.errors import InputError
@@ -18,44 +20,74 @@ from .source import Source
 _SHOWN = 3
 
 
-def renumbered(predictions: Source, truths: Source) -> Source:
+class _Kind(msgspec.Struct, frozen=True):
+    """Images or categories: which columns of rows and tables are compared.
+
+    Attributes:
+        what: what messages call them.
+        column: their ids, in rows and tables.
+        name: their names, in tables.
+        by: what COCO calls that.
+        readings: names as they stand, then coarser ones, tried where they tell more.
+    """
+
+    what: str
+    column: str
+    name: str
+    by: str
+    readings: tuple[Callable[[str], str], ...]
+
+
+def _stem(name: str) -> str:
+    return os.path.splitext(os.path.basename(name))[0]
+
+
+def _words(name: str) -> str:
+    return " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+_CATEGORIES = _Kind("categories", "label_value", "label_name", "name", (str, _words))
+_IMAGES = _Kind("images", "datum_id", "file_name", "file_name", (str, os.path.basename, _stem))
+
+
+def renumbered(
+    predictions: Source,
+    truths: Source,
+    datums: pl.DataFrame | None = None,
+    labels: pl.DataFrame | None = None,
+) -> Source:
     """The predictions with the ids that the ground truths have for the same names.
 
     Args:
-        predictions: read from a COCO file; returned as it is where it brought no names along, or
-            its ids mean what the ground truths' mean.
-        truths: the ground truths, with the names of their images or categories.
+        predictions: read from a COCO file; returned as it is where it brought no images and
+            categories along, or its ids mean what the ground truths' mean.
+        truths: the ground truths.
+        datums: table of their images, where they did not bring one along.
+        labels: table of their categories, likewise.
 
     Raises:
         InputError: ids contradict, and names do not tell which is which.
     """
-    both = ("categories", "label_value", "label_name", predictions.labels, truths.labels)
-    images = ("images", "datum_id", "file_name", predictions.datums, truths.datums)
     frame, notes = predictions.frame, list(predictions.notes)
-    for what, column, name, ours, theirs in (both, images):
-        if ours is None or theirs is None:
+    of_truths = (truths.labels, labels), (truths.datums, datums)
+    for kind, ours, given in zip(
+        (_CATEGORIES, _IMAGES), (predictions.labels, predictions.datums), of_truths, strict=True
+    ):
+        theirs = next((table for table in given if table is not None), None)
+        if ours is None or theirs is None or kind.column not in theirs.columns:
             continue
-        if name not in ours.columns or name not in theirs.columns:
+        if not all(_has_names(table, kind) for table in (ours, theirs)):
+            notes += _unnamed(kind, ours, theirs)
             continue
-        here, there = _named(ours, column, name), _named(theirs, column, name)
-        if what == "images" and not {*here.values()} & {*there.values()}:
-            here, there = (
-                {i: os.path.basename(path) for i, path in one.items()} for one in (here, there)
-            )
+        here, there = _as_they_tell(kind, *(_named(table, kind) for table in (ours, theirs)))
         wrong = _contradictions(here, there)
         if not wrong:
             continue
-        if ours.schema[column] != theirs.schema[column]:
-            raise _unclear(what, wrong, "ids are integers in one file and strings in the other")
-        new = _new_ids(here, there, what, wrong)
-        frame = frame.with_columns(pl.col(column).replace([*new], [*new.values()]))
-        notes.append(
-            (
-                "ids_matched_by_name",
-                f"{_said(what, wrong)} They are matched by {_BY[what]}.",
-                len(wrong),
-            )
-        )
+        used = frame.select(pl.col(kind.column).unique()).collect()[kind.column]
+        new = _new_ids(kind, (here, ours, used), (there, theirs), wrong)
+        frame = frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
+        said = f"{_said(kind, wrong)} They are matched by {kind.by}."
+        notes.append(("ids_matched_by_name", said, len(wrong)))
     return Source(
         frame,
         predictions.description,
@@ -66,17 +98,39 @@ def renumbered(predictions: Source, truths: Source) -> Source:
     )
 
 
-_BY = {"categories": "name", "images": "file_name"}
 Wrong = list[tuple[Any, str, Any, str]]
 """Id and name in the predictions, id and name in the ground truths of what contradicts it."""
+Names = dict[Any, str]
+"""Id to name."""
 
 
-def _named(table: pl.DataFrame, column: str, name: str) -> dict[Any, str]:
-    """Id to name."""
-    return dict(table.select(column, name).drop_nulls().iter_rows())
+def _has_names(table: pl.DataFrame, kind: _Kind) -> bool:
+    return kind.name in table.columns and table[kind.name].dtype == pl.String
 
 
-def _contradictions(here: dict[Any, str], there: dict[Any, str]) -> Wrong:
+def _named(table: pl.DataFrame, kind: _Kind) -> Names:
+    return dict(table.select(kind.column, kind.name).drop_nulls().iter_rows())
+
+
+def _as_they_tell(kind: _Kind, here: Names, there: Names) -> tuple[Names, Names]:
+    """Both sides' names in the reading that most of them have in common.
+
+    A coarser reading counts only where it tells all names of a side apart that differ.
+    """
+    best, most = (here, there), -1
+    for reading in kind.readings:
+        sides = [{i: reading(name) for i, name in side.items()} for side in (here, there)]
+        apart = all(
+            len({*read.values()}) == len({*side.values()})
+            for read, side in zip(sides, (here, there), strict=True)
+        )
+        common = len({*sides[0].values()} & {*sides[1].values()})
+        if apart and common > most:
+            best, most = (sides[0], sides[1]), common
+    return best
+
+
+def _contradictions(here: Names, there: Names) -> Wrong:
     """Ids with another name in the ground truths, and names with another id."""
     ids = {name: i for i, name in there.items()}
     found: Wrong = []
@@ -88,32 +142,87 @@ def _contradictions(here: dict[Any, str], there: dict[Any, str]) -> Wrong:
     return found
 
 
-def _said(what: str, wrong: Wrong) -> str:
+_SIZE = ["height", "width"]
+
+
+def _unnamed(
+    kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame
+) -> list[tuple[str, str, int | None]]:
+    """A note that ids are taken as they are, since names are missing.
+
+    Raises:
+        InputError: images of one id have two sizes, so that they are not the same.
+    """
+    sized = all({*_SIZE} <= {*table.columns} for table in (ours, theirs))
+    if kind is _IMAGES and sized and ours.schema[kind.column] == theirs.schema[kind.column]:
+        both = ours.select(kind.column, *_SIZE).join(
+            theirs.select(kind.column, *_SIZE), on=kind.column, suffix="_there"
+        )
+        other = pl.any_horizontal(pl.col(name) != pl.col(f"{name}_there") for name in _SIZE)
+        wrong = both.filter(other)
+        if wrong.height:
+            first, height, width, there_height, there_width = wrong.row(0)
+            raise InputError(
+                f"{wrong.height:,} images have another size under the same id in the predictions'"
+                f" file than in the ground truths', first id {first!r}: height {height} and width"
+                f" {width}, there {there_height} and {there_width}. Ids mean other images, and"
+                " names to match them by are missing: give both files file_name, or number them"
+                " alike."
+            )
+    side = "ground truths" if _has_names(ours, kind) else "predictions"
+    said = (
+        f"{kind.what} of the {side}' file have no {kind.by}: ids are taken to mean the same in both"
+        " files."
+    )
+    return [("ids_without_names", said, None)]
+
+
+def _said(kind: _Kind, wrong: Wrong) -> str:
     shown = "; ".join(
         f"{mine!r} ({name!r}) in the predictions, {other!r} ({known!r}) in the ground truths"
         for mine, name, other, known in wrong[:_SHOWN]
     )
-    return f"{len(wrong):,} ids of {what} differ between the two files by their names: {shown}."
-
-
-def _unclear(what: str, wrong: Wrong, why: str) -> InputError:
-    return InputError(
-        f"{_said(what, wrong)} They cannot be matched by {_BY[what]}: {why}. Number both files"
-        " alike."
+    return (
+        f"{len(wrong):,} ids of {kind.what} differ between the two files by their names: {shown}."
     )
 
 
 def _new_ids(
-    here: dict[Any, str], there: dict[Any, str], what: str, wrong: Wrong
+    kind: _Kind,
+    ours: tuple[Names, pl.DataFrame, pl.Series],
+    theirs: tuple[Names, pl.DataFrame],
+    wrong: Wrong,
 ) -> dict[Any, Any]:
-    """Ids of the predictions to those of the ground truths."""
+    """Ids of the predictions to those of the ground truths.
+
+    Args:
+        kind: images or categories.
+        ours: names in the predictions' table, that table, and the ids in their rows.
+        theirs: names in the ground truths' table, and that table.
+        wrong: what contradicts.
+
+    Raises:
+        InputError: names do not tell which is which.
+    """
+    (here, table, used), (there, known) = ours, theirs
+
+    def refuse(why: str) -> None:
+        raise InputError(
+            f"{_said(kind, wrong)} They cannot be matched by {kind.by}: {why}. Number both files"
+            f" alike; or, if ids are right as they are, leave {kind.by} out of the predictions'"
+            f" {kind.what}."
+        )
+
+    if table.schema[kind.column] != known.schema[kind.column]:
+        refuse("ids are integers in one file and strings in the other")
     ids = {name: i for i, name in there.items()}
     if len(ids) < len(there) or len({*here.values()}) < len(here):
-        raise _unclear(what, wrong, f"some {_BY[what]} stands more than once")
-    taken = [(i, name) for i, name in here.items() if name not in ids and i in there]
-    if taken:
-        i, name = taken[0]
-        raise _unclear(
-            what, wrong, f"{name!r} is only in the predictions, and its id {i!r} another's"
-        )
+        refuse(f"some {kind.by} stands more than once")
+    nameless = used.filter(used.is_not_null() & ~used.is_in([*here])).to_list()
+    if nameless:
+        refuse(f"predictions have the id {nameless[0]!r}, which has no {kind.by} in their file")
+    taken = {*known[kind.column].to_list()}
+    for i, name in here.items():
+        if name not in ids and i in taken:
+            refuse(f"{name!r} is only in the predictions, and its id {i!r} another's")
     return {i: ids.get(name, i) for i, name in here.items()}

@@ -19,13 +19,15 @@ import polars as pl
 from evalengine.schemas.errors import InputError, ReadError
 
 from .coco_masks import with_segmentation
-from .coco_tables import read_categories, read_images, there
+from .coco_tables import read_categories, read_images, refuse_large, there
 from .json_rows import decode_rows, malformed, misfit
 from .source import Source
 
 Box = tuple[float, float, float, float]
 _NO_BOX = (math.nan,) * 4
 
+
+_LARGEST = 2**53  # to which floats hold integers exactly
 
 _MAY_LACK = ("score", "iscrowd", "ignore", "area", "annotation_id", "segmentation")
 _BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax", "box_width", "box_height")
@@ -200,8 +202,8 @@ def _columns(
             texts = [bytes(one.segmentation) or None for one in rows]
             columns["segmentation"] = pl.Series(texts, dtype=pl.Binary)
         if what == "annotation":
-            columns["iscrowd"] = _numbers(rows, "iscrowd")
-            columns["ignore"] = _numbers(rows, "ignore")
+            for flag in ("iscrowd", "ignore"):
+                columns[flag] = _flags(rows, flag, name, what, done)
             columns["area"] = _numbers(rows, "area")
             columns["annotation_id"] = _ids(rows, "id", name, what, done, loose=loose)
         pieces.append(pl.DataFrame(columns))
@@ -296,13 +298,8 @@ def _ids(
                    and type(value) is not kinds[0])  # fmt: skip
         usual = next(value for value in found if value is not None)
         raise _mixed(name, what, done + odd, field, found[odd], usual)
-    beyond = [i for i, value in enumerate(found) if kinds and kinds[0] is int and value is not None
-              and not -(2**63) <= value < 2**64]  # fmt: skip
-    if beyond:
-        raise InputError(
-            f"{name}: {what} {done + beyond[0]:,} (counted from 0), field {field!r}:"
-            f" {found[beyond[0]]} has more than 64 bits. Write ids as strings, or smaller ones."
-        )
+    if kinds and kinds[0] is int:
+        refuse_large(found, name, what, field, done)
     if kinds and kinds[0] is int and any(value is not None and value >= 2**63 for value in found):
         return pl.Series(found, dtype=pl.UInt64)
     return pl.Series(found, dtype=None if kinds else pl.Null)
@@ -312,6 +309,26 @@ def _numbers(rows: Sequence[Any], field: str) -> pl.Series:
     """A column of numbers; JSON knows no NaN, so what is NaN here was left out."""
     values = np.fromiter(map(operator.attrgetter(field), rows), np.float64, len(rows))
     return pl.Series(values).fill_nan(None)
+
+
+def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> pl.Series:
+    """A column of flags; other values than 0 and 1 are refused later, if integers hold them.
+
+    Raises:
+        InputError: a number beyond these, naming the first.
+    """
+    try:
+        flags = _numbers(rows, field)
+        if not (flags.abs() > _LARGEST).any():
+            return flags
+    except OverflowError:
+        pass
+    values = map(operator.attrgetter(field), rows)
+    i, value = next((i, v) for i, v in enumerate(values) if v is not None and abs(v) > _LARGEST)
+    raise InputError(
+        f"{name}: {what} {done + i:,} (counted from 0), field {field!r}: a number of"
+        f" {value.bit_length():,} bits. Write 0 or 1."
+    )
 
 
 def _tidy(

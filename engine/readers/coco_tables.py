@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,8 @@ import polars as pl
 from evalengine.schemas.errors import InputError, ReadError
 
 from .json_rows import misfit
+
+_SHOWN_BITS = 128  # of a number that messages write out
 
 
 class _Category(msgspec.Struct):
@@ -40,7 +42,8 @@ def read_images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
                 f"{name}: image {i:,} (counted from 0), field 'id': an integer or string is"
                 f" needed, not {row.get('id')!r}."
             )
-    columns: dict[str, pl.Series] = {"datum_id": _uniform([row["id"] for row in rows], name)}
+    ids = [row["id"] for row in rows]
+    columns: dict[str, pl.Series] = {"datum_id": _uniform(ids, name, "image")}
     for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
         values = [row.get(field) for row in rows]
         if field in ("id", "datum_id") or not _plain(values):
@@ -49,10 +52,35 @@ def read_images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
     return pl.DataFrame(columns)
 
 
-def _uniform(values: list[Any], name: str) -> pl.Series:
+def _uniform(values: list[Any], name: str, what: str) -> pl.Series:
     if len({type(value) for value in values}) > 1:
-        raise InputError(f"{name}: image ids are partly strings, partly integers; use one type.")
+        raise InputError(f"{name}: {what} ids are partly strings, partly integers; use one type.")
+    refuse_large(values, name, what, "id")
+    if values and isinstance(values[0], int) and max(values) >= 2**63 and min(values) >= 0:
+        return pl.Series(values, dtype=pl.UInt64)
     return pl.Series(values, dtype=None if values else pl.Int64)
+
+
+def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: int = 0) -> None:
+    """Refuse ids beyond what 64 bits hold, nulls and strings aside.
+
+    Args:
+        values: the ids.
+        name: the file, for messages.
+        what: what a row is called there.
+        field: what the id is called there.
+        done: rows of the file before these.
+
+    Raises:
+        InputError: naming the first.
+    """
+    for i, value in enumerate(values):
+        if isinstance(value, int) and not -(2**63) <= value < 2**64:
+            said = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
+            raise InputError(
+                f"{name}: {what} {done + i:,} (counted from 0), field {field!r}: {said} has more"
+                " than 64 bits. Write ids as strings, or smaller ones."
+            )
 
 
 def _plain(values: Iterable[Any]) -> bool:
@@ -69,7 +97,7 @@ def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
         rows = msgspec.json.decode(raw, type=list[_Category])
     except msgspec.ValidationError as error:
         raise misfit(error, name, "category") from None
-    columns = {"label_value": _uniform([row.id for row in rows], name)}
+    columns = {"label_value": _uniform([row.id for row in rows], name, "category")}
     for field in ("name", "supercategory", "frequency"):
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from evalengine.schemas.errors import ReadError
 
+from .foreign import foreign
 from .trec_layouts import layout_of, start_of
 
 EXTENSIONS = {
@@ -66,12 +66,10 @@ def detect(path: str) -> str:
     magic = next((name for mark, name in _MAGIC.items() if head.startswith(mark)), None)
     if magic is None and _is_trec(path, format_, head):
         return "trec"
-    if magic is None and format_ in (None, "csv") and _YOLO.fullmatch(_first_line(head)):
-        raise ReadError(
-            f"{path}: looks like a label file of YOLO (a class and numbers, one object a line),"
-            " which is not read. Bring the files of all images into one table with datum_id (the"
-            " image), label_value (the class), the box in pixels, and score for predictions."
-        )
+    if magic is None and format_ in (None, "csv"):
+        other = foreign(head)
+        if other is not None:
+            raise ReadError(f"{path}: {other}")
     if format_ is None or format_ == "trec":
         format_ = magic or _text_format(path, head)
     if format_ == "ipc" and magic == "ipc_stream":
@@ -85,13 +83,6 @@ def detect(path: str) -> str:
     if format_ in ("csv", "ndjson", "json") and magic:
         raise ReadError(_not_what_it_says(path, format_, head, magic))
     return format_
-
-
-_YOLO = re.compile(rb"\d+( -?\d*\.?\d+(e-?\d+)?){4,}", re.IGNORECASE)
-
-
-def _first_line(head: bytes) -> bytes:
-    return head.lstrip().split(b"\n", 1)[0].rstrip()
 
 
 def _is_trec(path: str, format_: str | None, head: bytes) -> bool:

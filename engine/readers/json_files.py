@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,8 @@ def sniff(path: str | os.PathLike[str]) -> str:
         ReadError: neither object nor array.
     """
     name = os.fspath(path)
-    return _sniff(_map(name), name)
+    with _shallow(name):
+        return _sniff(_map(name), name)
 
 
 def open_json(
@@ -51,7 +54,10 @@ def open_json(
         ReadError: malformed, truncated, or several COCO ground-truth files.
         InputError: COCO rows with neither box nor segmentation.
     """
-    sources = [_open_one(file, box_format, masks=masks) for file in files]
+    sources = []
+    for file in files:
+        with _shallow(file):
+            sources.append(_open_one(file, box_format, masks=masks))
     if len(sources) == 1:
         return sources[0]
     if any(source.labels is not None or source.datums is not None for source in sources):
@@ -65,6 +71,22 @@ def open_json(
     except pl.exceptions.PolarsError:
         raise ReadError(_mixed(files, sources, description)) from None
     return Source(frame.lazy(), description, sources[0].format, tuple(files))
+
+
+@contextmanager
+def _shallow(name: str) -> Iterator[None]:
+    """Refuse a file whose values are nested deeper than any table's.
+
+    Raises:
+        ReadError: naming it.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise ReadError(
+            f"{name}: the JSON is nested too deeply to be read: lists or objects within one"
+            " another, hundreds of levels down. No table has that; write the file again."
+        ) from None
 
 
 def _mixed(files: list[str], sources: list[Source], description: str) -> str:

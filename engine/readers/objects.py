@@ -10,6 +10,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
+from .foreign import foreign_object
 from .label_maps import are_label_maps, open_label_maps
 from .mappings import source_of
 from .mixed import mixed_columns
@@ -28,6 +29,9 @@ def open_object(thing: Any) -> Source:
         return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
     if are_label_maps(thing):
         return open_label_maps(thing)
+    other = foreign_object(thing)
+    if other is not None:
+        raise ReadError(other)
     name = _name(thing)
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from evalengine.schemas.errors import ReadError
 
+from .foreign import foreign
 from .formats import by_extension
 
 _REMOTE = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
@@ -98,12 +99,25 @@ def _in_folder(path: str) -> list[str]:
             " not read, so write those that are wanted into the files."
         )
     if not readable:
-        raise ReadError(f"{path}: the folder holds no readable file.{_near(path + os.sep)}")
+        other = _foreign(found)
+        raise ReadError(
+            other or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
+        )
     some = ", ".join(repr(os.path.basename(name)) for name in readable[:5])
     raise ReadError(
         f"{path}: the folder holds several formats ({some}); name the files, e.g."
         f" {os.path.join(path, '*.parquet')!r}."
     )
+
+
+def _foreign(files: Sequence[str]) -> str | None:
+    """What the first text of a folder is, if it is one that another tool writes."""
+    for name in files:
+        if name.lower().endswith(".xml"):
+            with open(name, "rb") as file:
+                other = foreign(file.read(4096))
+            return f"{name}: {other}" if other else None
+    return None
 
 
 def _near(path: str) -> str:

@@ -65,6 +65,7 @@ class ViewOfParts(RankedView):
 
     def _run(self, *, leave_out: LeaveOut, caps: Array, precision: bool, scores: bool) -> Any:
         out = self.outputs(caps.size, precision=precision, scores=scores)
+        positives = self._sought(scores=scores)
         counted = self.outputs(caps.size, precision=False, scores=False)
         levels = self.levels.size
         carried = [
@@ -78,7 +79,7 @@ class ViewOfParts(RankedView):
             before.append([_copied(one) for one in carried])
             for _, _, true in counted:
                 true[:] = 0
-            self._view(file).walked(leave_out, caps, self.positives, counted, carried)
+            self._view(file).walked(leave_out, caps, positives, counted, carried)
             for one, (_, _, true), (_, _, every) in zip(carried, counted, out, strict=True):
                 one.right[:] += true[:, -1]
                 every[:] += true
@@ -93,7 +94,7 @@ class ViewOfParts(RankedView):
                     Carried(one.wrong, one.plain, one.right, *held)
                     for one, held in zip(better, worse, strict=True)
                 ]
-                self._view(file).walked(leave_out, caps, self.positives, into, here)
+                self._view(file).walked(leave_out, caps, positives, into, here)
         return self._together(out)
 
     def _count(self, score_thresholds: Array) -> tuple[Array, Array]:

@@ -212,13 +212,13 @@ class RankedView(View):
             )
 
     def outputs(self, n_caps: int, *, precision: bool, scores: bool) -> list[Outputs]:
-        """Zeros for :meth:`walked` to fill, of each word."""
+        """Zeros for :meth:`walked` to fill, of each word; NaN for scores."""
         n_segments = self._shape[0] * self._shape[1]
         n_levels = self.levels.size if precision else 0
         return [
             (
                 np.zeros((n_segments, size, n_levels)),
-                np.zeros((n_segments, size, n_levels if scores else 0)),
+                np.full((n_segments, size, n_levels if scores else 0), np.nan),
                 np.zeros((n_segments, n_caps, size), np.int64),
             )
             for size in (word.n_thresholds * word.n_areas for word in self.tally.variants.words)
@@ -227,8 +227,15 @@ class RankedView(View):
     def _run(self, *, leave_out: LeaveOut, caps: Array, precision: bool, scores: bool) -> Any:
         """The average-precision kernel over all words, put together by area and threshold."""
         out = self.outputs(caps.size, precision=precision, scores=scores)
-        self.walked(leave_out, caps, self.positives, out, [None] * len(out))
+        self.walked(leave_out, caps, self._sought(scores=scores), out, [None] * len(out))
         return self._together(out)
+
+    def _sought(self, *, scores: bool) -> Array:
+        """Positives as the kernel is told them: it walks no label without, and without its scores.
+
+        Where scores are wanted, one that no row hits is pretended there.
+        """
+        return np.maximum(self.positives, 1) if scores else self.positives
 
     def _together(self, out: Sequence[Outputs]) -> Any:
         """What the kernel wrote, by area and threshold."""
@@ -266,7 +273,11 @@ class RankedView(View):
         return sampled
 
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
-        """Precision, scores at which levels are reached, and true positives under one cap."""
+        """Precision, scores at which levels are reached, and true positives under one cap.
+
+        Scores are NaN at levels that are not reached. Level 0 is reached by the best score of all,
+        of labels without ground truth too.
+        """
         run: tuple[Array, Array, Array] = self._run(
             leave_out=_skipped, caps=np.array([cap]), precision=True, scores=True
         )

@@ -107,10 +107,9 @@ def test_convert_to_and_iou_type_force() -> None:
     assert at_mask == _iou(found, truth, iou_type="segm") == _iou(found, truth, convert_to="raster")
     rough = (drawn & (_block(2, 2, 8, 10) > 0)).sum() / (drawn | (_block(2, 2, 8, 10) > 0)).sum()
     assert at_mask == pytest.approx(rough, abs=0.1)
-    assert (
-        "asked for by convert_to='mask' (predictions: 1 mask; ground truths: 1 polygon)"
-        in _said(found, truth, convert_to="mask")
-    )
+    told = ee.score(found, truth, task="detection", convert_to="mask").notes
+    assert "masks are compared, asked for by convert_to='mask'." in told
+    assert "ground truths: 1 polygon becomes a mask to be compared." in told
     boxed = _table(True, **BOX)
     rotated = _table(False, polygon=[[DIAMOND]])
     exact = shapely.box(2, 2, 10, 10).intersection(diamond).area

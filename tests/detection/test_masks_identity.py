@@ -163,28 +163,20 @@ def test_boxes_of_the_same_files(tmp_path: Path) -> None:
     predictions, truths = _written(tmp_path, 22)
     given = json.loads(Path(truths).read_text())
     size = {image["id"]: (image["height"], image["width"]) for image in given["images"]}
-    boxed = {}
-    for name, rows in (
-        ("dt", json.loads(Path(predictions).read_text())), ("gt", given["annotations"])
-    ):  # fmt: skip
-        for row in rows:
-            pixels = pixels_of(row["segmentation"], size[row["image_id"]])
-            y, x = np.nonzero(pixels)
-            corner = (x.min(), y.min()) if x.size else (0, 0)
-            far = (x.max() + 1, y.max() + 1) if x.size else (0, 0)
-            row["bbox"] = [*map(float, corner), float(far[0] - corner[0]),
-                           float(far[1] - corner[1])]  # fmt: skip
-        boxed[name] = rows
-    only_masks = {**given, "annotations": [dict(row) for row in boxed["gt"]]}
-    paths = {}
-    for name, content in (("gt", {**given, "annotations": boxed["gt"]}), ("dt", boxed["dt"])):
-        paths[name] = tmp_path / f"{name}-boxes.json"
-        paths[name].write_text(json.dumps(content))
+    for row in given["annotations"]:
+        pixels = pixels_of(row["segmentation"], size[row["image_id"]])
+        y, x = np.nonzero(pixels)
+        corner = (x.min(), y.min()) if x.size else (0, 0)
+        far = (x.max() + 1, y.max() + 1) if x.size else (0, 0)
+        row["bbox"] = [*map(float, corner), float(far[0] - corner[0]), float(far[1] - corner[1])]
+    boxes = tmp_path / "gt-boxes.json"
+    boxes.write_text(json.dumps(given))
+    only_masks = {**given, "annotations": [dict(row) for row in given["annotations"]]}
     for row in only_masks["annotations"]:
         if isinstance(row["segmentation"], dict):
             del row["bbox"]  # polygons reach beyond the image, their pixels do not
     (tmp_path / "some.json").write_text(json.dumps(only_masks))
-    theirs = coco_eval(str(paths["gt"]), str(paths["dt"]))
+    theirs = coco_eval(str(boxes), predictions)
     _assert_same(_coco(predictions, str(tmp_path / "some.json"), iou_type="bbox"), theirs)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from partitions.cases import in_buckets
 
 import evalengine as ee
 from evalengine.schemas.errors import InputError
@@ -87,3 +88,19 @@ def test_crossing_rings_beside_masks_name_the_way_of_coco() -> None:
     assert card.metrics.equals(ee.score(found, crossed, convert_to="mask").metrics)
     both = [ee.score(found, crossed, dialect="coco", **more) for more in ({}, {"iou_type": "segm"})]
     assert both[0].metrics.equals(both[1].metrics)
+
+
+@pytest.mark.parametrize("kind", ["mask", "polygon", "raster"])
+def test_numbers_in_bounded_memory(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bucket holds some of the rows, and names them by their numbers in the file."""
+    in_buckets(monkeypatch)
+    predictions, truths = _sides(kind)
+    last = predictions.height - 1
+    paths = [str(tmp_path / f"{side}.parquet") for side in ("predictions", "truths")]
+    for table, path in zip((predictions, truths), paths, strict=True):
+        table.write_parquet(path)
+    how = {"convert_to": "polygon" if kind == "polygon" else "mask"}
+    with pytest.raises(InputError, match=rf"row {last} \(datum_id='z'"):
+        ee.score(*paths, memory_limit="1GB", scratch=str(tmp_path / "scratch"), **how)

@@ -106,3 +106,18 @@ def test_nothing_is_said_of_a_model_that_finds_nothing() -> None:
     ours, theirs = boxes(4)
     rng = np.random.default_rng(0)
     assert ee.score(*tables(ours[rng.permutation(len(ours))], theirs)).warnings == ()
+
+
+def test_few_boxes_tell_shares_alone() -> None:
+    """One image of four boxes: that coordinates are shares is beyond doubt, the rest is not."""
+    ours, theirs = boxes(6, datums=1)
+    (warning,) = ee.score(*tables(share(ours), theirs)).warnings
+    assert "as shares of an image do" in warning
+    assert ee.score(*tables(centred(ours), theirs)).warnings == ()
+
+
+def test_boxes_without_area_are_no_shares() -> None:
+    """Rows of zeros stand for nothing found; they have no extent to compare, and no warning."""
+    ours, theirs = boxes(7)
+    assert ee.score(*tables(np.zeros_like(ours), theirs)).warnings == ()
+    assert ee.score(*tables(np.full_like(ours, 3.0), theirs)).warnings == ()

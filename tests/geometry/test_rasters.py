@@ -164,7 +164,9 @@ def test_where_paths_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert RasterFiles(root=str(here), remote=True).refusal(remote)
 
 
-def test_files_outside_of_the_root_are_refused(tmp_path: Path) -> None:
+def test_files_outside_of_the_root_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inside, outside = tmp_path / "in", tmp_path / "in-another"
     for folder in (inside, outside):
         folder.mkdir()
@@ -173,8 +175,20 @@ def test_files_outside_of_the_root_are_refused(tmp_path: Path) -> None:
     files = RasterFiles(root=str(inside))
     assert files.refusal(str(inside / "a")) is None
     assert files.refusal(str(inside / "missing")) is None  # not there: told as such
-    for path in (outside / "a", inside / "link", inside / ".." / "in-another" / "a"):
+    (inside / "folder").symlink_to(outside)
+    (inside / "again").symlink_to(inside / "link")
+    out = ["link", "again", "folder/a", "../in-another/a", "folder/../in-another/a"]
+    for path in (outside / "a", *(inside / name for name in out)):
         assert "leads out of" in str(files.refusal(str(path)))
+    beside = RasterFiles(str(inside), str(inside))  # as the table's own folder finds them
+    assert beside.refusal("a") is None
+    assert beside.find("folder/a")
+    assert all("leads out of" in str(beside.refusal(name)) for name in out)
+    (tmp_path / "root").symlink_to(inside)  # a root that is a link is where it leads
+    assert RasterFiles(root=str(tmp_path / "root")).refusal(str(inside / "a")) is None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert RasterFiles(root="~/in").refusal(str(inside / "a")) is None
+    assert RasterFiles(root="~/in").refusal(str(outside / "a")) is not None
 
 
 def test_sizes(tmp_path: Path, labels: Any) -> None:

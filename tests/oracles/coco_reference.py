@@ -34,7 +34,7 @@ def _dataset(
             "image_id": image[row["datum_id"]],
             "category_id": category[row.get("label_key", "label"), row["label_value"]],
             "bbox": [row["xmin"], row["ymin"], width, height],
-            "area": width * height if scored else row.get("area", width * height),
+            "area": row.get("area", width * height),
             "iscrowd": 0 if scored else int(row.get("iscrowd", 0)),
         }
         if scored:
@@ -61,7 +61,7 @@ def run_coco(
     """COCOeval after ``summarize``, and the datum ids and labels its axes stand for.
 
     Args:
-        predictions: table of predictions.
+        predictions: table of predictions; a column ``area`` stands for what ``loadRes`` sets.
         truths: table of ground truths.
         iou_thresholds: instead of COCO's.
         max_detections: instead of COCO's; with other than three, ``stats`` is left alone.
@@ -90,7 +90,7 @@ def run_coco(
 
 
 _READ = {
-    "bbox": ("image_id", "category_id", "bbox", "score"),
+    "bbox": ("image_id", "category_id", "segmentation", "bbox", "score"),
     "segm": ("image_id", "category_id", "segmentation", "bbox", "score"),
     "boundary": ("image_id", "category_id", "segmentation", "bbox", "score"),
 }
@@ -130,13 +130,19 @@ def _boundary(code: Any) -> Any:
     return coco_mask.encode(np.asfortranarray(pixels - inner[1:-1, 1:-1]))
 
 
-def coco_eval(truths: str, detections: str, iou_type: str = "bbox") -> Any:
+def coco_eval(
+    truths: str,
+    detections: str,
+    iou_type: str = "bbox",
+    area_ranges: Mapping[str, tuple[float, float]] | None = None,
+) -> Any:
     """COCOeval of two JSON files, accumulated and summarised.
 
     Args:
         truths: path of the ground-truth JSON.
         detections: path of the results JSON; image, category, score and what is compared are read.
         iou_type: ``bbox``, ``segm`` or ``boundary``.
+        area_ranges: instead of COCO's, the first standing for all; ``stats`` is left alone then.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO(truths)
@@ -149,9 +155,13 @@ def coco_eval(truths: str, detections: str, iou_type: str = "bbox") -> Any:
             evaluation = _BoundaryEval(coco, found, "segm")
         else:
             evaluation = COCOeval(coco, found, iou_type)
+        if area_ranges is not None:
+            evaluation.params.areaRng = [list(ends) for ends in area_ranges.values()]
+            evaluation.params.areaRngLbl = [*area_ranges]
         evaluation.evaluate()
         evaluation.accumulate()
-        evaluation.summarize()
+        if area_ranges is None:
+            evaluation.summarize()
     return evaluation
 
 

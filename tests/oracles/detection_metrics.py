@@ -116,11 +116,16 @@ class DetectionOracle:
     def curve(
         self, label: Label, iou: float, limits: Limits = None
     ) -> tuple[list[float], list[float | None]] | None:
-        """Precisions and scores at 101 levels of recall; None without ground truths."""
+        """Precisions and scores at 101 levels of recall; None without ground truths.
+
+        Where those are 0 and not undefined, the best score reaches recall 0.
+        """
         n = self.n_truths(label, limits)
-        if n == 0:
-            return None
         walked = [f for f in self.fates(label, iou, limits, self.asked.cap) if not f.left_out]
+        if n == 0:
+            best = max((f.prediction.score for f in walked), default=None)
+            zeros = [0.0] * 101, [best, *[None] * 100]
+            return zeros if self.rules.unannotated_is_zero else None
         hits = [None if f.status == "ignored" else f.status == "tp" for f in walked]
         return self.rules.interpolate(hits, [f.prediction.score for f in walked], n)
 
@@ -128,7 +133,7 @@ class DetectionOracle:
         """Mean of the 101 precisions."""
         curve = self.curve(label, iou, limits)
         if curve is None:
-            return 0.0 if self.rules.unannotated_is_zero else None
+            return None
         return sum(curve[0]) / len(curve[0])
 
     def recall(self, label: Label, iou: float, limits: Limits, cap: int | None) -> float | None:

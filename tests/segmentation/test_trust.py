@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import polars as pl
@@ -92,6 +93,56 @@ def test_nothing_is_fetched(
     given = path.format(server=address, virtual=text, folder=tmp_path)
     with pytest.raises(ee.InputError, match="raster"):
         score(given, truth, form)
+    assert seen == []
+
+
+@pytest.mark.parametrize("form", ["map", "object"])
+@pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")  # rasterio's
+@pytest.mark.parametrize("where", ["tag", "beside"])
+@pytest.mark.parametrize(
+    "overview",
+    [
+        "/vsicurl/http://{server}/a.tif",
+        "/vsicurl_streaming/http://{server}/a.tif",
+        "/vsizip/vsicurl/http://{server}/a.zip/a.tif",
+        "{virtual}",
+        "<GDAL_WMS><Service name='TMS'><ServerUrl>http://{server}/a</ServerUrl></Service></GDAL_WMS>",
+        "{folder}/other.vrt",
+    ],
+)
+def test_overviews_elsewhere_are_not_looked_at(
+    overview: str, where: str, form: str, server: tuple[str, list[str]], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A plain file may name any other one as its overview, in a tag or in a file beside it."""
+    import rasterio
+    from rasterio.transform import from_origin
+
+    monkeypatch.setenv("GDAL_HTTP_TIMEOUT", "2")  # should one be fetched after all
+    address, seen = server
+    placed = [{"crs": "EPSG:32633", "transform": from_origin(0, 64, n, n)} for n in (4.0, 1.0)]
+    truth = write(tmp_path / "truth.tif", np.ones((16, 16), np.uint8), **placed[0])
+    fine = {**placed[1], "driver": "GTiff", "count": 1, "dtype": "uint8"}
+    other = write(tmp_path / "other.tif", np.full((32, 32), 7, np.uint8))
+    (tmp_path / "other.vrt").write_text(virtual(other))
+    named = overview.format(
+        server=address, virtual=virtual(f"/vsicurl/http://{address}/a.tif"), folder=tmp_path
+    )
+    with rasterio.open(tmp_path / "fine.tif", "w", height=64, width=64, **fine) as file:
+        file.write(np.ones((64, 64), np.uint8), 1)
+        if where == "tag":
+            file.update_tags(ns="OVERVIEWS", OVERVIEW_FILE=named)
+    if where == "beside":
+        (tmp_path / "fine.tif.aux.xml").write_text(
+            '<PAMDataset><Metadata domain="OVERVIEWS"><MDI key="OVERVIEW_FILE">'
+            f"{escape(named)}</MDI></Metadata></PAMDataset>"
+        )
+    path = str(tmp_path / "fine.tif")
+    if form == "map":  # drawn onto the coarser grid, for which overviews are made
+        found = score(path, truth, form, resample=True, metrics=["ConfusionMatrix"])
+        assert found.confusion.select("actual", "predicted", "count").rows() == [(1, 1, 256)]
+    else:
+        assert score(path, path, form).value("mAP", iou_threshold=0.5) == pytest.approx(1)
     assert seen == []
 
 

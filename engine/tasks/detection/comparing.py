@@ -11,18 +11,33 @@ import polars as pl
 from ...geometry.places import Origin
 from ...geometry.raster_files import RasterFiles
 from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of
+from ...inputs.problems import note_of
+from ...schemas.contract import ROW
 from ...tally.datums import Datums
 from ..workers import Workers
 from .alignment import refuse_apart
 from .geometry import BOX, POLYGON, choose, read_as
 from .settings import Settings
-from .shapes import CORNERS, Objects, Shapes, as_masks, as_polygons, boxes_of, own_masks
+from .shapes import (
+    CORNERS,
+    BoxLayer,
+    Objects,
+    Shapes,
+    as_masks,
+    as_polygons,
+    boxes_of,
+    own_masks,
+)
 from .sizes import image_sizes
 
 Array = np.ndarray[Any, Any]
 _SIDES = ("predictions", "ground_truths")
 _SHAPED = {"polygon", "mask", "raster"}
+_EXTENT = ("box_width", "box_height")
+_BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"
+_BY_REGION = (
+    "by mask or polygon, not by the box around it, as in pycocotools; give boxes to change that"
+)
 
 
 def compared(
@@ -32,9 +47,10 @@ def compared(
     settings: Settings,
     threads: Workers,
 ) -> tuple[Shapes, Shapes] | None:
-    """Both sides' polygons or masks; None where boxes are compared.
+    """Both sides' polygons or masks; None where boxes are compared and area ranges go by those.
 
-    Where boxes are compared, rows without one get the bounding box of their polygon or mask.
+    Where boxes are compared, rows without one get the bounding box of their polygon or mask. The
+    area of that may still be what area ranges go by: boxes are shapes then.
 
     Args:
         frames: both sides, checked; their boxes may be filled in here.
@@ -65,10 +81,7 @@ def compared(
     ]
     refuse_apart((sides[0], sides[1]), codes)
     if target == BOX:
-        for side, objects in zip(_SIDES, sides, strict=True):
-            if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
-                setattr(frames, side, _with_boxes(objects))
-        return None
+        return _boxes(frames, (sides[0], sides[1]), settings)
     if target == POLYGON:
         ours, theirs = (as_polygons(objects, settings) for objects in sides)
         return _told(ours, frames, settings), theirs
@@ -82,10 +95,14 @@ def compared(
 
 
 def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
-    """What errors call a side's rows."""
+    """What errors call a side's rows: numbers in the whole input, of which this may be part."""
     kept = frames.kept.get(side)
+    frame = getattr(frames, side)
+    numbers = frame[ROW] if ROW in frame.columns else None
 
     def number(row: int) -> int:
+        if numbers is not None:
+            return int(numbers[row])
         return row if kept is None else kept.number(row)
 
     return Origin(number, lambda row: datums.id[int(codes[row])])
@@ -100,11 +117,10 @@ def _told(shapes: Shapes, frames: Frames, settings: Settings) -> Shapes:
     if not settings.rules.box_areas or not {*CORNERS} <= {*frame.columns} or not frame.height:
         return shapes
     width, height = (
-        pl.coalesce("box_width" if axis == "x" else "box_height", far - near)
-        if {"box_width", "box_height"} <= {*frame.columns}
-        else far - near
-        for axis, near, far in (
-            (axis, pl.col(f"{axis}min"), pl.col(f"{axis}max")) for axis in ("x", "y")
+        pl.coalesce(extent, far - near) if {*_EXTENT} <= {*frame.columns} else far - near
+        for extent, near, far in (
+            (extent, pl.col(f"{axis}min"), pl.col(f"{axis}max"))
+            for extent, axis in zip(_EXTENT, "xy", strict=True)
         )
     )
     area = frame.select((width * height).alias("area"))["area"]
@@ -112,24 +128,73 @@ def _told(shapes: Shapes, frames: Frames, settings: Settings) -> Shapes:
     if not n:
         return shapes
     frames.notes.append(
-        Note(
+        note_of(
             "areas_of_boxes",
-            f"predictions: area ranges go by the boxes of {count_of(n, 'row')}, not by their masks,"
-            " as in pycocotools; leave the boxes out to change that.",
             n,
+            ("row goes", "rows go", f"in area ranges {_BY_BOX}"),
+            before="predictions: ",
         )
     )
     told = np.where(area.is_null().to_numpy(), shapes.area, area.fill_null(0.0).to_numpy())
     return msgspec.structs.replace(shapes, told_area=told)
 
 
-def _with_boxes(objects: Objects) -> pl.DataFrame:
+def _boxes(
+    frames: Frames, sides: tuple[Objects, Objects], settings: Settings
+) -> tuple[Shapes, Shapes] | None:
+    """Fill in the tables' boxes; these as shapes where area ranges go by what they are around.
+
+    pycocotools' ``loadRes`` takes the area of results without a bbox from their mask, and that of
+    ground truths from their annotation; where none is annotated, both sides are treated alike.
+    """
+    regions: list[Array | None] = []
+    for side, objects in zip(_SIDES, sides, strict=True):
+        told = side == "ground_truths" and "area" in objects.frame.columns
+        wanted = settings.rules.region_areas and settings.ranged and not told
+        areas = None
+        if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
+            boxes, areas = boxes_of(objects, areas=wanted)
+            setattr(frames, side, _with_boxes(objects.frame, boxes))
+        regions.append(areas)
+    if all(areas is None for areas in regions):
+        return None
+    for objects, areas in zip(sides, regions, strict=True):
+        n = 0 if areas is None else int((~np.isnan(areas)).sum())
+        if n:
+            words = (
+                "row without a box goes",
+                "rows without a box go",
+                f"in area ranges {_BY_REGION}",
+            )
+            before = f"{objects.side.replace('_', ' ')}: "
+            frames.notes.append(note_of("areas_of_regions", n, words, before=before))
+    ours, theirs = (
+        _as_shapes(getattr(frames, side), areas, settings)
+        for side, areas in zip(_SIDES, regions, strict=True)
+    )
+    return ours, theirs
+
+
+def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> Shapes:
+    """Boxes as shapes, compared by the corners and areas that ``kernels.boxes`` makes of them."""
+    corners = np.stack([frame[name].to_numpy().astype(np.float64) for name in CORNERS], axis=1)
+    extent = corners[:, 2:] - corners[:, :2]
+    if {*_EXTENT} <= {*frame.columns}:
+        extent = np.stack([frame[name].to_numpy().astype(np.float64) for name in _EXTENT], axis=1)
+    boxes = corners
+    if settings.rules.from_extent:
+        boxes = np.concatenate([corners[:, :2], corners[:, :2] + extent], axis=1)
+    own = extent[:, 0] * extent[:, 1]
+    told = None if areas is None else np.where(np.isnan(areas), own, areas)
+    return Shapes((BoxLayer(boxes, own),), corners, told)
+
+
+def _with_boxes(frame: pl.DataFrame, boxes: Array) -> pl.DataFrame:
     """The table with a box in every row; an extent as annotated stays where there was one."""
-    frame, boxes = objects.frame, boxes_of(objects)
     columns = [pl.Series(name, boxes[:, i]) for i, name in enumerate(CORNERS)]
-    if {"box_width", "box_height"} <= {*frame.columns}:
+    if {*_EXTENT} <= {*frame.columns}:
         columns += [
             frame[name].fill_null(pl.Series(boxes[:, i + 2] - boxes[:, i]))
-            for i, name in enumerate(("box_width", "box_height"))
+            for i, name in enumerate(_EXTENT)
         ]
     return frame.with_columns(columns)

@@ -32,10 +32,11 @@ def needs_all_rows(
         ready: the tables.
         heads: the first rows of each; unused.
         settings: the run's settings; unused.
-        options: whose ``convert_to`` names the geometry.
+        options: whose ``convert_to`` or ``iou_type`` names the geometry.
     """
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
-    if options.convert_to is not None or not names & set(GEOMETRY_NAMES):
+    asked = options.convert_to is not None or options.iou_type is not None
+    if asked or not names & set(GEOMETRY_NAMES):
         return ""
     return (
         "what polygons and masks are compared as is told from all rows; write"

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of
+from ...inputs.problems import Note, count_of, note_of
 from ...schemas.wording import option
 from .settings import Settings
 
@@ -62,13 +62,29 @@ def choose(frames: Frames, settings: Settings) -> int:
         why = "the most detailed that every row has"
         if settings.rules.masks_first and target == POLYGON and (every == MASK).any():
             target, why = MASK, "as pycocotools does with polygons beside masks"
-    if every.size and (every != BOX).any():
+    told = every.size and (every != BOX).any()
+    if settings.geometry is not None:
+        if told:
+            frames.notes.append(Note("geometry", f"{_WORDS[target][1]} are compared, {why}."))
+        for name, frame in sides.items():
+            frames.notes += _converted(name, read_as(frame, target), target)
+    elif told:
         found = "; ".join(f"{name}: {_counted(own)}" for name, own in kinds.items())
-        hint = "" if settings.geometry is not None else f" {option('convert_to')} says otherwise."
-        frames.notes.append(
-            Note("geometry", f"{_WORDS[target][1]} are compared, {why} ({found}).{hint}")
-        )
+        said = f"{_WORDS[target][1]} are compared, {why} ({found})."
+        frames.notes.append(Note("geometry", f"{said} {option('convert_to')} says otherwise."))
     return target
+
+
+def _converted(side: str, kinds: Array, target: int) -> list[Note]:
+    """How many rows become what was asked for, in notes that those of parts of a run add up to."""
+    notes = []
+    to, to_several = _WORDS[target]
+    for kind, (one, several) in _WORDS.items():
+        n = int((kinds == kind).sum()) if kind != target else 0
+        if n:
+            words = f"{one} becomes a {to}", f"{several} become {to_several}", "to be compared"
+            notes.append(note_of("converted", n, words, before=f"{side}: "))
+    return notes
 
 
 def _counted(kinds: Array) -> str:

@@ -67,6 +67,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     boundary_ratio: float | None = None
 
     @property
+    def ranged(self) -> bool:
+        """Whether areas matter: some range leaves areas out."""
+        return any(low > 0 or high < math.inf for _, low, high in self.areas)
+
+    @property
     def has_overall_range(self) -> bool:
         """Whether the first area range is of all sizes, as outputs without ranges need it."""
         return self.areas[0][0] in (None, "all")

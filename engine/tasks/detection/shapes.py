@@ -77,6 +77,20 @@ class PolygonLayer(msgspec.Struct, frozen=True):
         return pl.Series("geometry", texts.tolist(), dtype=pl.String)
 
 
+class BoxLayer(msgspec.Struct, frozen=True):
+    """Boxes, compared as shapes where area ranges go by something else than their areas."""
+
+    boxes: Array
+    area: Array
+
+    def shared(self, other: BoxLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Areas that pairs share, float64 [k], in the arithmetic of ``kernels.boxes.box_iou``."""
+        mine, theirs = self.boxes[rows], other.boxes[other_rows]
+        extent = np.minimum(mine[:, 2:], theirs[:, 2:]) - np.maximum(mine[:, :2], theirs[:, :2])
+        meet = (extent[:, 0] > 0) & (extent[:, 1] > 0)
+        return np.where(meet, extent[:, 0] * extent[:, 1], 0.0)
+
+
 class Shapes(msgspec.Struct, frozen=True):
     """One side's rows as they are compared.
 
@@ -226,22 +240,35 @@ def _in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) 
     return join([part for _, part in parts]).take(place)
 
 
-def boxes_of(objects: Objects) -> Array:
-    """Bounding boxes of all rows, float64 [n, 4]: own boxes, else those of polygons and masks."""
-    out = np.empty((objects.frame.height, 4), np.float64)
-    for kind, boxes in (
-        (BOX, lambda rows: (rows, objects.boxes(rows))),
-        (POLYGON, lambda rows: (rows, objects.polygons(rows).boxes)),
-        (MASK, lambda rows: _boxes_of_masks(*objects.masks(rows))),
-    ):
-        if (rows := objects.rows(kind)).size:
-            order, found = boxes(rows)
-            out[order] = found
-    return out
+def boxes_of(objects: Objects, *, areas: bool) -> tuple[Array, Array | None]:
+    """Bounding boxes of all rows: own boxes, else those of polygons and masks.
 
+    Args:
+        objects: the side.
+        areas: whether the areas of polygons and masks are wanted as well.
 
-def _boxes_of_masks(rows: Array, masks: Masks) -> tuple[Array, Array]:
-    return rows, masks.boxes
+    Returns:
+        boxes float64 [n, 4]; area float64 [n] of the polygon or mask, NaN of rows with a box of
+        their own, or None where areas are not wanted.
+
+    Raises:
+        InputError: geometry that cannot be read; polygons that cross themselves, where areas are
+            wanted and such polygons are not repaired.
+    """
+    n = objects.frame.height
+    out, area = np.empty((n, 4), np.float64), np.full(n, np.nan) if areas else None
+    if (rows := objects.rows(BOX)).size:
+        out[rows] = objects.boxes(rows)
+    shaped: list[tuple[Array, Polygons | Masks]] = []
+    if (rows := objects.rows(POLYGON)).size:
+        shaped.append((rows, objects.polygons(rows)))
+    if (rows := objects.rows(MASK)).size:
+        shaped.append(objects.masks(rows))
+    for order, found in shaped:
+        out[order] = found.boxes
+        if area is not None:
+            area[order] = found.area
+    return out, area
 
 
 def as_polygons(objects: Objects, settings: Settings) -> Shapes:

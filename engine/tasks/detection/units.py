@@ -22,7 +22,8 @@ Array = np.ndarray[Any, Any]
 
 _DATUMS = 200  # looked at, evenly spaced among those of both sides
 _ROWS = 100  # of a datum and side
-_LEAST = 10  # boxes on each side, below which nothing is said
+_LEAST = 10  # boxes on each side, below which little is said
+_FEWEST = 3  # of which shares beside pixels can be told, which no model gives by chance
 _POOR, _GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
 _SHARE = 1.5  # coordinates up to here may be shares of an image
 _PIXELS = 8.0  # medians from here on are no shares
@@ -85,18 +86,22 @@ def apart(predictions: Side, truths: Side, n_datums: int) -> Note | None:
         n_datums: number of datums.
     """
     ours, theirs = _sample(predictions, truths, n_datums)
-    if min(sum(map(len, ours)), sum(map(len, theirs))) < _LEAST:
+    fewest = min(sum(map(len, ours)), sum(map(len, theirs)))
+    if fewest < _FEWEST:
         return None
     if _fit(ours, theirs) >= _POOR:
         return None
     boxes = {"predictions": ours, "ground truths": theirs}
     extreme = {name: np.abs(np.concatenate(side)) for name, side in boxes.items()}
     for name, other in _PAIRS:
-        if extreme[name].max() <= _SHARE and np.median(extreme[other]) >= _PIXELS:
+        shares = extreme[name].max() <= _SHARE and (_extents(boxes[name]) > 0).any()
+        if shares and np.median(extreme[other]) >= _PIXELS:
             return _warning(
                 f"the {name} lie within 0 to {_SHARE:g}, as shares of an image do, and the {other}"
                 " in pixels. Multiply x by the image's width and y by its height"
             )
+    if fewest < _LEAST:
+        return None
     for name, other in _PAIRS:
 
         def fit(reading: Reading, name: str = name) -> float:
@@ -107,7 +112,8 @@ def apart(predictions: Side, truths: Side, n_datums: int) -> Note | None:
             if fit(reading) >= _GOOD:
                 return _warning(f"the {name} seem to {said}")
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
-        factor = others / mine
+        with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
+            factor = others / mine
         scale = np.concatenate([factor, factor])
         if np.isfinite(scale).all() and fit(partial(np.multiply, scale)) >= _GOOD:
             return _warning(

@@ -1,0 +1,116 @@
+"""Inputs of other tools that are not read, and JSON that nobody can: named, with the way out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from coco_files import annotation, result, truths
+
+import evalengine as ee
+from evalengine.readers.coco import convert_coco
+
+VOC = (
+    "<annotation>\n<filename>a.jpg</filename><object><name>cat</name><bndbox><xmin>1</xmin>"
+    "<ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></object></annotation>"
+)
+YOLO = "a label file of YOLO"
+TEXT = "a text file of detections as Pascal VOC's"
+XML = "an annotation file of Pascal VOC"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("labels/a.txt", "0 0.5 0.5 0.1 0.1\n", YOLO),
+        ("labels/a.txt", "17 0.5 0.5 0.1 0.1 0.93\n1 0.2 0.2 0.1 0.1 0.8\n", YOLO),
+        ("labels/a.txt", "0 0.1 0.1 0.2 0.1 0.2 0.2 0.1 0.2\n", YOLO),
+        ("labels/a", "3 1 1e-1 .2 0.1\n", YOLO),
+        ("det/a.txt", "000004 0.702732 89 112 516 466\n", TEXT),
+        ("det/a.txt", "img_7 0.9 1 1 5.5 5\n", TEXT),
+        ("voc/a.xml", VOC, XML),
+        ("voc/a.xml", '<?xml version="1.0"?>\n' + VOC, XML),
+        ("cvat/a.xml", "<annotations><version>1.1</version></annotations>", "is XML, which is not"),
+    ],
+)
+def test_files_of_other_tools(name: str, text: str, said: str, tmp_path: Path) -> None:
+    """By themselves, and as a folder of them."""
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(text)
+    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
+    paths = [str(tmp_path / name)]
+    paths += [str((tmp_path / name).parent)] if "." in name else []
+    for path in paths:
+        with pytest.raises(ee.ReadError, match=f"{said}.*one table with datum_id"):
+            ee.score(found, path, task="detection")
+
+
+def test_a_header_and_rows_with_spaces_are_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("datum_id,label_value,score\n1,a,0.5\n")
+    (tmp_path / "b.txt").write_text("datum_id,label_value\n1,a\n")
+    card = ee.score(str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    assert card.task == "classification"
+
+
+def test_coco_in_memory_is_named() -> None:
+    """A whole file as a dict, and what pycocotools makes of one."""
+    from pycocotools.coco import COCO
+
+    for thing in (truths(annotation()), {"annotations": [annotation()]}):
+        for sides in ((thing, thing), ([result()], thing)):
+            with pytest.raises(ee.ReadError, match=r"is COCO's JSON.*json\.dump and give the path"):
+                ee.score(*sides)
+    with pytest.raises(ee.ReadError, match=r"pycocotools\.COCO object is no table.*path"):
+        ee.score([result()], COCO())
+
+
+@pytest.mark.parametrize("depth", [20_000, 200_000])
+def test_deep_json_is_named(depth: int, tmp_path: Path) -> None:
+    """Wherever it is nested, in every role, and never a RecursionError."""
+    deep = "[" * depth + "]" * depth
+    whole = json.dumps(truths(annotation(area=25.5)))
+    texts = {
+        "list": deep,
+        "object": '{"a":' * depth + "1" + "}" * depth,
+        "open": "[" * depth,
+        "images": whole.replace('"images": [', f'"images": [{{"x": {deep}}}, '),
+        "annotations": whole.replace("25.5", f'25.5, "x": {deep}'),
+        "segmentation": whole.replace("25.5", f'25.5, "segmentation": {deep}'),
+    }
+    good = tmp_path / "good.json"
+    good.write_text(json.dumps(truths(annotation())))
+    for name, text in texts.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(text)
+        calls: list[Any] = [
+            lambda path=path: ee.score(good, path, dialect="coco"),
+            lambda path=path: ee.score(path, good, dialect="coco"),
+            lambda path=path: ee.check(path),
+            lambda path=path: convert_coco(path, out=tmp_path / "out"),
+        ]
+        for call in calls:
+            with pytest.raises(ee.ReadError, match=f"{name}.json: the JSON is nested too deeply"):
+                call()
+    found = tmp_path / "found.json"
+    found.write_text(json.dumps([result()]))
+    with pytest.raises(ee.ReadError, match=r"label_map .*: not JSON that can be read"):
+        ee.score(found, good, label_map=tmp_path / "object.json")
+    lines = tmp_path / "deep.jsonl"
+    lines.write_text(f'{{"datum_id": 1, "x": {deep}}}\n')
+    with pytest.raises(ee.ReadError, match="cannot be read as JSON Lines"):
+        ee.score(lines, good)
+
+
+@pytest.mark.parametrize("kind", ["Int128", "UInt128"])
+def test_integers_of_128_bits_are_named(kind: str) -> None:
+    dtype = getattr(pl, kind, None)
+    if dtype is None:
+        pytest.skip(f"this version of Polars has no {kind}")
+    table = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
+    large = table.with_columns(pl.col("datum_id").cast(dtype))
+    said = rf"has dtype {kind}; it must hold numbers of at most 64 bits.* else to String"
+    with pytest.raises(ee.InputError, match=said):
+        ee.score(large, table.drop("score"))
