@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -123,3 +124,12 @@ def test_other_tasks_have_no_such_shape() -> None:
     )  # fmt: skip
     with pytest.raises(ee.ResultError, match="task retrieval has it"):
         other.to_trec()
+
+
+def test_the_tag_of_a_run_is_kept(tmp_path: Path) -> None:
+    run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
+    run.write_text("q1 Q0 d1 1 2.5 mine\nq2 Q0 d2 1 2.5 mine\n")
+    qrels.write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    card = ee.score(run, qrels, metrics=["MRR"])
+    assert card.run["run_id"] == "mine"
+    assert "runid                 \tall\tmine\n" in card.to_trec()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from evalengine.schemas.errors import InputError
@@ -56,14 +57,7 @@ def renumbered(predictions: Source, truths: Source) -> Source:
                 len(wrong),
             )
         )
-    return Source(
-        frame,
-        predictions.description,
-        predictions.format,
-        predictions.files,
-        notes=tuple(notes),
-        warnings=predictions.warnings,
-    )
+    return msgspec.structs.replace(predictions, frame=frame, notes=tuple(notes))
 
 
 _BY = {"categories": "name", "images": "file_name"}
