@@ -133,3 +133,18 @@ def test_the_tag_of_a_run_is_kept(tmp_path: Path) -> None:
     card = ee.score(run, qrels, metrics=["MRR"])
     assert card.run["run_id"] == "mine"
     assert "runid                 \tall\tmine\n" in card.to_trec()
+
+
+def test_one_relevance_level_is_not_in_the_names() -> None:
+    run, qrels = {"q": {"d1": 2.0, "d2": 1.0}}, {"q": {"d1": 1, "d2": 2}}
+    metrics = ["MAP", "P@1", "RnDCG", "SetF", "InterpolatedPrecision", "nDCG", "F1@1"]
+    rows = {"dialect": "trec_eval", "metrics": metrics}
+    plain = ee.score(run, qrels, **rows).to_trec()
+    names = [line.split("\t")[0] for line in plain.splitlines()]
+    assert "map                   " in names
+    one = ee.score(run, qrels, relevance_levels=[2], **rows).to_trec()
+    assert [line.split("\t")[0] for line in one.splitlines()] == names
+    assert "map                   \tall\t0.5000\n" in one
+    several = ee.score(run, qrels, relevance_levels=[1, 2], **rows).to_trec()
+    assert 'MAP{"relevance_level":2.0}\tall\t0.5000\n' in several
+    assert "ndcg                  \tall\t" in several
