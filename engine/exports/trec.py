@@ -93,8 +93,8 @@ def to_trec(card: Scorecard) -> str:
 
     Measures have trec_eval's names, order and four digits, counts none; names are padded to 22.
     Metrics that trec_eval lacks come behind under our own names. What is undefined is 0, as it is
-    there. Slices are left out. A query is printed if it counts in means. Where there is one relevance
-    level, names are without it, as after ``trec_eval -l``; rows of several have our own names.
+    there. Slices are left out. A query is printed if it counts in means. Where there is one
+    relevance level, names are without it, as after ``trec_eval -l``; rows of several have our own.
 
     Args:
         card: a scorecard of retrieval, fresh or loaded; reads the frames ``per_datum`` and

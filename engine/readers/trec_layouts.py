@@ -85,8 +85,9 @@ _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
     """The layout of a file, from its first line that is neither blank nor a comment.
 
-    Fields behind a run's tag are not read, as in trec_eval's ``get_trec_results.c``. Tables of other tools begin with names, so numbers where a run or qrels have them tell. A line
-    that counts (``0 1 2 3``) is the header of a table without names of its own.
+    Fields behind a run's tag are not read, as in trec_eval's ``get_trec_results.c``. Tables
+    of other tools begin with names, so numbers where a run or qrels have them tell. A line that
+    counts (``0 1 2 3``) is the header of a table without names of its own.
 
     Args:
         head: the file's first bytes, decompressed.
