@@ -355,7 +355,7 @@ def test_integers_beyond_floats_are_told(tmp_path: Path) -> None:
     for thing in (large, path):
         ((kind, message, count),) = open_source(thing).notes
         assert (kind, count) == ("values_rounded", 1)
-        assert "1 integers beyond 2^53, first 9007199254740993" in message
+        assert "1 integer beyond 2^53 rounded to float64, first 9007199254740993" in message
     assert open_source({"q": {"a": 2**53, "b": 1e300}}).notes == ()
 
 
