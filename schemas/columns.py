@@ -73,7 +73,7 @@ HEIGHT = Column(
 
 WEIGHT = Column(
     "weight", "number", "How much the datum counts; 1 if absent.", ("sample_weight", "weights"),
-    low=0.0,
+    low=0.0, high=1e50,  # products of four sums of a billion of them are floats (MCC)
 )  # fmt: skip
 
 

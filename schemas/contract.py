@@ -31,6 +31,7 @@ class Column(msgspec.Struct, frozen=True):
             without case.
         nullable: whether a row may leave it out.
         low: smallest value allowed, for numbers.
+        high: largest value allowed, for numbers.
         unique: whether a value may stand in one row only.
         single: whether single precision stays as it is.
         kin: names that may mean this column or something else: offered, never taken.
@@ -47,6 +48,7 @@ class Column(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     nullable: bool = False
     low: float | None = None
+    high: float | None = None
     unique: bool = False
     single: bool = False
     kin: tuple[str, ...] = ()

@@ -171,6 +171,22 @@ def test_weights_are_numbers_from_0() -> None:
     assert "column 'weight': 1 row below 0" in message
 
 
+@pytest.mark.parametrize("limit", [None, "500MB"])
+def test_weights_whose_sums_overflow_are_refused(limit: str | None) -> None:
+    ids, labels = list(range(4)), ["a", "b", "a", "a"]
+    predictions = pl.DataFrame({"datum_id": ids, "label_value": labels})
+    truths = predictions.with_columns(sample_weight=pl.Series([1.0, 1e308, 1e308, 1e50]))
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(predictions, truths, memory_limit=limit)
+    message = str(caught.value)
+    assert "column 'weight' (from 'sample_weight'): 2 rows above 1e+50" in message
+    assert "row 1 (" in message
+    assert "Divide all values of the column by one number." in message
+    kept = truths.with_columns(sample_weight=pl.lit(1e50))
+    card = ee.score(predictions, kept, metrics=["Accuracy", "MCC"], memory_limit=limit)
+    assert card.value("Accuracy") == card.value("MCC") == 1.0
+
+
 def test_keys_stand_once() -> None:
     message = refusal({**PREDICTIONS, "label_value": ["cat", "cat", "cat"]}, TRUTHS)
     assert "'datum_id', 'label_value': 1 value standing in more than one row (2 rows)" in message

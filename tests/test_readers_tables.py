@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from small_tables import ground_truths, kinds, load, note, predictions
 from table_files import FILES
 
+import evalengine as ee
 from evalengine.readers.formats import by_extension, detect
 from evalengine.readers.tables import open_source
 from evalengine.schemas.errors import ReadError
@@ -205,3 +206,21 @@ def test_pyarrow_views_and_dictionaries_are_strings() -> None:
     for column in (values.dictionary_encode(), values.cast(pa.string_view())):
         changed = table.set_column(1, "label_value", column)
         assert load(changed).predictions.equals(predictions())
+
+
+@pytest.mark.parametrize("limit", [None, "500MB"])
+@pytest.mark.parametrize("top", [2**63, 2**64 - 1, 2**64, 2**127, 10**60])
+def test_ids_in_csv_may_be_beyond_64_bits(top: int, limit: str | None, tmp_path: Path) -> None:
+    ids = [str(top - 1), str(top), "5"]
+    ours = pl.DataFrame({"datum_id": ids, "label_value": ["a", "b", "a"]})
+    ours.write_csv(tmp_path / "ours.csv")
+    ours.head(2).write_csv(tmp_path / "theirs.csv")
+    sides = (tmp_path / "ours.csv", tmp_path / "theirs.csv")
+    card = ee.score(*sides, metrics=["Accuracy"], memory_limit=limit)
+    assert card.value("Accuracy") == 1.0
+    assert any("'5'" in said or ": 5" in said for said in card.notes)
+    if top < 2**64:  # as integers, so that they meet those of other files
+        theirs = pl.DataFrame({"datum_id": pl.Series([top - 1, top], dtype=pl.UInt64)})
+        theirs = theirs.with_columns(label_value=pl.Series(["a", "a"]))
+        card = ee.score(sides[0], theirs, metrics=["Accuracy"], memory_limit=limit)
+        assert card.value("Accuracy") == 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -123,3 +124,27 @@ def test_other_tasks_have_no_such_shape() -> None:
     )  # fmt: skip
     with pytest.raises(ee.ResultError, match="task retrieval has it"):
         other.to_trec()
+
+
+def test_the_tag_of_a_run_is_kept(tmp_path: Path) -> None:
+    run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
+    run.write_text("q1 Q0 d1 1 2.5 mine\nq2 Q0 d2 1 2.5 mine\n")
+    qrels.write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    card = ee.score(run, qrels, metrics=["MRR"])
+    assert card.run["run_id"] == "mine"
+    assert "runid                 \tall\tmine\n" in card.to_trec()
+
+
+def test_one_relevance_level_is_not_in_the_names() -> None:
+    run, qrels = {"q": {"d1": 2.0, "d2": 1.0}}, {"q": {"d1": 1, "d2": 2}}
+    metrics = ["MAP", "P@1", "RnDCG", "SetF", "InterpolatedPrecision", "nDCG", "F1@1"]
+    rows = {"dialect": "trec_eval", "metrics": metrics}
+    plain = ee.score(run, qrels, **rows).to_trec()
+    names = [line.split("\t")[0] for line in plain.splitlines()]
+    assert "map                   " in names
+    one = ee.score(run, qrels, relevance_levels=[2], **rows).to_trec()
+    assert [line.split("\t")[0] for line in one.splitlines()] == names
+    assert "map                   \tall\t0.5000\n" in one
+    several = ee.score(run, qrels, relevance_levels=[1, 2], **rows).to_trec()
+    assert 'MAP{"relevance_level":2.0}\tall\t0.5000\n' in several
+    assert "ndcg                  \tall\t" in several

@@ -32,6 +32,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
         auc_without_predictions: ROC AUC of labels whose key has no prediction at all, or None.
         auc_mean_needs_all: the macro mean is undefined where one label's area is.
         precision_without_positives: average precision of a label that no datum has, or None.
+        absent_precision_means: whether such labels enter its means where a datum has one label of
+            several; torchmetrics leaves them out unless all datums have the first label.
         degenerate: Matthews' correlation where a marginal is empty, or None.
         top_k_first_row: of tied scores the first row ranks higher; otherwise the larger label.
     """
@@ -52,6 +54,7 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
     auc_without_predictions: float | None = None
     auc_mean_needs_all: bool = False
     precision_without_positives: float | None = None
+    absent_precision_means: bool = True
     degenerate: float | None = None
     top_k_first_row: bool = True
 
@@ -171,6 +174,7 @@ DIALECTS = {
                 auc_without_negatives=0.0,
                 auc_without_positives=0.0,
                 precision_without_positives=0.0,
+                absent_precision_means=False,
                 degenerate=0.0,
             ),
             defaults=_ALL,

@@ -12,6 +12,7 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         missing_counts: queries of the judgments that the run lacks count as 0 in means.
+        missing_zero: every measure of such a query is 0, counts of judgments as well.
         texts_only: lists hold texts whatever they look like; integers are their digits.
         repeats_allowed: a document may stand twice in a list; otherwise that is refused.
         ascending_ties: measures, by need, whose ties are ordered by ascending document id while
@@ -36,6 +37,7 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     missing_counts: bool = False
+    missing_zero: bool = False
     texts_only: bool = False
     repeats_allowed: bool = False
     ascending_ties: tuple[str, ...] = ()
@@ -113,7 +115,11 @@ DIALECTS: dict[str, Dialect] = {
         task="retrieval",
         about="ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties"
         " the other way",
-        rules=RetrievalRules(missing_counts=True, ascending_ties=("reciprocal_rank_cut", "judged")),
+        rules=RetrievalRules(
+            missing_counts=True,
+            missing_zero=True,
+            ascending_ties=("reciprocal_rank_cut", "judged"),
+        ),
         defaults=RetrievalDefaults(metrics=_RANKED, text_metrics=_RANKED, persistence=0.8),
         undefined=0.0,
         export="trec",

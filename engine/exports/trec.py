@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _SCORED = "scored"
 _ALL = "all"
+_LEVEL = "relevance_level"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -92,7 +93,8 @@ def to_trec(card: Scorecard) -> str:
 
     Measures have trec_eval's names, order and four digits, counts none; names are padded to 22.
     Metrics that trec_eval lacks come behind under our own names. What is undefined is 0, as it is
-    there. Slices are left out. A query is printed if it counts in means.
+    there. Slices are left out. A query is printed if it counts in means. Where there is one
+    relevance level, names are without it, as after ``trec_eval -l``; rows of several have our own.
 
     Args:
         card: a scorecard of retrieval, fresh or loaded; reads the frames ``per_datum`` and
@@ -121,11 +123,15 @@ def _with_parameters(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _known(rows: pl.DataFrame) -> dict[tuple[Any, ...], _Named]:
     """The name and place of every row that may be printed."""
-    return {row: _named(*row) for row in rows.rows()}
+    given = {row: json.loads(row[3]) if row[3] else {} for row in rows.select(_KEYS).rows()}
+    levels = {own[_LEVEL] for own in given.values() if _LEVEL in own}
+    if len(levels) == 1:
+        for own in given.values():
+            own.pop(_LEVEL, None)
+    return {row: _named(*row[:3], own) for row, own in given.items()}
 
 
-def _named(metric: str, statistic: str | None, k: int | None, parameters: str | None) -> _Named:
-    given: dict[str, Any] = json.loads(parameters) if parameters else {}
+def _named(metric: str, statistic: str | None, k: int | None, given: dict[str, Any]) -> _Named:
     for place, line in enumerate(LINES):
         if (line.metric, line.statistic, line.cut) != (metric, statistic, k is not None):
             continue

@@ -105,7 +105,7 @@ class Check:
         self.shape.first(self, seen)
         self.step += 1
         self._nulls()
-        for look in (self._not_finite, self._fractions, self._flags, self._too_low):
+        for look in (self._not_finite, self._fractions, self._flags, self._too_low, self._too_high):
             self.step += 1
             look(seen)
         self.step += 1
@@ -126,6 +126,8 @@ class Check:
                 wanted.append(values.sum().alias(f"sum {name}"))
             if column.low is not None:
                 wanted.append((values < column.low).any().alias(f"low {name}"))
+            if column.high is not None:
+                wanted.append((values > column.high).any().alias(f"high {name}"))
             if column.kind == "flag" and dtype != pl.Boolean:
                 wanted.append(((values != 0) & (values != 1)).any().alias(f"flag {name}"))
             if column.kind == "label" and dtype.is_float():
@@ -214,6 +216,20 @@ class Check:
                     f" {self.rows(where, [column.name])}. Repair or remove these rows"
                     + (self.shape.low_hint if column.name in self.shape.together else "") + ".",
                 )  # fmt: skip
+
+    def _too_high(self, seen: Mapping[str, Any]) -> None:
+        for column in self.columns:
+            if seen.get(f"high {column.name}"):
+                where = (pl.col(column.name) > column.high) & pl.col(column.name).is_finite()
+                n = self.count(where)
+                if n:
+                    self.add(
+                        column.name, n,
+                        f"{self.named([column.name])}: {count_of(n, 'row')} above"
+                        f" {column.high:g}, of which sums may be more than a float64 holds,"
+                        f" {self.rows(where, [column.name])}. Divide all values of the column by"
+                        " one number.",
+                    )  # fmt: skip
 
     def _repeated(self) -> None:
         for column in self.columns:

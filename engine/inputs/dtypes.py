@@ -232,6 +232,8 @@ def _id(dtype: pl.DataType) -> pl.DataType | None:
         return pl.String()
     if dtype == pl.UInt64:
         return pl.UInt64()
+    if dtype == pl.Int128:  # what CSV gives for integers beyond 64 bits: names, by their digits
+        return pl.String()
     return pl.Int64() if dtype in _INTEGERS else None
 
 

@@ -39,6 +39,7 @@ from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
+from .rounding import rounded
 from .slices import build_slices, plan_slices, slices_by_row
 from .turns import Each, both, in_turn
 from .where import SIDES, Condition, filtered, keep_datums, no_rows, plan_where
@@ -250,7 +251,7 @@ def assemble(
     sides, plan, where = ready.sides, ready.plan, ready.where
     speech = _speech(sides)
     sources = {role: side.source.description for role, side in sides.items()}
-    notes = [] if part is not None else told_before(ready, options)
+    notes = [] if part is not None else told_before(ready, options, frames)
     problems: list[Problem] = []
     made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
     looked_at = each(
@@ -263,11 +264,8 @@ def assemble(
         problems += found
         notes += told if part is None or role != LABELS else []
     if problems:  # what looks like swapped tables explains the rest
-        problems += [
-            Problem(PREDICTIONS, "", note.message)
-            for note in notes
-            if note.kind == "tables_swapped"
-        ]
+        swapped = [note.message for note in notes if note.kind == "tables_swapped"]
+        problems += [Problem(PREDICTIONS, "", said) for said in swapped]
     refuse(problems, sources)
     for role, side in sides.items():
         if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
@@ -345,14 +343,17 @@ def assemble(
     )
 
 
-def told_before(ready: Prepared, options: Options) -> list[Note]:
-    """What columns alone tell."""
+def told_before(
+    ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
+) -> list[Note]:
+    """What columns tell, and integers that floats do not hold; ``frames`` as far as read."""
     sides = ready.sides
     sources = [side.source for side in sides.values()]
     notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
     notes += [Note(*note) for source in sources for note in source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
+    notes += rounded(sides, ready.where, frames)
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)
     return notes
@@ -360,10 +361,8 @@ def told_before(ready: Prepared, options: Options) -> list[Note]:
 
 def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     """The columns of every table, held against its contract."""
-    contracts = {
-        role: contract(task, role, options, inputs.schemas[role]) for role in inputs.sources
-    }
     schemas = inputs.schemas
+    contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
     check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(f"score_columns: {task} has none; leave the option out.")

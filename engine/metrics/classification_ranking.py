@@ -124,8 +124,27 @@ def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Arra
 
 def _filled_precision(view: ScoredView, settings: Settings) -> Array:
     value = average_precision(view)
-    fill = settings.rules.precision_without_positives
-    return value if fill is None else np.where(view.positives > 0, value, fill)
+    rules, there = settings.rules, view.positives > 0
+    if rules.precision_without_positives is None:
+        return value
+    value = np.where(there, value, rules.precision_without_positives)
+    several = view.scored is not None and view.scored.several
+    if rules.absent_precision_means or settings.multilabel or not several:
+        return value
+    return np.where(there | _first_alone(view), value, np.nan)
+
+
+def _first_alone(view: ScoredView) -> Array:
+    """Whether all datums have the first label of the label's key, bool [group, label].
+
+    torchmetrics takes a target of zeros alone, which is class 0, for one without any positive, and
+    then sets the recall of every class to 1 (``_binary_precision_recall_curve_compute``).
+    """
+    first = np.zeros(len(view.labels), bool)
+    first[np.unique(view.labels.key, return_index=True)[1]] = True
+    others = by_key(view, np.where(first, 0.0, view.positives))
+    alone: Array = (others == 0)[:, view.labels.key]
+    return alone
 
 
 def _label_ap(view: ScoredView, settings: Settings) -> list[Cells]:

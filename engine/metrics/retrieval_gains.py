@@ -26,8 +26,8 @@ METRICS = (
         "RnDCG",
         "ndcg_at_levels",
         definition="nDCG averaged over the ranks where the gain of the ideal order falls, and the"
-        " end of the list",
-        params=GAINS,
+        " end of the list; 0 without a relevant document at the level given",
+        params=("relevance_levels", *GAINS),
         aliases=("Rndcg",),
     ),
     metric(

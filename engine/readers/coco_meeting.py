@@ -88,14 +88,7 @@ def renumbered(
         frame = frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
         said = f"{_said(kind, wrong)} They are matched by {kind.by}."
         notes.append(("ids_matched_by_name", said, len(wrong)))
-    return Source(
-        frame,
-        predictions.description,
-        predictions.format,
-        predictions.files,
-        notes=tuple(notes),
-        warnings=predictions.warnings,
-    )
+    return msgspec.structs.replace(predictions, frame=frame, notes=tuple(notes))
 
 
 Wrong = list[tuple[Any, str, Any, str]]

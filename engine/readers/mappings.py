@@ -17,7 +17,7 @@ from .json_rows import malformed
 from .source import Source
 
 _COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
-_EXACT = 2.0**53  # floats hold every integer up to here
+EXACT = 2.0**53  # floats hold every integer up to here
 _OPENING = re.compile(
     rb'\{\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*[-0-9])'
 )
@@ -147,7 +147,7 @@ def _rounded(
     nested: Mapping[Any, Mapping[Any, Any]], score: pl.Series, description: str
 ) -> tuple[tuple[str, str, int | None], ...]:
     """A note of integers that are others as floats, so that different ones may be equal."""
-    if not len(score) or not bool((score.abs() >= _EXACT).any()):
+    if not len(score) or not bool((score.abs() >= EXACT).any()):
         return ()
     values = itertools.chain.from_iterable(one.values() for one in nested.values())
     found = [
@@ -157,7 +157,13 @@ def _rounded(
     ]
     if not found:
         return ()
+    return (("values_rounded", rounded_words(description, len(found), found[0]), len(found)),)
+
+
+def rounded_words(where: str, count: int, first: int) -> str:
+    """What is told of integers that are others as floats."""
+    word = "integer" if count == 1 else "integers"
     return (
-        ("values_rounded", f"{description}: {len(found):,} integers beyond 2^53, first {found[0]},"
-         " become the nearest float64; different ones may tie.", len(found)),
-    )  # fmt: skip
+        f"{where}: {count:,} {word} beyond 2^53 rounded to float64, first {first}; different ones"
+        " may tie."
+    )

@@ -16,10 +16,13 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from .source import Source
-from .trec_layouts import Field, Layout, layout_of
+from .trec_layouts import COMMENT, RUN, Field, Layout, layout_of, without_more
 
 _DTYPES = {"text": pl.String, "whole": pl.Int64, "place": pl.Int64, "number": pl.Float64}
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
+_COMMENTS = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|(?<=\n))#[^\n]*")
+_MORE = re.compile(rb"^((?:[^ \n]+ ){3}(?:[+-]?\d+|-) [^ \n]+ [^ \n]+) [^\n]*$", re.MULTILINE)
+"""A line of a run with fields behind its tag, blanks single."""
 _HEAD = 1 << 16
 _SHOWN = 3
 
@@ -30,7 +33,8 @@ def open_trec(files: list[str], description: str) -> Source:
     Columns: ``query_id``, ``doc_id`` (String) and, as the layout has them, ``rank`` (Int64),
     ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are no whole
     numbers are left out with a note where there are scores, which decide the order. A run's tag,
-    the first line's, is also a fact of the source.
+    the first line's, is also a fact of the source. Lines that begin with ``#`` and fields behind
+    the tag are not read; where these look like rows, a note tells.
 
     Args:
         files: local files of one layout, plain or gzip-compressed, in row order.
@@ -41,6 +45,7 @@ def open_trec(files: list[str], description: str) -> Source:
     """
     first: Layout | None = None
     pieces = []
+    notes: list[tuple[str, str, int | None]] = []
     for file in files:
         data = _bytes(file)
         layout = _layout(file, data[:_HEAD])
@@ -50,20 +55,21 @@ def open_trec(files: list[str], description: str) -> Source:
                 f" {layout.name}. Give files of one layout."
             )
         first = first or layout
-        pieces.append(_rows(file, data, layout))
-    notes: tuple[tuple[str, str, int | None], ...] = ()
+        piece, told = _rows(file, data, layout)
+        pieces.append(piece)
+        notes += told
     unplaced = sum("rank" not in piece.columns for piece in pieces)
     if first is not None and "rank" in first.columns and unplaced:
         pieces = [piece.drop("rank", strict=False) for piece in pieces]
-        notes = (
+        notes.append(
             ("ranks_not_read", f"{description}: ranks that are no whole numbers are not read; the"
-             " scores decide the order.", unplaced),
+             " scores decide the order.", unplaced)
         )  # fmt: skip
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
     facts = {}
     if "run_id" in frame.columns and frame.height:
         facts["run_id"] = str(frame["run_id"][0])
-    return Source(frame.lazy(), description, "trec", tuple(files), notes=notes, facts=facts)
+    return Source(frame.lazy(), description, "trec", tuple(files), notes=tuple(notes), facts=facts)
 
 
 def _bytes(file: str) -> bytes:
@@ -87,20 +93,44 @@ def _layout(file: str, head: bytes) -> Layout:
     return layout
 
 
-def _rows(file: str, data: bytes, layout: Layout) -> pl.DataFrame:
+def _rows(
+    file: str, data: bytes, layout: Layout
+) -> tuple[pl.DataFrame, list[tuple[str, str, int | None]]]:
     """One file, first as lines with one separator; only if that fails any blanks separate."""
+    notes: list[tuple[str, str, int | None]] = []
+    hashed = COMMENT.encode()
+    if b"\n" + hashed in data or data.removeprefix(b"\xef\xbb\xbf").startswith(hashed):
+        comments = [found.decode("utf-8", "replace") for found in _COMMENTS.findall(data)]
+        data = _COMMENTS.sub(b"", data)  # blank lines: others keep their numbers
+        rows = [line for line in comments if _misfit(line.lstrip("\ufeff"), layout) is None]
+        if rows:
+            notes.append(
+                ("comments_not_read", f"{file}: {len(rows):,} lines that begin with {COMMENT!r} are"
+                 f" not read though they look like rows, first {_short(rows[0])}.", len(rows))
+            )  # fmt: skip
+    before = 1
     if layout.header:
-        data = data.lstrip().partition(b"\n")[2]
+        rest = data.lstrip().partition(b"\n")[2]
+        before += data[: len(data) - len(rest)].count(b"\n")
+        data = rest
     line = data[: data.find(b"\n") + 1] or data
     whole = _parse(data, layout, "\t" if b"\t" in line else " ")
     if whole is None:
         spaced = _single_spaced(data)
         whole = _parse(spaced, layout, " ")
+        if whole is None and layout is RUN:
+            spaced, longer = _MORE.subn(rb"\1", spaced)
+            whole = _parse(spaced, layout, " ") if longer else None
+            if longer:
+                notes.append(
+                    ("fields_not_read", f"{file}: what stands behind the tag of {longer:,} lines is"
+                     " not read.", longer)
+                )  # fmt: skip
         if whole is None and layout.unplaced is not None:
             whole = _parse(spaced, layout.unplaced, " ")
     if whole is None:
-        raise ReadError(_wrong(file, data, layout))
-    return whole
+        raise ReadError(_wrong(file, data, layout, before))
+    return whole, notes
 
 
 def _parse(data: bytes, layout: Layout, separator: str) -> pl.DataFrame | None:
@@ -117,6 +147,11 @@ def _parse(data: bytes, layout: Layout, separator: str) -> pl.DataFrame | None:
         return None
     if any(count for count in frame.null_count().row(0)):
         return None
+    if separator == "\t" and b" " in data:  # blanks separate as well
+        texts = pl.col(pl.String)
+        frame = frame.with_columns(texts.str.strip_chars(" "))
+        if frame.select(pl.any_horizontal((texts == "").any())).item():
+            return None
     return frame.select(layout.columns)
 
 
@@ -129,10 +164,12 @@ def _single_spaced(data: bytes) -> bytes:
     return text.strip()
 
 
-def _wrong(file: str, data: bytes, layout: Layout) -> str:
-    """Which lines do not fit their layout, how many they are, and what to do."""
+def _wrong(file: str, data: bytes, layout: Layout, before: int) -> str:
+    """Which lines do not fit their layout, how many they are, and what to do.
+
+    ``before`` is the number of the first line of the data.
+    """
     kind = layout.name
-    before = 1 + layout.header
     try:
         lines = data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
@@ -159,6 +196,8 @@ def _wrong(file: str, data: bytes, layout: Layout) -> str:
 def _misfit(line: str, layout: Layout) -> str | None:
     """What is wrong with a line, or None."""
     found = re.split(r"[ \t\r\v\f]+", line.strip(" \t\r\v\f"))
+    if layout is RUN and len(found) > len(layout.fields):
+        found = without_more(found)
     if len(found) != len(layout.fields):
         return f"{len(found)} field{'s'[: len(found) > 1]} instead of {len(layout.fields)}"
     for field, text in zip((layout.unplaced or layout).fields, found, strict=True):

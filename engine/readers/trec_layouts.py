@@ -14,6 +14,8 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _PLACE = re.compile(r"[+-]?\d+|-")
 _KINDS = {"whole": _WHOLE, "place": _PLACE, "number": _NUMBER}
 _SHORT = re.compile(r"[A-Za-z0-9]{1,3}")
+COMMENT = "#"
+"""What a line begins with that is not read."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -81,10 +83,11 @@ _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 
 
 def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
-    """The layout of a file, from its first line that is not blank.
+    """The layout of a file, from its first line that is neither blank nor a comment.
 
-    Tables of other tools begin with names, so numbers where a run or qrels have them tell. A line
-    that counts (``0 1 2 3``) is the header of a table without names of its own.
+    Fields behind a run's tag are not read, as in trec_eval's ``get_trec_results.c``. Tables
+    of other tools begin with names, so numbers where a run or qrels have them tell. A line that
+    counts (``0 1 2 3``) is the header of a table without names of its own.
 
     Args:
         head: the file's first bytes, decompressed.
@@ -95,8 +98,11 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
         None where the line is of none of these.
     """
     text = head.decode("utf-8-sig", "replace")
-    line = next((line for line in text.splitlines() if line.strip()), "")
+    lines = [line for line in text.splitlines() if line.strip()]
+    line = next((line for line in lines if not line.startswith(COMMENT)), "")
     found = line.split()
+    if not named and lines and lines[0] != line and len(lines[0].split()) == len(found):
+        return None  # names of columns behind a hash
     if [field.casefold() for field in found] == _BEIR_HEADER:
         return BEIR_QRELS
     if not named and found == [str(i) for i in range(len(found))]:
@@ -104,6 +110,8 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
     if len(found) == len(MARCO_RUN.fields):
         ids = all(_WHOLE.fullmatch(field) for field in found)
         return MARCO_RUN if ids and (named or ("\t" in line and found[2] == "1")) else None
+    if len(found) > len(RUN.fields) and (named or found[1] == "Q0"):
+        found = without_more(found)
     layout = _BY_COUNT.get(len(found))
     if layout is None:
         return None
@@ -112,6 +120,14 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
         return layout
     numbers = any(_NUMBER.fullmatch(field) for field in found)
     return layout if named and numbers else None
+
+
+def without_more(found: list[str]) -> list[str]:
+    """The fields of a line without those behind a run's tag.
+
+    Only where the rank is one: otherwise an id may hold a blank, and fields stand elsewhere.
+    """
+    return found[: len(RUN.fields)] if _PLACE.fullmatch(found[3]) else found
 
 
 def start_of(head: bytes) -> bytes:

@@ -74,12 +74,17 @@ class CountedView(ScoredView):
         scored: likewise.
         labels: what label codes stand for.
         **more: see :class:`~evalengine.tally.scored_view.ScoredView`.
+
+    Raises:
+        RuntimeError: weights of datums, which counts know nothing of.
     """
 
     def __init__(
         self, counted: Counted, units: Units, scored: Scored | None, labels: Labels, **more: Any
     ) -> None:
         super().__init__(units, scored, labels, **more)
+        if self.weights is not None:
+            raise RuntimeError("scores were counted: there are no rows to draw from")
         self._counted = counted
         self.positives = counted.units.positives
         self.every = counted.units.every

@@ -146,3 +146,38 @@ def test_several_labels(name: str, shape: str) -> None:
     assert close(card.value("Accuracy"), sum(map(all, cells)) / len(cells))
     wrong = sum(not cell for row in cells for cell in row)
     assert close(card.value("HammingLoss"), wrong / sum(map(len, cells)))
+
+
+@pytest.mark.parametrize("limit", [None, "500MB"])
+def test_torchmetrics_mean_leaves_out_classes_that_no_datum_has(limit: str | None) -> None:
+    """``MulticlassAveragePrecision`` ignores NaN; ``MultilabelAveragePrecision`` has 0 there.
+
+    Release 1.9.0: a target of zeros alone has recall 1, which is every absent label's target of
+    several labels, and the whole target where all datums have class 0.
+    """
+    scores = [[0.2, 0.7, 0.1], [0.3, 0.1, 0.6], [0.5, 0.4, 0.1], [0.1, 0.3, 0.6]]
+
+    def mean(truth: list[int], **options: Any) -> tuple[float | None, list[float | None]]:
+        ids = [i for i in range(4) for _ in range(3)]
+        predictions = pl.DataFrame(
+            {
+                "datum_id": ids,
+                "label_value": [0, 1, 2] * 4,
+                "score": [one for row in scores for one in row],
+            }
+        )
+        truths = pl.DataFrame({"datum_id": range(4), "label_value": truth})
+        options = {
+            "dialect": "torchmetrics",
+            "metrics": ["AP", "mAP"],
+            "labels": [0, 1, 2],
+            **options,
+        }
+        card = ee.score(predictions, truths, memory_limit=limit, **options)
+        return card.value("mAP", average="macro"), list(label_values(card, "AP").values())
+
+    assert mean([1, 2, 1, 2]) == (1.0, [None, 1.0, 1.0])
+    assert mean([1, 1, 1, 1]) == (1.0, [None, 1.0, None])
+    assert mean([0, 0, 0, 0]) == (pytest.approx(1 / 3), [1.0, 0.0, 0.0])
+    assert mean([1, 2, 1, 2], multilabel=True) == (pytest.approx(2 / 3), [0.0, 1.0, 1.0])
+    assert mean([1, 2, 1, 2], dialect="sklearn")[0] == pytest.approx(2 / 3)

@@ -264,7 +264,11 @@ def graded(docs: List, golds: list[float], chosen: Settings, highest: float, rep
         out["RBPResidual", (), None] = 0.0
     out["G", (), None] = gain_costs(values, ideal)
     out["nDCGRel", (), None] = ndcg_at_relevant(values, ideal, chosen.discount)
-    out["RnDCG", (), None] = ndcg_at_levels(values, ideal, chosen.discount)
+    at_levels = ndcg_at_levels(values, ideal, chosen.discount)
+    for level in chosen.relevance_levels:
+        own = () if level is None else (("relevance_level", level),)
+        reached = level is None or any(g >= level for g in golds)
+        out["RnDCG", own, None] = at_levels if reached else 0.0
     return out
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from retrieval.listing import every_measure, lists_of, settings
 
+import evalengine as ee
 from evalengine import OptionError
 from evalengine.executors import Threads
 from evalengine.metrics.registry import all_metrics, get
@@ -133,3 +134,25 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
         assert tuple(found) == (cut or (None,)), name
         low, high = metric.range
         assert all(low - 1e-12 <= value <= high + 1e-12 for value in found.values()), name
+
+
+@pytest.mark.parametrize("limit", [None, "500MB"])
+def test_what_the_run_lacks_counts_0_as_in_ir_measures(limit: str | None) -> None:
+    """ir-measures gives ``Measure.DEFAULT`` there, counts of judgments included."""
+    run = pl.DataFrame({"query_id": ["a"], "doc_id": ["x"], "score": [1.0]})
+    qrels = pl.DataFrame(
+        {"query_id": ["a", "b", "b"], "doc_id": ["x", "x", "y"], "relevance": [1, 1, 2]}
+    )
+    found = {}
+    for dialect in ("standard", "ir-measures"):
+        card = ee.score(
+            run, qrels, dialect=dialect, metrics=["NumRelevant", "RBPResidual", "MRR"],
+            complete=True, memory_limit=limit,
+        )  # fmt: skip
+        lacking = card.per_datum.filter(datum_id="b").select("metric", "value")
+        found[dialect] = dict(lacking.iter_rows())
+        assert card.value("NumRelevant") == (3 if dialect == "standard" else 1)
+    assert found == {
+        "standard": {"NumRelevant": 2.0, "RBPResidual": 1.0, "MRR": 0.0},
+        "ir-measures": {"NumRelevant": 0.0, "RBPResidual": 0.0, "MRR": 0.0},
+    }

@@ -64,8 +64,6 @@ def agree(run: dict, qrels: dict, level: int | None = None) -> None:
         for name, value in theirs[query].items():
             if name in GEOMETRIC:
                 continue
-            if name == "Rndcg" and max(qrels[query].values()) < (level or 1):
-                continue  # 0 there; graded measures have no level here
             metric, parameters, k = key_of(name)
             if told and (metric, parameters, k) not in found:
                 parameters = f"{{{told}}}" if parameters is None else f"{parameters[:-1]}, {told}}}"

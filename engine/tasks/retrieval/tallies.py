@@ -108,13 +108,19 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
 
 
 def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Stats:
-    """The columns of all measures, undefined for queries that nobody judged."""
+    """The columns of all measures, undefined for queries that nobody judged.
+
+    Those that the run lacks are 0 where the dialect says so (``Measure.DEFAULT`` of ir-measures).
+    """
+    zero = batch.judged & ~batch.answered
+    zero &= settings.rules.missing_zero
     measures = all_measures()
     columns = {}
     for need in sorted(needs):
         lists = batch.others.get(need, batch.lists)
         made = measures[need](lists, settings, workers)
-        columns[need] = tuple(_where_judged(column, batch.judged) for column in made)
+        columns[need] = tuple(_filled(column, ~batch.judged, np.nan) for column in made)
+        columns[need] = tuple(_filled(column, zero, 0.0) for column in columns[need])
     counted = batch.judged if settings.complete else batch.judged & batch.answered
     status = np.where(batch.lists.relevant == 0, 1, 0)
     status[~batch.answered] = 2
@@ -122,9 +128,10 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
     return Stats(counted, columns, (STATUS, status.astype(np.int8)))
 
 
-def _where_judged(column: Column, judged: Array) -> Column:
-    if bool(judged.all()):
+def _filled(column: Column, queries: Array, value: float) -> Column:
+    """The column with one value for some queries."""
+    if not bool(queries.any()):
         return column
     values = column.values.copy()
-    values[~judged] = np.nan
+    values[queries] = value
     return msgspec.structs.replace(column, values=values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -227,9 +226,8 @@ def _gain_costs(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
     return (Column(metric="G", parameters=told, values=out[:, None, None]),)
 
 
-def _ndcg_means(
-    name: str, which: int, lists: Lists, settings: Settings, workers: Workers
-) -> tuple[Column, ...]:
+def _ndcg_means(lists: Lists, settings: Settings, workers: Workers) -> Array:
+    """nDCG over the ranks of relevant documents, and of levels of the ideal order, [2, q]."""
     start, ideal = ideal_of(lists, settings)
     gain = gains_of(lists.gain, settings.gains)
     discount = log_weights(_longest(lists, start), settings.discount).weight
@@ -251,8 +249,27 @@ def _ndcg_means(
         )
 
     workers.over(lists.start, run)
+    return out
+
+
+def _ndcg_at_relevant(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    values = _ndcg_means(lists, settings, workers)[0]
     told = _told(settings, "gains", "discount", "ideal")
-    return (Column(metric=name, parameters=told, values=out[which][:, None, None]),)
+    return (Column(metric="nDCGRel", parameters=told, values=values[:, None, None]),)
+
+
+def _ndcg_at_levels(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """The level decides only which queries have one: the others are 0 (trec_eval's m_Rndcg.c)."""
+    whole = _ndcg_means(lists, settings, workers)[1][:, None]
+
+    def at(level: float) -> Array:
+        if level == ABOVE_ZERO:
+            return whole
+        reached = count(lists.gold_start, lists.gold >= level) > 0
+        return np.where(reached[:, None], whole, 0.0)
+
+    made = variants(settings, **unusual(settings, "gains", "discount", "ideal"))
+    return (Column(metric="RnDCG", parameters=made, values=by_level(settings, at)),)
 
 
 def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
@@ -316,8 +333,8 @@ MEASURES = {
     "retrieval_recall": _recall,
     "retrieval_recall_all": _recall_all,
     "gain_costs": _gain_costs,
-    "ndcg_at_relevant": partial(_ndcg_means, "nDCGRel", 0),
-    "ndcg_at_levels": partial(_ndcg_means, "RnDCG", 1),
+    "ndcg_at_relevant": _ndcg_at_relevant,
+    "ndcg_at_levels": _ndcg_at_levels,
     "rank_biased_precision": _rank_biased,
     "rank_biased_residual": _rank_biased_residual,
     "expected_reciprocal_rank": _expected_reciprocal_rank,
