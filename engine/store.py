@@ -24,6 +24,7 @@ import polars as pl
 
 from .exchange import exchange
 from .exports import makers
+from .forked import refuse_cut_off
 from .schemas.embedder import Encoder
 from .schemas.errors import OptionError, ResultError
 from .schemas.option_values import make_options
@@ -116,6 +117,7 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
     Raises:
         ResultError: see :func:`check_target`; or the disk refused.
     """
+    refuse_cut_off()
     target = check_target(directory, overwrite=overwrite)
     fresh = fresh_name(target)
     card.make()
@@ -168,6 +170,7 @@ def load(directory: str | Path) -> Scorecard:
         >>> import evalengine as ee
         >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
     """
+    refuse_cut_off()
     folder = Path(directory)
     run, account = _read_run(folder)
     for name, size in run.files.items():

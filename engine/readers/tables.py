@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from evalengine.forked import refuse_cut_off
 from evalengine.schemas.errors import ReadError
 
 from . import formats
@@ -46,7 +47,9 @@ def open_source(
     Raises:
         ReadError: missing, empty, truncated or unreadable files, mixed formats.
         InputError: no table at all.
+        ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
     """
+    refuse_cut_off()
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, (str, os.PathLike)):
