@@ -1,8 +1,8 @@
 """Forks of a process in which Polars has threads.
 
-A fork copies the memory and one thread. Polars believes that its threads are there still, hands them
-work and waits for ever. Nothing can start them again, so a child that was forked too late is refused.
-Forks are seen from ``import evalengine`` on.
+A fork copies the memory and one thread. Polars believes that its threads are there still, hands
+them work and waits for ever. Nothing can start them again, so a child that was forked too late is
+refused. Forks are seen from ``import evalengine`` on.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 from contextlib import suppress
 
 _THREADS = ("polars-", "async-executor", "tokio-rt-worker")
-"""What names of Polars' threads of work begin with, as the system has them: 15 bytes. A library with
-the same runtime (tokio) is not told from it."""
+"""What names of Polars' threads of work begin with, as the system has them: 15 bytes. A library
+with the same runtime (tokio) is not told from it."""
 _IDLE = ("polars-ooc",)
 """Threads that importing Polars starts: nobody waits for them."""
 _TASKS = "/proc/self/task"
@@ -38,7 +38,7 @@ def refuse_cut_off() -> None:
         raise ExecutorError(
             f"process {os.getpid()} was forked from one in which Polars had read a table or"
             " computed: its threads did not come along, and any call would wait for them for ever."
-            " Start such processes by spawn (multiprocessing.get_context('spawn'), or 'forkserver'),"
+            " Start such processes by spawn (multiprocessing.get_context('spawn')) or 'forkserver',"
             " or fork before the first table is read."
         )
     _read = True

@@ -89,7 +89,7 @@ print(card.value("mAP", iou_threshold=0.5))
     "query",
     [
         "pl.DataFrame({'a': [1]}).filter(a=1)",
-        "pl.scan_parquet(tables[0]).collect_schema()",  # starts threads that read, none that compute
+        "pl.scan_parquet(tables[0]).collect_schema()",  # starts threads that read
         "pl.read_csv(b'a,b\\n1,2\\n')",
     ],
 )
