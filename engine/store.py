@@ -7,14 +7,15 @@ with its size, so that a folder that was copied in part is refused by name.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import logging
 import math
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from .exchange import exchange
 from .exports import makers
 from .forked import refuse_cut_off
 from .schemas.embedder import Encoder
-from .schemas.errors import OptionError, ResultError
+from .schemas.errors import OptionError, ResultError, WriteError
 from .schemas.option_values import make_options
 from .schemas.options import FIELDS, Options
 from .schemas.results import FRAMES
@@ -73,7 +74,7 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     Raises:
         ResultError: something else stands there, or an earlier result that is to be kept.
     """
-    target = Path(directory).resolve()
+    target = real_folder(directory)
     if not target.exists():
         near = next(parent for parent in target.parents if parent.exists())
         if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
@@ -103,6 +104,24 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     return target
 
 
+def real_folder(directory: str | Path) -> Path:
+    """The absolute path of a folder to write, without links; it need not exist.
+
+    Raises:
+        ResultError: links that lead back to themselves.
+    """
+    why: object = "its links lead back to themselves"
+    try:
+        target = Path(directory).resolve()
+        if not target.is_symlink():
+            return target
+    except RuntimeError:  # of such links, in Pythons before 3.13
+        pass
+    except OSError as error:
+        why = error
+    raise ResultError(f"cannot write {directory}: {why}.")
+
+
 def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> Path:
     """Write a scorecard's frames as Parquet and its ``run.json`` into a folder, all or nothing.
 
@@ -115,7 +134,8 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
         the folder's absolute path.
 
     Raises:
-        ResultError: see :func:`check_target`; or the disk refused.
+        ResultError: see :func:`check_target`.
+        WriteError: the disk refused.
     """
     refuse_cut_off()
     target = check_target(directory, overwrite=overwrite)
@@ -125,7 +145,7 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
         write_into(card, fresh)
         swap(fresh, target)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"cannot write {directory}: {error}.") from error
+        raise WriteError(f"cannot write {directory}: {error}.") from error
     finally:
         # Gone after a rename; still there after any failure, an interruption included.
         shutil.rmtree(fresh, ignore_errors=True)
@@ -143,10 +163,18 @@ _LONGEST = 200  # bytes of a name, beyond which its draft's would be longer than
 
 def _drafts_of(target: Path) -> str:
     """What names of a folder's drafts begin with: no other folder's do, whatever it is called."""
-    name = target.name
-    if len(os.fsencode(name)) > _LONGEST:
-        name = hashlib.sha256(os.fsencode(name)).hexdigest()
-    return f".{name}."
+    return f".{name_within(target.name, _LONGEST)}."
+
+
+def name_within(name: str, bytes_: int) -> str:
+    """A name itself, or the hash of one that is longer: names in a folder have 255 bytes at most.
+
+    Args:
+        name: of a file or folder.
+        bytes_: how many it may have, 64 at the least.
+    """
+    known = os.fsencode(name)
+    return name if len(known) <= bytes_ else hashlib.sha256(known).hexdigest()
 
 
 def write_into(card: Scorecard, folder: Path) -> None:
@@ -328,11 +356,20 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def swap(fresh: Path, target: Path) -> None:
+def _warn(said: str) -> None:
+    logging.getLogger("evalengine").warning("note: %s.", said)
+
+
+def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None:
     """Put a finished folder in the place of another, in one step where the system has one.
 
     Without such a step there is a moment without a folder of that name; the earlier one comes back
     if the second rename fails, and :func:`mend` brings it back if the process died there.
+
+    Args:
+        fresh: the finished folder.
+        target: the place.
+        tell: called with what is wrong although the result stands.
 
     Raises:
         OSError: the folder could not be renamed; the target is as it was.
@@ -350,10 +387,20 @@ def swap(fresh: Path, target: Path) -> None:
             if replaced:
                 old.rename(target)
             raise
-    with suppress(OSError):  # the result stands; its folder's entry reaches the disk in time
+    try:
         sync(target.parent)
+    except OSError as error:
+        if error.errno not in _NOT_FOR_FOLDERS:
+            tell(
+                f"{target} stands, but that {target.parent} has its name is not known to be on the"
+                f" disk: {error}. After a power failure the earlier state may be back"
+            )
     if replaced:
         shutil.rmtree(old, ignore_errors=True)
+
+
+_NOT_FOR_FOLDERS = (errno.EINVAL, errno.ENOTSUP)
+"""What fsync says on file systems that see to their folders themselves."""
 
 
 def mend(target: Path) -> int:

@@ -17,7 +17,7 @@ from .._version import __version__
 from ..parts import score_parts
 from ..schemas.errors import ChangedError, EvalengineError, WriteError
 from ..scorecard import Scorecard
-from ..store import check_target, fresh_name, load, mend, swap, write_into
+from ..store import check_target, fresh_name, load, mend, real_folder, swap, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of
@@ -106,7 +106,7 @@ def run_job(
     tell("planned", run_id=plan.run_id, folder=plan.shown,
          files=sum(map(len, plan.found.files.values())))  # fmt: skip
     with locked(plan.folder, job.name, wait=wait, tell=lambda said: tell(said, level=WARNING)):
-        cleared = mend(plan.folder.resolve())
+        cleared = mend(real_folder(plan.folder))
         if cleared:
             tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
         # Waiting may have taken long enough for other tables to come.
@@ -185,7 +185,7 @@ def _score(
         )
         with held():
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
-            swap(fresh, target)
+            swap(fresh, target, lambda said: tell(said, level=WARNING))
             _remember(plan, card, success, again=True)  # as of now, whatever stands there
             lineage.complete(verdicts)
     except (OSError, pl.exceptions.PolarsError) as error:
