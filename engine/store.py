@@ -247,7 +247,7 @@ def _strangers(folder: Path) -> list[str]:
 def _is_result(folder: Path) -> bool:
     try:
         found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("kind") == KIND
 

@@ -66,7 +66,7 @@ def test_damage_inside_a_parquet_file_is_named(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-30:-10] = b"\xff" * 20
     path.write_bytes(bytes(data))
-    with pytest.raises(ReadError, match=r"t\.parquet: the Parquet file is damaged"):
+    with pytest.raises(ReadError, match=r"t\.parquet: cannot be read as Parquet"):
         load(path)
 
 
@@ -181,3 +181,27 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
     rows = predictions().write_csv().encode() * 50
     path.write_bytes(gzip.compress(rows)[:-40])
     assert "The compressed file is cut off" in refusal(path)
+
+
+@pytest.mark.parametrize("depth", [5_000, 200_000])
+@pytest.mark.parametrize(("opening", "end"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize(
+    ("name", "around"),
+    [
+        ("t.json", "{}"),
+        ("t.json", '[{{"datum_id":{}}}]'),
+        ("t.json", '[{{"image_id":1,"category_id":1,"bbox":{}}}]'),
+        ("t.json", '{{"images":[],"annotations":{},"categories":[]}}'),
+        ("t.json", '{{"images":{},"annotations":[],"categories":[]}}'),
+        ("t.json", '{{"q1":{}}}'),
+        ("t.jsonl", '{{"datum_id":{}}}\n{{"datum_id":1}}\n'),
+    ],
+)
+def test_json_that_is_nested_too_deep_is_named(
+    name: str, around: str, opening: str, end: str, depth: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(around.format(opening * depth + "1" + end * depth))
+    message = refusal(path)
+    assert str(path) in message
+    assert "nested deeper" in message or "DepthLimit" in message or "needed" in message

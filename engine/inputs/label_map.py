@@ -59,7 +59,7 @@ def _loaded(label_map: Any) -> Any:
         return label_map
     try:
         found = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReadError(f"label_map ({path}): not JSON: {error}.") from None
     records = isinstance(found, list) and all(isinstance(row, dict) for row in found)
     return label_map if records else found

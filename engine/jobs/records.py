@@ -52,7 +52,7 @@ def read_success(folder: Path) -> Success | None:
     """The mark of a finished run; None where there is none."""
     try:
         return msgspec.json.decode((folder / SUCCESS).read_bytes(), type=Success)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -52,7 +52,7 @@ def refuse_miscounted(path: str) -> None:
         file.seek(end - length)
         wrong = _wrong(file, file.read(length))
     if wrong:
-        raise ReadError(f"{path}: the Parquet file is damaged: {wrong}. Write or copy it again.")
+        raise ReadError(f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again.")
 
 
 def _wrong(file: IO[bytes], footer: bytes) -> str:

@@ -203,7 +203,7 @@ def _broken(path: str | Path) -> ReadError:
 def _head(archive: zipfile.ZipFile, path: str | Path) -> dict[str, Any]:
     try:
         head: dict[str, Any] = json.loads(archive.read(_HEAD))
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise ResultError(f"{path}: no stored tally.") from error
     if head.get("kind") != KIND:
         raise ResultError(f"{path}: no stored tally.")

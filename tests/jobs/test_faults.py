@@ -17,7 +17,7 @@ from evalengine.cli import main
 from evalengine.jobs import lock
 from evalengine.jobs.lock import locked
 from evalengine.jobs.logs import WARNING
-from evalengine.schemas.errors import ResultError, WriteError
+from evalengine.schemas.errors import ReadError, ResultError, WriteError
 
 Write = Callable[..., Path]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -162,3 +162,16 @@ def test_a_full_scratch_disk_ends_the_command_with_3(
     monkeypatch.setattr(api, "score", full)
     assert main(["score", str(folder / "x"), str(folder / "y")]) == 3
     assert "ran full" in capsys.readouterr().err
+
+
+def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) -> None:
+    deep = "[" * 20_000 + "]" * 20_000
+    (folder / "map.json").write_text(deep)
+    tables = folder / "tables" / "date=2026-11-20"
+    sides = [str(tables / f"{side}.parquet") for side in ("predictions", "truths")]
+    with pytest.raises(ReadError, match=r"map\.json"):
+        ee.score(*sides, label_map=str(folder / "map.json"))
+    path = write()
+    path.write_text(f"a = {deep}")
+    with pytest.raises(ReadError, match=r"job\.toml is no TOML"):
+        ee.run_job(path)
