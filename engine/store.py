@@ -30,7 +30,7 @@ from .schemas.embedder import Encoder
 from .schemas.errors import OptionError, ResultError, WriteError
 from .schemas.option_values import make_options
 from .schemas.options import FIELDS, Options
-from .schemas.results import FRAMES
+from .schemas.results import FRAMES, Schema
 from .schemas.wording import option
 from .scorecard import Scorecard
 
@@ -59,7 +59,8 @@ class _Run(msgspec.Struct):
     read: dict[str, int] = {}
 
 
-_LABEL_COLUMNS = ("label_key", "label_value", "label_name")
+_LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
+_NEVER_NULL = ("metric", "curve")
 
 
 def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -211,7 +212,7 @@ def load(directory: str | Path) -> Scorecard:
                 f" instead of {size}."
             )
     frames = {
-        name: partial(_read, folder / f"{name}.parquet", run, tuple(columns))
+        name: partial(_read, folder / f"{name}.parquet", run, columns)
         for name, columns in FRAMES.items()
         if f"{name}.parquet" in run.files
     }
@@ -220,7 +221,7 @@ def load(directory: str | Path) -> Scorecard:
         dialect=run.dialect,
         options=_restored(run.options, folder),
         frames=frames,
-        labels=_read(folder / LABELS_FILE, run, _LABEL_COLUMNS),
+        labels=_read(folder / LABELS_FILE, run, _LABELS),
         run=account,
         notes=tuple(run.notes),
         warnings=tuple(run.warnings),
@@ -284,15 +285,15 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
 
 
-def _read(path: Path, run: _Run, columns: tuple[str, ...]) -> pl.DataFrame:
+def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
     """A frame of a result, once it is known to be the one that was written with it.
 
     The file is opened once: a result that takes this one's place meanwhile is not read half.
     """
-    wanted = run.digests.get(path.name)
+    digest = run.digests.get(path.name)
     try:
         with open(path, "rb") as file:
-            if wanted is not None and hashlib.file_digest(file, "sha256").hexdigest() != wanted:
+            if digest is not None and hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise ResultError(
                     f"{path} is not the file that {RUN_FILE} tells of: it is damaged, or another"
                     " result has taken its place since this one was loaded. Load it again."
@@ -304,7 +305,23 @@ def _read(path: Path, run: _Run, columns: tuple[str, ...]) -> pl.DataFrame:
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise ResultError(f"{path} is no frame of a result: it has no column {lacking[0]!r}.")
-    return frame
+    for name, wanted in columns.items():
+        found = frame.schema[name]
+        if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
+            raise ResultError(
+                f"{path} is no frame of a result: its column {name!r} is {found}"
+                f"{' with nulls' if _fits(found, wanted) else ''}."
+            )
+    return frame.cast(
+        {name: pl.Float64 for name, wanted in columns.items() if wanted == pl.Float64}
+    )
+
+
+def _fits(found: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
+    """Whether a column can be what the contract says; ids and labels keep the input's dtype."""
+    if wanted is None:
+        return not found.is_nested() and found != pl.Null
+    return found.is_numeric() if wanted in (pl.Int64, pl.Float64) else found == wanted
 
 
 def _fill(card: Scorecard, folder: Path) -> None:
@@ -448,11 +465,14 @@ def _plain_options(options: Options) -> dict[str, Any]:
 def _restored(plain: dict[str, Any], folder: Path) -> Options:
     given = dict(plain)
     mapped = given.get("label_map")
-    if mapped and isinstance(mapped, list):
-        if all(isinstance(pair, list) for pair in mapped):
-            given["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
-        elif all(isinstance(row, dict) for row in mapped):
-            given["label_map"] = pl.DataFrame(mapped)
+    try:
+        if mapped and isinstance(mapped, list):
+            if all(isinstance(pair, list) for pair in mapped):
+                given["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
+            elif all(isinstance(row, dict) for row in mapped):
+                given["label_map"] = pl.DataFrame(mapped)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{folder / RUN_FILE}: options: label_map: {error}.") from error
     try:
         return make_options(**given)
     except OptionError as error:
