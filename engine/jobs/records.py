@@ -35,6 +35,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
         baseline: what the job file said of a baseline.
         baseline_folder: the earlier run that it was held against; None where there was none.
         baseline_finished: when that one was finished; None where there was none.
+        untold: run id of lineage whose COMPLETE has not been sent; None where nothing is open.
     """
 
     run_id: str
@@ -46,6 +47,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     baseline_folder: str | None = None
     baseline_finished: str | None = None
+    untold: str | None = None
 
 
 def read_success(folder: Path) -> Success | None:

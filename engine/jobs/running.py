@@ -113,7 +113,7 @@ def run_job(
         plan = planned_again(plan) if wait else plan
         before = read_success(plan.folder)
         if not force and finished_as(plan.folder, plan.run_id):
-            return _again(plan, tell)
+            return _again(plan, tell, lineage)
         lineage.start(plan.found, plan.folder)
         try:
             verdicts, wrong = _score(plan, before, started, force, tell, lineage)
@@ -129,8 +129,11 @@ def run_job(
     return JobResult(plan, True, verdicts)
 
 
-def _again(plan: JobPlan, tell: Tell) -> JobResult:
-    """What a finished run says; gates that changed since are judged anew by its numbers."""
+def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
+    """What a finished run says; gates that changed since are judged anew by its numbers.
+
+    What it did not come to say, for it died behind its last rename, is said now.
+    """
     success = finished_as(plan.folder, plan.run_id)
     assert success is not None
     tell("finished before; nothing to do", finished=success.finished)
@@ -147,7 +150,16 @@ def _again(plan: JobPlan, tell: Tell) -> JobResult:
             _remember(plan, card, success, again=True)
         else:
             _remember(plan, card, success, again=False)
+        if success.untold is not None and lineage.run_id is not None:
+            lineage.resume(success.untold, plan.found, plan.folder)
+            _complete(plan, success, verdicts, lineage)
     return JobResult(plan, False, verdicts)
+
+
+def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage: Lineage) -> None:
+    """Tell lineage that a run is done, and remember that it was told."""
+    if lineage.complete(verdicts) and success.untold is not None:
+        replace_success(plan.folder, msgspec.structs.replace(success, untold=None))
 
 
 def _score(
@@ -182,12 +194,13 @@ def _score(
             baseline=plan.loaded.job.baseline,
             baseline_folder=baseline.folder,
             baseline_finished=baseline.finished,
+            untold=lineage.run_id,
         )
         with held():
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
             swap(fresh, target, lambda said: tell(said, level=WARNING))
             _remember(plan, card, success, again=True)  # as of now, whatever stands there
-            lineage.complete(verdicts)
+            _complete(plan, success, verdicts, lineage)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise WriteError(f"cannot write {plan.folder}: {error}.") from error
     finally:
