@@ -16,7 +16,8 @@ import msgspec
 from .._version import __version__
 from ..parts import Part
 from .loading import LoadedJob
-from .sources import Found
+from .records import last_partitions
+from .sources import Found, in_window, listed
 
 FOLDER = ".tallies"
 _DAY = 86400.0  # seconds
@@ -53,6 +54,29 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
                 part.tally.unlink()
         parts.append(part)
     return parts
+
+
+def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
+    """A sentence on partitions that the run before had and that are not there any more.
+
+    Args:
+        loaded: the job; partitions outside its window are not missed.
+        found: its inputs.
+        run_id: of this run.
+
+    Returns:
+        None where there are none.
+    """
+    inputs = loaded.job.inputs
+    known, finished = last_partitions(loaded.matching(loaded.earlier), loaded.job.name, run_id)
+    gone = [value for value in known if value not in found.partitions and in_window(inputs, value)]
+    if not gone:
+        return None
+    many = "partition" if len(gone) == 1 else "partitions"
+    return (
+        f"{len(gone)} {many} of {inputs.partition} that the run of {finished[:19]} UTC had, gone"
+        f" since and left out: {listed(gone)}. inputs.required names those that must be there."
+    )
 
 
 def clear_older(parts: Sequence[Part]) -> None:

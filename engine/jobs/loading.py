@@ -148,7 +148,7 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
             f"gate {speaking[0]!r} speaks of a baseline, and there is none: write"
             ' baseline = "last", or the folder of an earlier result.'
         )
-    for key in ("first", "last"):
+    for key in ("first", "last", "required"):
         if getattr(inputs, key) is not None and inputs.partition is None:
             raise OptionError(f"inputs.{key}: only a job with inputs.partition has one.")
     if job.address is not None and job.executor != "dask":

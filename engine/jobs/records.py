@@ -107,6 +107,32 @@ def last_passed(
     return None
 
 
+def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str]:
+    """The partitions of the newest finished run of a job other than this one.
+
+    Args:
+        pattern: glob of the folders its results have had.
+        job: its name.
+        run_id: this run, which does not count.
+
+    Returns:
+        their values, and when it was finished; none where no run tells of any.
+    """
+    found = [(success.finished, name) for name in glob.glob(pattern)
+             if (success := read_success(Path(name)))
+             and success.job == job and success.run_id != run_id]  # fmt: skip
+    finished, folder = max(found, default=("", ""))
+    try:
+        told = msgspec.json.decode((Path(folder) / JOB_FILE).read_bytes(), type=_Partitions)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return [], finished
+    return told.partitions, finished
+
+
+class _Partitions(msgspec.Struct):
+    partitions: list[str] = []
+
+
 def write_records(
     folder: Path, details: dict[str, Any], baseline: pl.DataFrame | None, success: Success
 ) -> None:

@@ -20,7 +20,7 @@ from ..scorecard import Scorecard
 from ..store import check_target, fresh_name, load, mend, real_folder, swap, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
-from .increments import clear_older, parts_of
+from .increments import clear_older, parts_of, told_gone
 from .lineage import ABORT, FAIL, Lineage
 from .loading import load_job
 from .lock import LockedError, locked
@@ -247,6 +247,9 @@ def _scored(
             parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
         )
         clear_older(parts)
+        gone = told_gone(loaded, found, plan.run_id)
+        if gone is not None:
+            card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
         card = api.score(
             found.paths("predictions"),

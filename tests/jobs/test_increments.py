@@ -92,6 +92,62 @@ def test_a_night_between_others_and_one_that_goes(
     assert matched == [*DAYS, "2026-11-19b"]
 
 
+class TestGone:
+    def gone(self, folder: Path, day: str) -> None:
+        for file in (folder / "tables" / f"date={day}").iterdir():
+            file.unlink()
+
+    def test_a_night_that_is_gone_on_both_sides_is_a_warning(
+        self, path: Path, folder: Path
+    ) -> None:
+        assert not ee.run_job(path).card.warnings
+        self.gone(folder, DAYS[1])
+        result = ee.run_job(path)
+        (said,) = [note for note in result.card.warnings if "gone since" in note]
+        assert said.startswith("1 partition of date that the run of 20")
+        assert f"left out: {DAYS[1]}. inputs.required" in said
+        assert said in result.card.notes
+        assert ee.run_job(path).card.warnings == (said,)  # as it stands there
+        write_day(folder, DAYS[1], first=100)
+        assert not ee.run_job(path).card.warnings
+
+    def test_it_fails_a_strict_job(self, path: Path, folder: Path) -> None:
+        path.write_text(path.read_text().replace("gates =", "strict = true\ngates ="))
+        assert not ee.run_job(path).gate_failed
+        self.gone(folder, DAYS[2])
+        assert ee.run_job(path).gate_failed
+
+    def test_it_is_known_from_another_folder_of_the_job(self, path: Path, folder: Path) -> None:
+        path.write_text(path.read_text().replace("runs/all", "runs/{run_id}"))
+        ee.run_job(path)
+        self.gone(folder, DAYS[0])
+        assert any("gone since" in said for said in ee.run_job(path).card.warnings)
+        assert any("gone since" in said for said in ee.run_job(path, force=True).card.warnings)
+
+    def test_one_outside_the_window_is_not_missed(self, path: Path, folder: Path) -> None:
+        text = path.read_text()
+        ee.run_job(path)
+        path.write_text(text.replace("[outputs]", f'first = "{DAYS[1]}"\n[outputs]'))
+        assert not ee.run_job(path).card.warnings
+
+    @pytest.mark.parametrize("form", ['"{}"', '["{}", "2026-11-19"]'])
+    def test_what_is_required_must_be_there(self, form: str, path: Path, folder: Path) -> None:
+        text = path.read_text()
+        required = form.format("2026-11-21")
+        path.write_text(text.replace("[outputs]", f"required = {required}\n[outputs]"))
+        assert ee.run_job(path).ran
+        self.gone(folder, "2026-11-21")
+        with pytest.raises(
+            InputError, match=r"1 of the partitions of date in inputs\.required.*-21"
+        ):
+            ee.run_job(path)
+        path.write_text(
+            path.read_text().replace('partition = "date"\n', "").replace("date={date}", "date=x")
+        )
+        with pytest.raises(OptionError, match=r"inputs\.required: only a job with"):
+            ee.run_job(path)
+
+
 class TestInvalidated:
     def test_by_changed_inputs(self, path: Path, folder: Path, matched: list[str]) -> None:
         ee.run_job(path)
