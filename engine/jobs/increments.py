@@ -15,12 +15,15 @@ import msgspec
 
 from .._version import __version__
 from ..parts import Part
+from ..store import name_within
+from ..tally import stored
 from .loading import LoadedJob
 from .records import last_partitions
 from .sources import Found, in_window, listed
 
 FOLDER = ".tallies"
 _DAY = 86400.0  # seconds
+_LONGEST = 190  # bytes of a partition's name that stand in its tally's and its draft's
 
 
 def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
@@ -35,7 +38,7 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
         again: make every tally anew.
     """
     outputs = loaded.job.outputs
-    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{quote(loaded.job.name, safe='')}"))
+    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{_own_folder(loaded.job.name)}"))
     options = repr(loaded.deciding)
     parts = []
     for value in found.partitions:
@@ -47,13 +50,17 @@ def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
             ground_truths=found.of_partition("ground_truths", value),
             datums=found.of_partition("datums", value),
             key=key,
-            tally=folder / f"{value}.{key}.tally",
+            tally=folder / f"{name_within(value, _LONGEST)}.{key}.tally",
         )
         if again:
             with suppress(OSError):
                 part.tally.unlink()
         parts.append(part)
     return parts
+
+
+def _own_folder(job: str) -> str:
+    return name_within(quote(job, safe=""), _LONGEST)
 
 
 def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
@@ -82,24 +89,20 @@ def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
 def clear_older(parts: Sequence[Part]) -> None:
     """Remove tallies of the same partitions under other keys: nothing asks for them any more.
 
-    Drafts go with them once they are a day old: those of runs that were killed. Younger ones may
-    be of a run at work.
+    Drafts of runs that were killed go with them, those of other machines once they are a day old:
+    younger ones may be of a run at work.
     """
     begun = time.time() - _DAY
+    for folder in {part.tally.parent for part in parts}:
+        for path in folder.glob(".*.tally.*"):
+            with suppress(OSError):
+                if stored.is_abandoned(path) or path.stat().st_mtime <= begun:
+                    path.unlink()
     for part in parts:
         # Not by a glob alone: partition "v1" is not to take "v1.2" for its own.
-        name = re.escape(part.name) + r"\.[0-9a-f]{16}\.tally"
-        own = re.compile(rf"{name}|\.{name}\.\d+\.[0-9a-f]+")
-        folder = part.tally.parent
-        for path in (
-            *folder.glob(f"{escape(part.name)}.*.tally"),
-            *folder.glob(f".{escape(part.name)}.*.tally.*"),
-        ):
+        label = part.tally.name.removesuffix(f".{part.key}.tally")
+        own = re.compile(re.escape(label) + r"\.[0-9a-f]{16}\.tally")
+        for path in part.tally.parent.glob(f"{escape(label)}.*.tally"):
             with suppress(OSError):
-                draft = path.suffix != part.tally.suffix
-                if (
-                    own.fullmatch(path.name)
-                    and path != part.tally
-                    and not (draft and path.stat().st_mtime > begun)
-                ):
+                if own.fullmatch(path.name) and path != part.tally:
                     path.unlink()
