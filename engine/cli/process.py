@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
 
@@ -19,10 +20,16 @@ def command() -> int:
     gc.set_threshold(_YOUNG, 10, 10)
     try:
         status = main()
+        # From here on nobody else takes it: Python would print where it was, and end by the signal.
+        signal.signal(signal.SIGINT, _interrupted)
         leave(status)
-    except KeyboardInterrupt:  # at the very end, where nobody else takes it any more
-        os._exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        _interrupted()
     return status
+
+
+def _interrupted(*_: object) -> None:
+    os._exit(INTERRUPTED)
 
 
 def leave(status: int) -> None:
