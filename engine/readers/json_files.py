@@ -161,6 +161,6 @@ def _records(buffer: Any, name: str) -> pl.DataFrame:
         raise malformed(error, bytes(buffer), 0, name) from None
     try:
         return frame_of_rows(rows)
-    except (pl.exceptions.PolarsError, TypeError) as error:
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ReadError(f"{Path(name)}: the records do not fit one table: {reason}") from None
