@@ -18,7 +18,7 @@ import msgspec
 from .._version import __version__
 from ..schemas.errors import OptionError
 from ..schemas.job import JobOutputs
-from .sources import Found
+from .sources import Found, without_secrets
 from .verdicts import FAILED, SKIPPED, Verdict
 
 START, COMPLETE, FAIL, ABORT = "START", "COMPLETE", "FAIL", "ABORT"
@@ -141,7 +141,7 @@ def _dataset(path: str, *, local: bool) -> dict[str, Any]:
     """A dataset by the naming of https://openlineage.io/docs/spec/naming: store, and path in it."""
     if local:
         return {"namespace": "file", "name": os.path.abspath(path)}
-    scheme, _, rest = path.partition("://")
+    scheme, _, rest = without_secrets(path).partition("://")
     store, _, name = rest.partition("/")
     return {"namespace": f"{scheme}://{store}", "name": name}
 

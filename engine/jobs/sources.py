@@ -157,6 +157,15 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
     return Found(_digested(loaded, kept), tuple(sorted(every)))
 
 
+_LOGIN = re.compile(r"(?<=://)[^/@]*@")
+
+
+def without_secrets(address: str) -> str:
+    """An address without user, password, or the query of a web address, which may sign it."""
+    bare = _LOGIN.sub("", address)
+    return re.split(r"[?#]", bare)[0] if bare.startswith(("http://", "https://")) else bare
+
+
 def in_window(inputs: JobInputs, value: str) -> bool:
     """Whether a partition is among those asked for."""
     return (inputs.first is None or inputs.first <= value) and (
@@ -178,7 +187,8 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
             )
         if variable in pattern:
             raise OptionError("inputs.partition is for local files: remote folders are not listed.")
-        return [File(path, pattern, None, None, hashlib.sha256(version.encode()).hexdigest())]
+        digest = hashlib.sha256(version.encode()).hexdigest()
+        return [File(path, without_secrets(pattern), None, None, digest)]
     if variable not in path:
         found: list[tuple[str, str | None]] = [(file, None) for file in expand(path)]
     else:
