@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from .exports import makers, who_has
+from .forked import refuse_cut_off
 from .held import FrameFile
 from .schemas.errors import ResultError, unknown
 from .schemas.options import Options
@@ -87,6 +88,7 @@ class Scorecard:
         What makes them holds the run's arrays and threads, which stay behind; a copy exports from
         its frames, as a loaded result does.
         """
+        refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
         return {**self.__dict__, "_made": made, "_providers": None, "_exports": None,
                 "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
@@ -119,6 +121,7 @@ class Scorecard:
         if name not in FRAMES:
             raise ResultError(unknown("frame", name, FRAMES))
         if name not in self._made:
+            refuse_cut_off()
             provider = self._providers.get(name)
             label = self.labels.schema.get("label_value")
             self._made[name] = provider() if provider else empty_frame(name, label=label)
@@ -215,6 +218,7 @@ class Scorecard:
         """
         from .lookup import one_value
 
+        refuse_cut_off()
         return one_value(self.metrics, self.labels, metric, filters)
 
     def to_valor(self) -> list[dict[str, Any]]:
@@ -252,6 +256,7 @@ class Scorecard:
         return exported
 
     def _export(self, name: str) -> Any:
+        refuse_cut_off()
         if name not in self._exports:
             raise ResultError(
                 f"to_{name}() has no shape for task {self.task} with dialect {self.dialect}:"
@@ -276,9 +281,11 @@ class Scorecard:
     def __repr__(self) -> str:
         from .display.summary import as_text
 
+        refuse_cut_off()
         return as_text(self)
 
     def _repr_html_(self) -> str:
         from .display.summary import as_html
 
+        refuse_cut_off()
         return as_html(self)

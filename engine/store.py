@@ -7,14 +7,15 @@ with its size, so that a folder that was copied in part is refused by name.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import logging
 import math
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,12 @@ import polars as pl
 
 from .exchange import exchange
 from .exports import makers
+from .forked import refuse_cut_off
 from .schemas.embedder import Encoder
-from .schemas.errors import OptionError, ResultError
+from .schemas.errors import OptionError, ResultError, WriteError
 from .schemas.option_values import make_options
 from .schemas.options import FIELDS, Options
-from .schemas.results import FRAMES
+from .schemas.results import FRAMES, Schema
 from .schemas.wording import option
 from .scorecard import Scorecard
 
@@ -57,7 +59,8 @@ class _Run(msgspec.Struct):
     read: dict[str, int] = {}
 
 
-_LABEL_COLUMNS = ("label_key", "label_value", "label_name")
+_LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
+_NEVER_NULL = ("metric", "curve")
 
 
 def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -72,7 +75,7 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     Raises:
         ResultError: something else stands there, or an earlier result that is to be kept.
     """
-    target = Path(directory).resolve()
+    target = real_folder(directory)
     if not target.exists():
         near = next(parent for parent in target.parents if parent.exists())
         if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
@@ -102,6 +105,24 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     return target
 
 
+def real_folder(directory: str | Path) -> Path:
+    """The absolute path of a folder to write, without links; it need not exist.
+
+    Raises:
+        ResultError: links that lead back to themselves.
+    """
+    why: object = "its links lead back to themselves"
+    try:
+        target = Path(directory).resolve()
+        if not target.is_symlink():
+            return target
+    except RuntimeError:  # of such links, in Pythons before 3.13
+        pass
+    except OSError as error:
+        why = error
+    raise ResultError(f"cannot write {directory}: {why}.")
+
+
 def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> Path:
     """Write a scorecard's frames as Parquet and its ``run.json`` into a folder, all or nothing.
 
@@ -114,8 +135,10 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
         the folder's absolute path.
 
     Raises:
-        ResultError: see :func:`check_target`; or the disk refused.
+        ResultError: see :func:`check_target`.
+        WriteError: the disk refused.
     """
+    refuse_cut_off()
     target = check_target(directory, overwrite=overwrite)
     fresh = fresh_name(target)
     card.make()
@@ -123,7 +146,7 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
         write_into(card, fresh)
         swap(fresh, target)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"cannot write {directory}: {error}.") from error
+        raise WriteError(f"cannot write {directory}: {error}.") from error
     finally:
         # Gone after a rename; still there after any failure, an interruption included.
         shutil.rmtree(fresh, ignore_errors=True)
@@ -141,10 +164,18 @@ _LONGEST = 200  # bytes of a name, beyond which its draft's would be longer than
 
 def _drafts_of(target: Path) -> str:
     """What names of a folder's drafts begin with: no other folder's do, whatever it is called."""
-    name = target.name
-    if len(os.fsencode(name)) > _LONGEST:
-        name = hashlib.sha256(os.fsencode(name)).hexdigest()
-    return f".{name}."
+    return f".{name_within(target.name, _LONGEST)}."
+
+
+def name_within(name: str, bytes_: int) -> str:
+    """A name itself, or the hash of one that is longer: names in a folder have 255 bytes at most.
+
+    Args:
+        name: of a file or folder.
+        bytes_: how many it may have, 64 at the least.
+    """
+    known = os.fsencode(name)
+    return name if len(known) <= bytes_ else hashlib.sha256(known).hexdigest()
 
 
 def write_into(card: Scorecard, folder: Path) -> None:
@@ -168,6 +199,7 @@ def load(directory: str | Path) -> Scorecard:
         >>> import evalengine as ee
         >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
     """
+    refuse_cut_off()
     folder = Path(directory)
     run, account = _read_run(folder)
     for name, size in run.files.items():
@@ -180,7 +212,7 @@ def load(directory: str | Path) -> Scorecard:
                 f" instead of {size}."
             )
     frames = {
-        name: partial(_read, folder / f"{name}.parquet", run, tuple(columns))
+        name: partial(_read, folder / f"{name}.parquet", run, columns)
         for name, columns in FRAMES.items()
         if f"{name}.parquet" in run.files
     }
@@ -189,7 +221,7 @@ def load(directory: str | Path) -> Scorecard:
         dialect=run.dialect,
         options=_restored(run.options, folder),
         frames=frames,
-        labels=_read(folder / LABELS_FILE, run, _LABEL_COLUMNS),
+        labels=_read(folder / LABELS_FILE, run, _LABELS),
         run=account,
         notes=tuple(run.notes),
         warnings=tuple(run.warnings),
@@ -216,7 +248,7 @@ def _strangers(folder: Path) -> list[str]:
 def _is_result(folder: Path) -> bool:
     try:
         found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("kind") == KIND
 
@@ -253,15 +285,15 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
 
 
-def _read(path: Path, run: _Run, columns: tuple[str, ...]) -> pl.DataFrame:
+def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
     """A frame of a result, once it is known to be the one that was written with it.
 
     The file is opened once: a result that takes this one's place meanwhile is not read half.
     """
-    wanted = run.digests.get(path.name)
+    digest = run.digests.get(path.name)
     try:
         with open(path, "rb") as file:
-            if wanted is not None and hashlib.file_digest(file, "sha256").hexdigest() != wanted:
+            if digest is not None and hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise ResultError(
                     f"{path} is not the file that {RUN_FILE} tells of: it is damaged, or another"
                     " result has taken its place since this one was loaded. Load it again."
@@ -273,7 +305,23 @@ def _read(path: Path, run: _Run, columns: tuple[str, ...]) -> pl.DataFrame:
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise ResultError(f"{path} is no frame of a result: it has no column {lacking[0]!r}.")
-    return frame
+    for name, wanted in columns.items():
+        found = frame.schema[name]
+        if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
+            raise ResultError(
+                f"{path} is no frame of a result: its column {name!r} is {found}"
+                f"{' with nulls' if _fits(found, wanted) else ''}."
+            )
+    return frame.cast(
+        {name: pl.Float64 for name, wanted in columns.items() if wanted == pl.Float64}
+    )
+
+
+def _fits(found: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
+    """Whether a column can be what the contract says; ids and labels keep the input's dtype."""
+    if wanted is None:
+        return not found.is_nested() and found != pl.Null
+    return found.is_numeric() if wanted in (pl.Int64, pl.Float64) else found == wanted
 
 
 def _fill(card: Scorecard, folder: Path) -> None:
@@ -325,11 +373,20 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def swap(fresh: Path, target: Path) -> None:
+def _warn(said: str) -> None:
+    logging.getLogger("evalengine").warning("note: %s.", said)
+
+
+def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None:
     """Put a finished folder in the place of another, in one step where the system has one.
 
     Without such a step there is a moment without a folder of that name; the earlier one comes back
     if the second rename fails, and :func:`mend` brings it back if the process died there.
+
+    Args:
+        fresh: the finished folder.
+        target: the place.
+        tell: called with what is wrong although the result stands.
 
     Raises:
         OSError: the folder could not be renamed; the target is as it was.
@@ -347,10 +404,20 @@ def swap(fresh: Path, target: Path) -> None:
             if replaced:
                 old.rename(target)
             raise
-    with suppress(OSError):  # the result stands; its folder's entry reaches the disk in time
+    try:
         sync(target.parent)
+    except OSError as error:
+        if error.errno not in _NOT_FOR_FOLDERS:
+            tell(
+                f"{target} stands, but that {target.parent} has its name is not known to be on the"
+                f" disk: {error}. After a power failure the earlier state may be back"
+            )
     if replaced:
         shutil.rmtree(old, ignore_errors=True)
+
+
+_NOT_FOR_FOLDERS = (errno.EINVAL, errno.ENOTSUP)
+"""What fsync says on file systems that see to their folders themselves."""
 
 
 def mend(target: Path) -> int:
@@ -398,11 +465,14 @@ def _plain_options(options: Options) -> dict[str, Any]:
 def _restored(plain: dict[str, Any], folder: Path) -> Options:
     given = dict(plain)
     mapped = given.get("label_map")
-    if mapped and isinstance(mapped, list):
-        if all(isinstance(pair, list) for pair in mapped):
-            given["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
-        elif all(isinstance(row, dict) for row in mapped):
-            given["label_map"] = pl.DataFrame(mapped)
+    try:
+        if mapped and isinstance(mapped, list):
+            if all(isinstance(pair, list) for pair in mapped):
+                given["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
+            elif all(isinstance(row, dict) for row in mapped):
+                given["label_map"] = pl.DataFrame(mapped)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{folder / RUN_FILE}: options: label_map: {error}.") from error
     try:
         return make_options(**given)
     except OptionError as error:

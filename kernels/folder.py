@@ -17,7 +17,7 @@ import stat
 import sys
 import tempfile
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -83,19 +83,33 @@ def distrusted(path: Path) -> str | None:
     Raises:
         OSError: it cannot be looked at.
     """
+    return _distrusted(path.resolve(strict=True))
+
+
+def _distrusted(real: Path, *, new: bool = False) -> str | None:
+    """What is wrong with a path without links; see :func:`distrusted`.
+
+    Args:
+        real: of a file or folder that exists.
+        new: whether it is a folder in which another one is going to be made.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
     if not hasattr(os, "geteuid"):
         return None  # a system whose folders are the user's own
-    real = path.resolve(strict=True)
     for place in (real, *real.parents):
-        told = place.stat()
-        shown = "it" if place == real else str(place)
+        told = place.lstat()
+        shown = "it" if place == real and not new else str(place)
+        if stat.S_ISLNK(told.st_mode):
+            return f"{shown} became a link meanwhile"
         if told.st_uid not in (os.geteuid(), 0):
             return f"{shown} belongs to another user"
         others = told.st_mode & stat.S_IWOTH or (
             told.st_mode & stat.S_IWGRP and not own_group(told)
         )
         # Of a sticky folder, as of temporary files, others can replace nothing that is not theirs.
-        if others and (place == real or not told.st_mode & stat.S_ISVTX):
+        if others and ((place == real and not new) or not told.st_mode & stat.S_ISVTX):
             return f"others may write to {shown}"
     return None
 
@@ -137,7 +151,8 @@ def put_whole(path: Path, data: bytes) -> None:
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     try:
-        with open(draft, "xb") as file:
+        # Whatever the process's mask leaves to others, this is written by its user alone.
+        with open(draft, "xb", opener=partial(os.open, mode=0o644)) as file:
             file.write(hashlib.sha256(data).digest() + data)
         os.replace(draft, path)
     except BaseException:
@@ -147,7 +162,7 @@ def put_whole(path: Path, data: bytes) -> None:
 
 
 def read_whole(path: Path) -> bytes:
-    """What was put into a file.
+    """What was put into a file. What cannot be used although it is there is said, once a process.
 
     Raises:
         OSError: it cannot be read, or somebody else may have written it.
@@ -155,12 +170,28 @@ def read_whole(path: Path) -> bytes:
     """
     why = distrusted(path)
     if why is not None:
+        _say_unused(path, why)
         raise OSError(f"{path}: {why}")
     found = path.read_bytes()
     data = found[_CHECKSUM:]
     if hashlib.sha256(data).digest() != found[:_CHECKSUM]:
+        _say_unused(path, "it was altered or cut short")
         raise Damaged(path.name)
     return data
+
+
+_said: list[Path] = []
+"""The file that was said not to be used, if any was."""
+
+
+def _say_unused(path: Path, why: str) -> None:
+    if _said:
+        return
+    _said.append(path)
+    _say(
+        f"compiled code in {path.parent} that is not as it was written is compiled again:"
+        f" {path.name} ({why})"
+    )
 
 
 @cache
@@ -169,32 +200,62 @@ def cache_folder() -> Path | None:
 
     ``EVALENGINE_CACHE_DIR`` names its parent; otherwise, or where that is not to be trusted, it is
     in the user's cache folder, or in a folder of the user's among temporary files. One that is
-    there already need not be writable: what it holds is used, and more is not kept. What is not
-    used is said once, on standard error.
+    there already need not be writable: what it holds is used, and more is not kept. In a place that
+    is not to be trusted nothing is made. Every such place is said once, on standard error, and so
+    is a folder that was named and cannot be written; others of that kind only if none is left.
+
+    Returns:
+        a path without links, so that nothing changes for who turns one afterwards.
     """
     name = f"kernels-{_source_digest()}"
     wrong: list[str] = []
+    told: list[str] = []
     for root in _candidates():
-        folder = root / name
+        named = bool(os.environ.get(CACHE_VARIABLE)) and not wrong
+        distrust = True
         try:
-            if not folder.is_dir():
-                root.mkdir(mode=0o755, parents=True, exist_ok=True)
-                folder.mkdir(mode=0o755, exist_ok=True)
-            why = distrusted(folder)
+            folder = root.resolve() / name
+            why = _made(folder)
+            if why is None:
+                folder = folder.resolve(strict=True)
+                why = _distrusted(folder)
+            if why is None and not folder.is_dir():
+                why, distrust = "it is no folder", False
             if why is None and not os.access(folder, os.W_OK) and not any(folder.iterdir()):
-                why = "it is empty and cannot be written"
-        except OSError as error:
-            why = error.strerror or str(error)
+                why, distrust = "it is empty and cannot be written", False
+        except (OSError, RuntimeError) as error:  # the latter of links in a ring, in older Pythons
+            why, distrust = getattr(error, "strerror", None) or str(error), False
         if why is None:
-            if wrong and os.environ.get(CACHE_VARIABLE):
-                _say(f"compiled kernels are not kept in {wrong[0]}; they are in {folder}")
+            if told:
+                _say(f"compiled kernels are not kept in {'; '.join(told)}; they are in {folder}")
             return folder
         wrong.append(f"{root} ({why})")
+        if distrust or named:
+            told.append(wrong[-1])
     _say(
         "compiled kernels cannot be kept, and every process compiles them for some seconds:"
         f" {'; '.join(wrong)}. {CACHE_VARIABLE} names a folder of your own"
     )
     return None
+
+
+def _made(folder: Path) -> str | None:
+    """Make a folder and those above it, if all that is there already can be trusted.
+
+    Args:
+        folder: a path without links.
+
+    Returns:
+        why nothing was made; None where the folder is there.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+    why = _distrusted(missing[-1].parent, new=True) if missing else None
+    for place in reversed(missing if why is None else []):
+        place.mkdir(mode=0o755, exist_ok=True)
+    return why
 
 
 def _say(what: str) -> None:

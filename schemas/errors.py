@@ -1,8 +1,7 @@
 """What can go wrong, in words that name the column, the count, the rows and the way out.
 
 Every error a user can cause is a :class:`EvalengineError`, which is a ``ValueError``; the command
-exits with 2 on those, but with 3 on :class:`EndpointError`, :class:`ExecutorError` and
-anything else.
+exits with 2 on those, but with 3 on what may pass (:data:`PASSING`) and on anything else.
 """
 
 from __future__ import annotations
@@ -75,6 +74,10 @@ class EndpointError(EvalengineError):
 
 class JudgeError(EndpointError):
     """The same of a judge."""
+
+
+PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
+"""What may pass, and is worth trying again with the same command."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:

@@ -39,6 +39,10 @@ class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     last: Annotated[
         str | None, _meta("Greatest value of the partition variable, as text.", "{yesterday}")
     ] = None
+    required: Annotated[
+        str | list[str] | None,
+        _meta("Values of the partition variable that must be there, as text.", ["{yesterday}"]),
+    ] = None
     storage_options: Annotated[
         dict[str, str] | None,
         _meta("Credentials and the like for remote paths; never recorded.", {"aws_region": "x"}),

@@ -89,7 +89,42 @@ def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     compiled(warm, home)
     for path in warm.rglob("*.nbi"):
         path.chmod(0o666)
-    assert compiled(warm, home)[0] > 0
+    made, said = compiled(warm, home)
+    assert made > 0
+    assert said.count("others may write to it") == 1
+    assert compiled(warm, home) == (0, "")  # made anew, and for nobody else to write
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc", "bin"])
+@pytest.mark.parametrize("harm", ["altered", "cut short", "emptied"])
+def test_files_that_are_not_as_they_were_written_are_made_anew(
+    kind: str, harm: str, tmp_path: Path
+) -> None:
+    warm, home = tmp_path / "warm", tmp_path / "home"
+    compiled(warm, home)
+    found = list(warm.rglob(f"*.{kind}"))
+    assert found
+    for path in found:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes({"altered": data, "cut short": data[:-9], "emptied": b""}[harm])
+    made, said = compiled(warm, home)
+    assert made > 0
+    assert said.count("was altered or cut short") == 1
+    assert said.count(f".{kind} (") == 1
+    assert compiled(warm, home) == (0, "")
+
+
+def test_what_is_kept_is_for_nobody_else_to_write(tmp_path: Path) -> None:
+    """Whatever the process's mask leaves to others: else nothing of it would be read again."""
+    warm, home = tmp_path / "a" / "warm", tmp_path / "home"
+    previous = os.umask(0)
+    try:
+        compiled(warm, home)
+    finally:
+        os.umask(previous)
+    assert {path.stat().st_mode & 0o022 for path in (tmp_path / "a").rglob("*")} == {0}
+    assert compiled(warm, home) == (0, "")
 
 
 def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +145,9 @@ def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives away")
-def test_a_folder_of_another_user_is_not_used(candidates: Path) -> None:
+def test_a_folder_of_another_user_is_not_used(
+    candidates: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nor is one in a folder of another user, as root meets it in the user's home under sudo."""
     for one in ("xdg", "home"):
         (candidates / one).mkdir()
@@ -118,6 +155,88 @@ def test_a_folder_of_another_user_is_not_used(candidates: Path) -> None:
     found = cache_folder()
     assert found is not None
     assert found.is_relative_to(candidates / "temporary")
+    for one in ("xdg", "home"):
+        assert not list((candidates / one).iterdir())  # root's would be in that user's way
+        assert f"{candidates / one} belongs to another user" in caplog.text
+
+
+def test_a_place_where_others_may_write_is_left_alone_and_said(
+    candidates: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (candidates / "xdg").mkdir()
+    (candidates / "xdg").chmod(0o777)
+    found = cache_folder()
+    assert found is not None
+    assert found.is_relative_to(candidates / "home")
+    assert not list((candidates / "xdg").iterdir())
+    (said,) = caplog.messages
+    assert f"others may write to {candidates / 'xdg'}" in said
+    assert str(found) in said
+
+
+def test_a_home_that_cannot_be_written_is_said_only_where_nothing_else_is_left(
+    candidates: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (candidates / "xdg").touch()
+    (candidates / "home").touch()
+    found = cache_folder()
+    assert found is not None
+    assert found.is_relative_to(candidates / "temporary")
+    assert caplog.messages == []
+
+
+def test_a_named_folder_that_cannot_be_written_is_said(
+    candidates: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (candidates / "named").touch()
+    monkeypatch.setenv("EVALENGINE_CACHE_DIR", str(candidates / "named"))
+    found = cache_folder()
+    assert found is not None
+    (said,) = caplog.messages
+    assert str(candidates / "named") in said
+
+
+def test_turning_a_link_afterwards_gains_nothing(
+    candidates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (candidates / "mine").mkdir()
+    (candidates / "theirs").mkdir()
+    link = candidates / "link"
+    link.symlink_to(candidates / "mine")
+    monkeypatch.setenv("EVALENGINE_CACHE_DIR", str(link))
+    found = cache_folder()
+    link.unlink()
+    link.symlink_to(candidates / "theirs")
+    assert found is not None
+    assert found == found.resolve()
+    assert found.parent == candidates / "mine"
+
+
+@pytest.mark.parametrize("shape", ["ring", "dangling", "file"])
+def test_what_is_no_folder_is_passed_over(
+    shape: str, candidates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = candidates / "named"
+    if shape == "ring":
+        named.symlink_to(candidates / "back")
+        (candidates / "back").symlink_to(named)
+    else:
+        first = candidates / "xdg" / "evalengine"
+        first.mkdir(parents=True)
+        inside = cache_folder()
+        assert inside is not None
+        cache_folder.cache_clear()
+        inside.rmdir()
+        if shape == "file":
+            inside.touch()
+        else:
+            inside.symlink_to(candidates / "nowhere")
+        named = first
+    monkeypatch.setenv("EVALENGINE_CACHE_DIR", str(named))
+    found = cache_folder()
+    assert found is not None
+    assert found.is_dir()
+    assert not found.is_relative_to(named)
 
 
 def test_without_any_folder_it_is_said(

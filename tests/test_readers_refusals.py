@@ -11,7 +11,8 @@ import pytest
 from small_tables import load, predictions, refusal
 from table_files import FILES, Writer, write_packed_csv, write_records
 
-from evalengine.schemas.errors import InputError, ReadError
+from evalengine.readers.tables import open_source
+from evalengine.schemas.errors import InputError, OptionError, ReadError
 
 
 @pytest.mark.parametrize("name", ["predictons.parquet", "nothing/here.parquet", "x*.parquet"])
@@ -181,3 +182,57 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
     rows = predictions().write_csv().encode() * 50
     path.write_bytes(gzip.compress(rows)[:-40])
     assert "The compressed file is cut off" in refusal(path)
+
+
+@pytest.mark.parametrize("depth", [5_000, 200_000])
+@pytest.mark.parametrize(("opening", "end"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize(
+    ("name", "around"),
+    [
+        ("t.json", "{}"),
+        ("t.json", '[{{"datum_id":{}}}]'),
+        ("t.json", '[{{"image_id":1,"category_id":1,"bbox":{}}}]'),
+        ("t.json", '{{"images":[],"annotations":{},"categories":[]}}'),
+        ("t.json", '{{"images":{},"annotations":[],"categories":[]}}'),
+        ("t.json", '{{"q1":{}}}'),
+        ("t.jsonl", '{{"datum_id":{}}}\n{{"datum_id":1}}\n'),
+    ],
+)
+def test_json_that_is_nested_too_deep_is_named(
+    name: str, around: str, opening: str, end: str, depth: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(around.format(opening * depth + "1" + end * depth))
+    message = refusal(path)
+    assert str(path) in message
+    assert "nested deeper" in message or "DepthLimit" in message or "needed" in message
+
+
+def test_numbers_among_storage_options_are_texts() -> None:
+    given = {"aws_region": "x", "timeout": 30, "aws_allow_http": True}
+    source = open_source("s3://bucket/x.parquet", storage_options=given)  # type: ignore[arg-type]
+    assert source.storage_options == {
+        "aws_region": "x", "timeout": "30", "aws_allow_http": "true",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"aws_secret_access_key": ["hidden"]}, "'aws_secret_access_key' is a list"),
+        ({"aws_secret_access_key": None}, "'aws_secret_access_key' is a NoneType"),
+        ({1: "hidden"}, "1 is a"),
+        ("hidden", "a dict of names and texts is needed, not str"),
+        (["hidden"], "a dict of names and texts is needed, not list"),
+    ],
+)
+def test_other_storage_options_are_refused_without_their_values(given: Any, said: str) -> None:
+    with pytest.raises(OptionError, match=said) as caught:
+        open_source("s3://bucket/x.parquet", storage_options=given)
+    assert "hidden" not in str(caught.value)
+
+
+def test_numbers_that_no_column_holds_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text('[{"datum_id": 1' + "0" * 60 + ', "label_value": 1}]')
+    assert "the records do not fit one table" in refusal(path)

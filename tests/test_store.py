@@ -378,6 +378,40 @@ class TestTrust:
         with pytest.raises(ResultError, match=r"run\.json cannot be read"):
             ee.load(folder)
 
+    @pytest.mark.parametrize(
+        ("frame", "column", "value", "said"),
+        [
+            ("metrics", "metric", pl.lit(1), "is Int32"),
+            ("metrics", "metric", pl.lit(None, pl.String), "is String with nulls"),
+            ("metrics", "value", pl.lit("x"), "is String"),
+            ("metrics", "support", pl.lit([1.0]), "is List"),
+            ("metrics", "label_value", pl.struct(x=1), "is Struct"),
+            ("curves", "curve", pl.lit(1), "is Int32"),
+            ("labels", "label_key", pl.lit(None), "is Null"),
+        ],
+    )
+    def test_frames_of_other_dtypes_are_refused_by_their_column(
+        self, frame: str, column: str, value: pl.Expr, said: str, card: ee.Scorecard, tmp_path: Path
+    ) -> None:
+        folder = card.save(tmp_path / "run")
+        path = folder / f"{frame}.parquet"
+        pl.read_parquet(path).with_columns(value.alias(column)).write_parquet(path)
+        run = json.loads((folder / "run.json").read_text())
+        run["files"][path.name] = path.stat().st_size
+        del run["digests"]
+        (folder / "run.json").write_text(json.dumps(run))
+        with pytest.raises(ResultError, match=rf"{frame}\.parquet .* column '{column}' {said}"):
+            ee.load(folder).frame(frame)
+
+    @pytest.mark.parametrize("given", [[[1]], [[[["a"]], 1]], [[{}, 1]]])
+    def test_an_odd_label_map_is_refused(self, given: Any, tmp_path: Path) -> None:
+        folder = fabricated.card().save(tmp_path / "run")
+        run = json.loads((folder / "run.json").read_text())
+        run["options"]["label_map"] = given
+        (folder / "run.json").write_text(json.dumps(run))
+        with pytest.raises(ResultError, match=r"run\.json: .*label_map"):
+            ee.load(folder)
+
     def test_files_of_the_users_are_not_lost(self, tmp_path: Path) -> None:
         folder = fabricated.card().save(tmp_path / "run")
         (folder / "thesis.txt").write_text("dear")

@@ -412,8 +412,8 @@ def main(args: Sequence[str] | None = None) -> int:
         args: arguments; the process's own unless given.
 
     Returns:
-        the exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 anything else,
-        such as an endpoint that cannot be used.
+        the exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 what may pass (a full
+        disk, an endpoint that does not answer) and anything else.
     """
     STATE["debug"] = False
     given = list(sys.argv[1:] if args is None else args)
@@ -465,7 +465,7 @@ def _end_in_order() -> None:
 
 
 def _report(error: BaseException) -> int:
-    from ..schemas.errors import EndpointError, EvalengineError, ExecutorError
+    from ..schemas.errors import PASSING, EvalengineError
     from ..schemas.wording import in_shell
 
     if STATE["debug"]:
@@ -478,4 +478,4 @@ def _report(error: BaseException) -> int:
     click.echo(f"evalengine: {kind}{said}", err=True)
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
-    return BAD_INPUT if ours and not isinstance(error, EndpointError | ExecutorError) else FAILED
+    return BAD_INPUT if ours and not isinstance(error, PASSING) else FAILED

@@ -68,14 +68,7 @@ def run(
     from ..jobs.running import LockedError, plan_job, run_job
     from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
-    from ..schemas.errors import (
-        ChangedError,
-        EndpointError,
-        EvalengineError,
-        ExecutorError,
-        ScratchError,
-        WriteError,
-    )
+    from ..schemas.errors import PASSING, EvalengineError
     from ..schemas.wording import in_shell
 
     strange = [pair for pair in changes if not pair.partition("=")[1]]
@@ -106,16 +99,7 @@ def run(
         if STATE["debug"]:
             raise
         say(in_shell(error.said))
-        # What may pass, and is worth trying again.
-        passing = (
-            LockedError,
-            WriteError,
-            ScratchError,
-            EndpointError,
-            ExecutorError,
-            ChangedError,
-        )
-        return _FAILED if isinstance(error, passing) else _BAD_INPUT
+        return _FAILED if isinstance(error, (LockedError, *PASSING)) else _BAD_INPUT
     except Stopped as stopped:
         say(f"stopped by {stopped}")
         sys.stdout.flush()

@@ -76,7 +76,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
             raise click.BadParameter(f"{text!r} is not of the form name=json.")
         try:
             parameters[name] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             parameters[name] = value
     temperature = given.pop("temperature")
     found = {name: value for name, value in given.items() if value is not None}

@@ -6,6 +6,7 @@ import atexit
 import gc
 import io
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -49,10 +50,16 @@ def command() -> int:
     _told_apart()
     try:
         status = main()
+        # From here on nobody else takes it: Python would print where it was, and end by the signal.
+        signal.signal(signal.SIGINT, _interrupted)
         leave(status)
-    except KeyboardInterrupt:  # at the very end, where nobody else takes it any more
-        os._exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        _interrupted()
     return status
+
+
+def _interrupted(*_: object) -> None:
+    os._exit(INTERRUPTED)
 
 
 def leave(status: int) -> None:

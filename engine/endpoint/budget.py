@@ -60,7 +60,7 @@ def price_of(
             else prices
         )
         known = msgspec.convert(table, dict[str, Price])
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise OptionError(
             f"prices: {error}. Write a table of models, each with input and output per million"
             ' tokens: ["my-model"] input = 0.15, output = 0.6.'

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.forked import refuse_cut_off
 from evalengine.readers.coco_meeting import renumbered
 from evalengine.readers.source import Source
 from evalengine.readers.tables import open_source, schema_of
@@ -56,7 +57,9 @@ def open_inputs(
     Raises:
         ReadError: a file that is missing or cannot be read.
         InputError: something that is no table.
+        ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
     """
+    refuse_cut_off()
     options = options or Options()
     given = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
     if ground_truths is None:

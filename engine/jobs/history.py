@@ -95,7 +95,8 @@ def append(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bo
         run_id: under which they stand.
         target: folder, or address of a Delta table.
         form: ``parquet`` or ``delta``.
-        again: whether rows that stand there under this id are replaced; else they are kept.
+        again: whether rows that stand there under this id are replaced; else they are kept if they
+            are of this very time, and replaced if the run has been done once more since.
 
     Returns:
         whether anything was written.
@@ -113,7 +114,7 @@ def append(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bo
 
 def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) -> bool:
     path = folder / f"{run_id}.parquet"
-    if path.exists() and not again:
+    if path.exists() and not again and _as_late(path, rows):
         return False
     folder.mkdir(parents=True, exist_ok=True)
     # Beside the folder: who reads all of it is not to meet what a run that died left half-written.
@@ -128,6 +129,15 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
     finally:
         fresh.unlink(missing_ok=True)
     return True
+
+
+def _as_late(path: Path, rows: pl.DataFrame) -> bool:
+    """Whether the rows of a run in a file were finished when these were."""
+    try:
+        stands = pl.read_parquet(path, columns=["finished"], glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
+    return stands["finished"].equals(rows["finished"])
 
 
 def _into_delta(rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:
@@ -149,7 +159,7 @@ def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: boo
     if not delta.DeltaTable.is_deltatable(target):
         delta.write_deltalake(target, rows.to_arrow(), mode="append", schema_mode="merge")
         return True
-    if not again and _stands(delta.DeltaTable(target), run_id):
+    if not again and _stands(delta.DeltaTable(target), run_id, rows):
         return False
     delta.write_deltalake(
         target,
@@ -161,9 +171,10 @@ def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: boo
     return True
 
 
-def _stands(table: DeltaTable, run_id: str) -> bool:
-    ids = pl.scan_delta(table).filter(pl.col("run_id") == run_id).select(pl.len())
-    return bool(ids.collect().item())
+def _stands(table: DeltaTable, run_id: str, rows: pl.DataFrame) -> bool:
+    stands = pl.scan_delta(table).filter(pl.col("run_id") == run_id).collect()
+    times = [one["finished"].unique() for one in (stands, rows) if "finished" in one.columns]
+    return stands.height > 0 and all(time.equals(times[0]) for time in times)
 
 
 def _deltalake() -> Any:

@@ -18,7 +18,7 @@ import msgspec
 from .._version import __version__
 from ..schemas.errors import OptionError
 from ..schemas.job import JobOutputs
-from .sources import Found
+from .sources import Found, without_secrets
 from .verdicts import FAILED, SKIPPED, Verdict
 
 START, COMPLETE, FAIL, ABORT = "START", "COMPLETE", "FAIL", "ABORT"
@@ -58,12 +58,15 @@ class Lineage:
 
     def start(self, found: Found, folder: Path) -> None:
         """The run begins to work on its inputs."""
+        self._about(found, folder)
+        self._event(START, {})
+
+    def _about(self, found: Found, folder: Path) -> None:
         self._inputs = [
             _dataset(file.path, local=file.stamp is not None)
             for own in found.files.values() for file in own
         ]  # fmt: skip
         self._outputs = [_dataset(str(folder), local=True)]
-        self._event(START, {})
 
     def never_began(self, message: str) -> None:
         """The run ends before its inputs are known: they are missing, or not what they should be.
@@ -73,8 +76,22 @@ class Lineage:
         self._event(START, {})
         self.stop(FAIL, message)
 
-    def complete(self, verdicts: Sequence[Verdict]) -> None:
-        """The result stands; gates are told as assertions on the first input."""
+    @property
+    def run_id(self) -> str | None:
+        """Id of the run in its events; None where none are sent."""
+        return None if self._send is None else self._run_id
+
+    def resume(self, run_id: str, found: Found, folder: Path) -> None:
+        """Speak for a run that ended before it said so."""
+        self._run_id = run_id
+        self._about(found, folder)
+
+    def complete(self, verdicts: Sequence[Verdict]) -> bool:
+        """The result stands; gates are told as assertions on the first input.
+
+        Returns:
+            whether it was sent, or is to be sent nowhere.
+        """
         inputs = [dict(one) for one in self._inputs]
         if verdicts and inputs:
             inputs[0]["inputFacets"] = {
@@ -87,7 +104,7 @@ class Lineage:
                     ],
                 }
             }  # fmt: skip
-        self._event(COMPLETE, {}, inputs)
+        return self._event(COMPLETE, {}, inputs)
 
     def stop(self, kind: str, message: str) -> None:
         """The run ends without a result: ``FAIL``, or ``ABORT`` where it was told to end."""
@@ -97,9 +114,9 @@ class Lineage:
 
     def _event(
         self, kind: str, facets: dict[str, Any], inputs: list[dict[str, Any]] | None = None
-    ) -> None:
+    ) -> bool:
         if self._send is None:
-            return
+            return True
         engine = {**_facet("1-1-1", "ProcessingEngineRunFacet"), "version": __version__,
                   "name": "evalengine"}  # fmt: skip
         event = {
@@ -116,13 +133,15 @@ class Lineage:
             self._send(msgspec.json.encode(event))
         except OSError as error:
             self._warn(f"lineage: {kind} could not be sent to {self._target}: {error}")
+            return False
+        return True
 
 
 def _dataset(path: str, *, local: bool) -> dict[str, Any]:
     """A dataset by the naming of https://openlineage.io/docs/spec/naming: store, and path in it."""
     if local:
         return {"namespace": "file", "name": os.path.abspath(path)}
-    scheme, _, rest = path.partition("://")
+    scheme, _, rest = without_secrets(path).partition("://")
     store, _, name = rest.partition("/")
     return {"namespace": f"{scheme}://{store}", "name": name}
 

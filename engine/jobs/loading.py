@@ -18,7 +18,7 @@ from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
 from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
 from .gates import Gate, parse_gates
-from .variables import Lookup, dates, expanded, from_environment, in_texts, mark
+from .variables import Lookup, dates, expanded, for_records, from_environment, in_texts, mark
 
 LAST = "last"
 RUN_ID = "run_id"
@@ -41,7 +41,8 @@ class LoadedJob(msgspec.Struct, frozen=True):
         path: the file.
         options: of the file, as ``score`` takes them.
         gates: taken apart.
-        variables: name -> value, without the environment's.
+        variables: name -> value, for records: without the environment's, and without secrets
+            (:func:`evalengine.jobs.variables.for_records`).
         earlier: glob of folders that results of this job have had: ``outputs.folder`` with a star
             for every variable.
     """
@@ -92,7 +93,7 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReadError(f"{path} is no TOML: {error}.") from None
 
 
@@ -101,7 +102,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     name, variables = raw.get("name"), raw.get("variables", {})
     if not isinstance(name, str) or not name.strip():
         raise OptionError('name: write the name of the job, such as name = "nightly".')
-    given = _values(variables, name, changes, raw.get("time_zone"))
+    given, uses = _values(variables, name, changes, raw.get("time_zone"))
     partition = raw.get("inputs", {}).get("partition")
     if partition in variables:
         raise OptionError(
@@ -132,7 +133,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         path=path,
         options=options,
         gates=gates,
-        variables={key: value for key, value in given.items() if key in variables},
+        variables=for_records(given, variables, uses, _in_storage_options(raw, given)),
         earlier=expanded(
             glob.escape(template), lambda key: glob.escape(name) if key == "job" else "*", ()
         ),
@@ -148,7 +149,7 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
             f"gate {speaking[0]!r} speaks of a baseline, and there is none: write"
             ' baseline = "last", or the folder of an earlier result.'
         )
-    for key in ("first", "last"):
+    for key in ("first", "last", "required"):
         if getattr(inputs, key) is not None and inputs.partition is None:
             raise OptionError(f"inputs.{key}: only a job with inputs.partition has one.")
     if job.address is not None and job.executor != "dask":
@@ -179,10 +180,22 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
                 raise OptionError(unknown(kind, key, known))
 
 
+def _in_storage_options(raw: Mapping[str, Any], given: Mapping[str, str]) -> set[str]:
+    """Names of the variables that credentials are made of."""
+    used: set[str] = set()
+    in_texts(raw.get("inputs", {}).get("storage_options"), _expander(given, None, used))
+    return used
+
+
 def _values(
     variables: Any, name: str, changes: dict[str, str], zone: Any
-) -> dict[str, str]:  # fmt: skip
-    """The variables' values: those set, then the file's, which may rest on others before them."""
+) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """The variables' values: those set, then the file's, which may rest on others before them.
+
+    Returns:
+        the values, with those of names that every job has; and of each variable of the file what
+        its value was made of.
+    """
     if not isinstance(variables, dict) or not all(
         isinstance(value, (str, int, float, datetime.date)) and not isinstance(value, bool)
         for value in variables.values()
@@ -196,11 +209,14 @@ def _values(
                 else f"--set {key}: the job has no [variables]."
             )
     found = {**dates(_now_in(zone)), "job": name}
+    uses: dict[str, set[str]] = {}
     for key, value in variables.items():
         if key in found or "." in key or key == RUN_ID:
             raise OptionError(f"variables: {key!r} has a meaning of its own; choose another name.")
-        found[key] = changes[key] if key in changes else _expander(found, None)(str(value))
-    return found
+        uses[key] = set()
+        made = _expander(found, None, uses[key])
+        found[key] = changes[key] if key in changes else made(str(value))
+    return found, uses
 
 
 def _now_in(zone: Any) -> datetime.datetime:
@@ -216,8 +232,12 @@ def _now_in(zone: Any) -> datetime.datetime:
         ) from None
 
 
-def _expander(given: Mapping[str, str], later: str | None) -> Any:
+def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None = None) -> Any:
+    """What replaces the variables of a text; names that it looked up are added to ``used``."""
+
     def lookup(key: str) -> str | None:
+        if used is not None:
+            used.add(key)
         if later is not None and key == later:
             return mark(key)
         return given[key] if key in given else from_environment(key)

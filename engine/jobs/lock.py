@@ -6,21 +6,26 @@ lock a file that is about to go away. Who holds it stands in the file, for peopl
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from io import RawIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from ..schemas.errors import EvalengineError, WriteError
+from ..store import name_within, real_folder
 
 _POLL = 0.2
+_LONGEST_NAME = 240  # bytes of a folder's name that stand in its lock's
+_LONGEST = 1 << 16  # bytes that are read of what a lock says
 
 
 class LockedError(EvalengineError):
@@ -52,27 +57,36 @@ def locked(
         LockedError: another run holds it, and did so for all that time.
         WriteError: the lock's file cannot be made.
     """
-    with _opened(folder) as file:
-        _acquire(file, folder, wait, tell)
-        before = _holder(file)
-        if before is not None:
-            tell(f"took over from a run that died: process {before.pid} on {before.host},"
-                 f" begun {before.since}")  # fmt: skip
-        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        _write(file, msgspec.json.encode(Holder(job, os.getpid(), socket.gethostname(), now)))
+    real = real_folder(folder)
+    path = real.with_name(f".{name_within(real.name, _LONGEST_NAME)}.lock")
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    with closing(_opened(path, folder)) as file:
+        try:
+            _acquire(file, folder, wait, tell)
+            before = _holder(file)
+            if before is not None:
+                tell(f"took over from a run that died: process {before.pid} on {before.host},"
+                     f" begun {before.since}")  # fmt: skip
+            _write(file, msgspec.json.encode(Holder(job, os.getpid(), socket.gethostname(), now)))
+        except OSError as error:
+            raise WriteError(f"cannot write the lock of {folder}, {path}: {error}.") from error
         try:
             yield
         finally:
-            _write(file, b"")
+            try:
+                _write(file, b"")
+            except OSError as error:  # the lock itself goes with the file's last handle
+                tell(f"{path} still says who held it: {error}")
 
 
-def _opened(folder: Path) -> IO[bytes]:
-    """The lock's file, beside the folder itself: names that link to it share one lock."""
-    real = folder.resolve()
-    path = real.with_name(f".{real.name}.lock")
+def _opened(path: Path, folder: Path) -> RawIOBase:
+    """The lock's file, beside the folder itself: names that link to it share one lock.
+
+    Without a buffer, which would be written once more when the file is closed.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "a+b", opener=_of_writers)
+        return open(path, "a+b", buffering=0, opener=_of_writers)
     except OSError as error:
         raise WriteError(f"cannot write {folder}: {error}.") from error
 
@@ -92,7 +106,7 @@ def _of_writers(path: str, flags: int) -> int:
     return opened
 
 
-def _acquire(file: IO[bytes], folder: Path, wait: float, tell: Callable[[str], None]) -> None:
+def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], None]) -> None:
     end, told = time.monotonic() + wait, False
     while not _try(file):
         said = _said(_holder(file), folder)
@@ -107,7 +121,7 @@ def _acquire(file: IO[bytes], folder: Path, wait: float, tell: Callable[[str], N
         time.sleep(min(_POLL, max(0.0, end - time.monotonic())))
 
 
-def _try(file: IO[bytes]) -> bool:
+def _try(file: RawIOBase) -> bool:
     if os.name == "nt":
         import msvcrt
 
@@ -137,15 +151,15 @@ def _said(holder: Holder | None, folder: Path) -> str:
     )
 
 
-def _holder(file: IO[bytes]) -> Holder | None:
+def _holder(file: RawIOBase) -> Holder | None:
     file.seek(0)
     try:
-        return msgspec.json.decode(file.read(), type=Holder)
-    except msgspec.DecodeError:
+        return msgspec.json.decode(file.read(_LONGEST) or b"", type=Holder)
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _write(file: IO[bytes], text: bytes) -> None:
+def _write(file: RawIOBase, text: bytes) -> None:
     file.truncate(0)
-    file.write(text)
-    file.flush()
+    if text and file.write(text) != len(text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

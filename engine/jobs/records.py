@@ -35,6 +35,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
         baseline: what the job file said of a baseline.
         baseline_folder: the earlier run that it was held against; None where there was none.
         baseline_finished: when that one was finished; None where there was none.
+        untold: run id of lineage whose COMPLETE has not been sent; None where nothing is open.
     """
 
     run_id: str
@@ -46,13 +47,14 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     baseline_folder: str | None = None
     baseline_finished: str | None = None
+    untold: str | None = None
 
 
 def read_success(folder: Path) -> Success | None:
     """The mark of a finished run; None where there is none."""
     try:
         return msgspec.json.decode((folder / SUCCESS).read_bytes(), type=Success)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -103,6 +105,32 @@ def last_passed(
             continue
         return Path(name), finished
     return None
+
+
+def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str]:
+    """The partitions of the newest finished run of a job other than this one.
+
+    Args:
+        pattern: glob of the folders its results have had.
+        job: its name.
+        run_id: this run, which does not count.
+
+    Returns:
+        their values, and when it was finished; none where no run tells of any.
+    """
+    found = [(success.finished, name) for name in glob.glob(pattern)
+             if (success := read_success(Path(name)))
+             and success.job == job and success.run_id != run_id]  # fmt: skip
+    finished, folder = max(found, default=("", ""))
+    try:
+        told = msgspec.json.decode((Path(folder) / JOB_FILE).read_bytes(), type=_Partitions)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return [], finished
+    return told.partitions, finished
+
+
+class _Partitions(msgspec.Struct):
+    partitions: list[str] = []
 
 
 def write_records(

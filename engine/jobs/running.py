@@ -17,10 +17,10 @@ from .._version import __version__
 from ..parts import score_parts
 from ..schemas.errors import ChangedError, EvalengineError, WriteError
 from ..scorecard import Scorecard
-from ..store import check_target, fresh_name, load, mend, swap, write_into
+from ..store import check_target, fresh_name, load, mend, real_folder, swap, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
-from .increments import clear_older, parts_of
+from .increments import clear_older, parts_of, told_gone
 from .lineage import ABORT, FAIL, Lineage
 from .loading import load_job
 from .lock import LockedError, locked
@@ -106,14 +106,14 @@ def run_job(
     tell("planned", run_id=plan.run_id, folder=plan.shown,
          files=sum(map(len, plan.found.files.values())))  # fmt: skip
     with locked(plan.folder, job.name, wait=wait, tell=lambda said: tell(said, level=WARNING)):
-        cleared = mend(plan.folder.resolve())
+        cleared = mend(real_folder(plan.folder))
         if cleared:
             tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
         # Waiting may have taken long enough for other tables to come.
         plan = planned_again(plan) if wait else plan
         before = read_success(plan.folder)
         if not force and finished_as(plan.folder, plan.run_id):
-            return _again(plan, tell)
+            return _again(plan, tell, lineage)
         lineage.start(plan.found, plan.folder)
         try:
             verdicts, wrong = _score(plan, before, started, force, tell, lineage)
@@ -129,8 +129,11 @@ def run_job(
     return JobResult(plan, True, verdicts)
 
 
-def _again(plan: JobPlan, tell: Tell) -> JobResult:
-    """What a finished run says; gates that changed since are judged anew by its numbers."""
+def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
+    """What a finished run says; gates that changed since are judged anew by its numbers.
+
+    What it did not come to say, for it died behind its last rename, is said now.
+    """
     success = finished_as(plan.folder, plan.run_id)
     assert success is not None
     tell("finished before; nothing to do", finished=success.finished)
@@ -147,7 +150,16 @@ def _again(plan: JobPlan, tell: Tell) -> JobResult:
             _remember(plan, card, success, again=True)
         else:
             _remember(plan, card, success, again=False)
+        if success.untold is not None and lineage.run_id is not None:
+            lineage.resume(success.untold, plan.found, plan.folder)
+            _complete(plan, success, verdicts, lineage)
     return JobResult(plan, False, verdicts)
+
+
+def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage: Lineage) -> None:
+    """Tell lineage that a run is done, and remember that it was told."""
+    if lineage.complete(verdicts) and success.untold is not None:
+        replace_success(plan.folder, msgspec.structs.replace(success, untold=None))
 
 
 def _score(
@@ -182,12 +194,13 @@ def _score(
             baseline=plan.loaded.job.baseline,
             baseline_folder=baseline.folder,
             baseline_finished=baseline.finished,
+            untold=lineage.run_id,
         )
         with held():
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
-            swap(fresh, target)
+            swap(fresh, target, lambda said: tell(said, level=WARNING))
             _remember(plan, card, success, again=True)  # as of now, whatever stands there
-            lineage.complete(verdicts)
+            _complete(plan, success, verdicts, lineage)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise WriteError(f"cannot write {plan.folder}: {error}.") from error
     finally:
@@ -234,6 +247,9 @@ def _scored(
             parts, options, labels=found.paths("labels"), tell=progress, left=left.is_set
         )
         clear_older(parts)
+        gone = told_gone(loaded, found, plan.run_id)
+        if gone is not None:
+            card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
         card = api.score(
             found.paths("predictions"),

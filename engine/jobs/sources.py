@@ -11,6 +11,7 @@ import msgspec
 
 from ..readers.paths import expand, is_remote, looks_wild
 from ..schemas.errors import InputError, OptionError, ReadError
+from ..schemas.job import JobInputs
 from .loading import LoadedJob
 from .rasters import Pointed, Stamp, rasters_of, stamp_of
 from .variables import filled, mark
@@ -94,7 +95,8 @@ def find_inputs(loaded: LoadedJob) -> Found:
 
     Raises:
         ReadError: a path where nothing is.
-        InputError: a partition that one side has and the other lacks, or none at all.
+        InputError: a partition that one side has and the other lacks, one that is required and not
+            there, or none at all.
         OptionError: remote paths without a version, or a partition variable in no path.
     """
     inputs = loaded.job.inputs
@@ -121,13 +123,7 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
     sides: dict[str, set[str]] = {}
     for role, files in found.items():
         kept[role] = [
-            file
-            for file in files
-            if file.partition is None
-            or (
-                (inputs.first is None or inputs.first <= file.partition)
-                and (inputs.last is None or file.partition <= inputs.last)
-            )
+            file for file in files if file.partition is None or in_window(inputs, file.partition)
         ]
         kept[role].sort(key=lambda file: file.partition or "")
         if any(file.partition is not None for file in files):
@@ -144,14 +140,37 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
     if not every:
         between = f"from {inputs.first or 'the first'} to {inputs.last or 'the last'}"
         raise InputError(f"no partition of {inputs.partition} {between} is there.")
+    required = [inputs.required] if isinstance(inputs.required, str) else inputs.required or []
+    lacking = sorted({*required} - every)
+    if lacking:
+        raise InputError(
+            f"{len(lacking)} of the partitions of {inputs.partition} in inputs.required are not"
+            f" there: {listed(lacking)}. Wait for them, or take them out of inputs.required."
+        )
     for role, own in sides.items():
         if every - own:
             raise InputError(
                 f"{role}: {len(every - own)} of {len(every)} partitions of {inputs.partition} are"
-                f" missing: {_listed(sorted(every - own))}. Wait for them, or leave them out with"
+                f" missing: {listed(sorted(every - own))}. Wait for them, or leave them out with"
                 " inputs.first and inputs.last."
             )
     return Found(_digested(loaded, kept), tuple(sorted(every)))
+
+
+_LOGIN = re.compile(r"(?<=://)[^/@]*@")
+
+
+def without_secrets(address: str) -> str:
+    """An address without user, password, or the query of a web address, which may sign it."""
+    bare = _LOGIN.sub("", address)
+    return re.split(r"[?#]", bare)[0] if bare.startswith(("http://", "https://")) else bare
+
+
+def in_window(inputs: JobInputs, value: str) -> bool:
+    """Whether a partition is among those asked for."""
+    return (inputs.first is None or inputs.first <= value) and (
+        inputs.last is None or value <= inputs.last
+    )
 
 
 def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
@@ -168,7 +187,8 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
             )
         if variable in pattern:
             raise OptionError("inputs.partition is for local files: remote folders are not listed.")
-        return [File(path, pattern, None, None, hashlib.sha256(version.encode()).hexdigest())]
+        digest = hashlib.sha256(version.encode()).hexdigest()
+        return [File(path, without_secrets(pattern), None, None, digest)]
     if variable not in path:
         found: list[tuple[str, str | None]] = [(file, None) for file in expand(path)]
     else:
@@ -239,6 +259,6 @@ def _with_digest(file: File) -> File:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     rest = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

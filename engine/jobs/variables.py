@@ -91,3 +91,50 @@ def in_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [in_texts(item, change) for item in value]
     return value
+
+
+HIDDEN = "(hidden)"
+_BARE = re.compile(r"(\{[^{}:]+\})+")
+"""A text of variables alone: what stands around them, or behind a colon, may be the secret."""
+
+
+def for_records(
+    values: Mapping[str, str],
+    written: Mapping[str, Any],
+    uses: Mapping[str, set[str]],
+    secret: Collection[str],
+) -> dict[str, str]:
+    """Variables as job.json and history may hold them.
+
+    What comes from the environment, or goes into credentials, is not recorded: such a variable
+    stands there as the file writes it, ``{env.NAME}``, or as hidden where the file writes the value
+    itself. So is whatever is made of one.
+
+    Args:
+        values: of all names.
+        written: name -> value as the file writes it.
+        uses: name -> what the value was made of; nothing where it was written out, or set.
+        secret: names that credentials are made of.
+    """
+    kept_back = {
+        key for key, used in uses.items() if any(name.startswith(_ENVIRONMENT) for name in used)
+    }
+    told_by, todo = {*secret} & {*uses}, [*secret]
+    while todo:  # what a credential is made of, and what that is made of
+        for name in uses.get(todo.pop(), set()) & {*uses} - told_by:
+            told_by.add(name)
+            todo.append(name)
+    kept_back |= told_by
+    for key, used in uses.items():  # in order: a variable rests on those before it
+        if used & kept_back:
+            kept_back.add(key)
+    shown: dict[str, str] = {}
+    for key, used in uses.items():
+        text = str(written[key])
+        if key not in kept_back:
+            shown[key] = values[key]
+        elif used and (key not in told_by or _BARE.fullmatch(text)):
+            shown[key] = text
+        else:
+            shown[key] = HIDDEN
+    return shown

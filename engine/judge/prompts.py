@@ -102,7 +102,7 @@ def _read(path: Path) -> Prompt:
     try:
         fields = tomllib.loads(path.read_text("utf-8"))
         prompt = msgspec.convert({"name": path.stem, **fields}, Prompt)
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(f"{path}: no prompt: {error}") from None
     if prompt.reply not in REPLIES:
         raise InputError(f"{path}: {unknown('kind of reply', prompt.reply, REPLIES)}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..kernels.folder import own_group
-from ..schemas.errors import ScratchError
+from ..schemas.errors import EvalengineError, ReadError, ScratchError
 from ..schemas.wording import option
 
 PREFIX = "evalengine-scratch-"
@@ -37,7 +37,8 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         needed: bytes that the run will write, about.
 
     Raises:
-        ScratchError: the folder cannot be written, or its disk has no room or runs full.
+        ScratchError: the folder cannot be written, its disk has no room or runs full, or somebody
+            deletes it meanwhile.
     """
     home = Path(base or tempfile.gettempdir()).absolute()  # workers stand in folders of their own
     folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
@@ -65,7 +66,27 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
                     f" {gigabytes(needed)} are needed; nothing is left behind. Name a folder on a"
                     f" larger disk: {option('scratch', '/mnt/large')}."
                 ) from error
+            _refuse_deleted(folder, error)
             raise
+        except Exception as error:
+            _refuse_deleted(folder, error)
+            raise
+
+
+def _refuse_deleted(folder: Path, error: Exception) -> None:
+    """Explain an error of a run whose folder was deleted, all or in part, by somebody else.
+
+    Raises:
+        ScratchError: it was.
+    """
+    other = isinstance(error, EvalengineError) and not isinstance(error, ScratchError)
+    named = isinstance(error, FileNotFoundError) and str(error.filename).startswith(str(folder))
+    read = isinstance(error, ReadError) and str(folder) in str(error)
+    if named or read or (not other and not (folder / OWNER).exists()):
+        raise ScratchError(
+            f"{folder}: files of this run were deleted while it was at work ({error}). Run it"
+            " again, and leave its scratch folder alone; it is deleted when the run ends."
+        ) from error
 
 
 def _refuse_shared(home: Path) -> None:

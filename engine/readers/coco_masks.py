@@ -143,7 +143,7 @@ def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) 
     for text, row in zip(texts, rows, strict=True):
         try:
             decoder.decode(text)
-        except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
             return ReadError(
                 f"{name}: {what} {row:,} (counted from 0), field 'segmentation': {reason}."

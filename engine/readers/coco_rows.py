@@ -20,7 +20,7 @@ from evalengine.schemas.errors import InputError, ReadError
 
 from .coco_masks import with_segmentation
 from .coco_tables import read_categories, read_images, refuse_large, there
-from .json_rows import decode_rows, malformed, misfit
+from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 from .source import Source
 
 Box = tuple[float, float, float, float]
@@ -124,7 +124,7 @@ def read_ground_truths(buffer: Any, name: str, *, masks: bool = True) -> Source:
         file = msgspec.json.decode(buffer, type=_File)
     except msgspec.ValidationError as error:
         raise misfit(error, name, "file") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
     if not there(file.annotations):
         raise ReadError(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from evalengine.schemas.errors import ReadError
 
+from .footers import refuse_miscounted
 from .foreign import foreign
 from .trec_layouts import layout_of, start_of
 
@@ -56,7 +57,7 @@ def detect(path: str) -> str:
     """The format of a local file, and that it looks whole.
 
     Raises:
-        ReadError: empty, truncated, compressed, or of no known format.
+        ReadError: empty, truncated, damaged in its footer, compressed, or of no known format.
     """
     head, tail, size = _ends(path)
     format_ = by_extension(path)
@@ -78,6 +79,8 @@ def detect(path: str) -> str:
         raise ReadError(_not_what_it_says(path, format_, head, magic))
     if format_ == "parquet" and (tail[-4:] != b"PAR1" or size < 12):
         raise ReadError(_truncated(path, "Parquet", "its end mark 'PAR1' is missing"))
+    if format_ == "parquet":
+        refuse_miscounted(path)
     if format_ == "ipc" and tail[-6:] != b"ARROW1":
         raise ReadError(_truncated(path, "Arrow IPC", "its end mark 'ARROW1' is missing"))
     if format_ in ("csv", "ndjson", "json") and magic:

@@ -15,7 +15,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .json_rows import malformed
+from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
 from .source import Source
@@ -156,7 +156,7 @@ def _is_lines(head: bytes, size: int) -> bool:
         return False
     try:
         return isinstance(msgspec.json.decode(line), dict) and size > len(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return False
 
 
@@ -168,6 +168,8 @@ def _first_object(buffer: Any, head: bytes) -> dict[str, Any] | None:
             first, _ = json.JSONDecoder().raw_decode(text)
         except ValueError:
             continue
+        except RecursionError:  # said when all of it is decoded
+            return None
         return first if isinstance(first, dict) else None
     return None
 
@@ -177,10 +179,10 @@ def _records(buffer: Any, name: str) -> pl.DataFrame:
         rows = msgspec.json.decode(buffer, type=list[dict[str, Any]])
     except msgspec.ValidationError:
         raise ReadError(f"{name}: an array of records (JSON objects) is needed.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
     try:
         return frame_of_rows(rows)
-    except (pl.exceptions.PolarsError, TypeError) as error:
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ReadError(f"{Path(name)}: the records do not fit one table: {reason}") from None

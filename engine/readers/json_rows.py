@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -15,6 +16,10 @@ _PIECE = 1 << 21
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _PLACE = re.compile(r" - at `\$(.*)`$")
 _INDEX = re.compile(r"^\[(\d+)\](.*)$")
+
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding ends with where :func:`malformed` says why."""
 
 
 def decode_rows(buffer: Any, row: type[Row], name: str, what: str) -> Iterator[list[Row]]:
@@ -46,7 +51,7 @@ def decode_rows(buffer: Any, row: type[Row], name: str, what: str) -> Iterator[l
             rows = decoder.decode(piece)
         except msgspec.ValidationError as error:
             raise misfit(error, name, what, done) from None
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             yield _decode(decoder, buffer, opening, start, done, name, what)
             return
         yield rows
@@ -67,7 +72,7 @@ def _decode(
         return decoder.decode(piece)
     except msgspec.ValidationError as error:
         raise misfit(error, name, what, done) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise malformed(error, piece, start - len(opening), name) from None
 
 
@@ -91,6 +96,11 @@ def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
 def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadError:
     """Text that is no JSON, with what stands around the place."""
     text = str(error)
+    if isinstance(error, RecursionError):
+        return ReadError(
+            f"{name}: JSON nested deeper than any table is ({sys.getrecursionlimit():,} levels and"
+            " more). Write it again."
+        )
     if "truncated" in text:
         return ReadError(
             f"{name}: the JSON ends in the middle; the file is truncated. Write or copy it again."

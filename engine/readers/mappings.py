@@ -13,7 +13,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
-from .json_rows import malformed
+from .json_rows import UNREADABLE, malformed
 from .source import Source
 
 _COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
@@ -51,7 +51,7 @@ def read_mapping(buffer: Any, name: str) -> Source:
             f"{name}: a mapping of queries to documents to numbers is needed, as in"
             f' {{"q1": {{"d1": 1.5}}}}: {error}.'
         ) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
     return source_of(nested, name, (name,))
 

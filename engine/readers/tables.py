@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from evalengine.schemas.errors import ReadError
+from evalengine.forked import refuse_cut_off
+from evalengine.schemas.errors import OptionError, ReadError
 
 from . import formats
 from .explain import explain
@@ -46,7 +47,9 @@ def open_source(
     Raises:
         ReadError: missing, empty, truncated or unreadable files, mixed formats.
         InputError: no table at all.
+        ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
     """
+    refuse_cut_off()
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, (str, os.PathLike)):
@@ -114,12 +117,37 @@ def _open_remote(
             f"{description}: a remote path must end in .parquet, .arrow, .csv or .jsonl, all paths"
             " in the same; other formats are read from local files."
         )
+    storage_options = _texts(storage_options)
     source = Source(pl.LazyFrame(), description, format_, storage_options=storage_options)
     try:
         source.frame = scan(paths, format_, storage_options, remote=True)
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source
+
+
+def _texts(storage_options: Any) -> dict[str, str] | None:
+    """Storage options as Polars takes them: texts. Numbers and booleans are written as texts.
+
+    Raises:
+        OptionError: something else; their values, which may be secret, are not told.
+    """
+    if storage_options is None:
+        return None
+    if not isinstance(storage_options, Mapping):
+        raise OptionError(
+            "storage_options: a dict of names and texts is needed, not"
+            f" {type(storage_options).__name__}."
+        )
+    texts: dict[str, str] = {}
+    for name, value in storage_options.items():
+        if not isinstance(name, str) or not isinstance(value, (str, int, float)):
+            raise OptionError(
+                f"storage_options: {name!r} is a {type(value).__name__}; names and values are"
+                " texts."
+            )
+        texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return texts
 
 
 def scan(

@@ -8,15 +8,19 @@ files that were cut off or altered. It is written under another name and renamed
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
+import re
 import secrets
+import socket
+import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -68,7 +72,9 @@ def save(
     """
     target = Path(path)
     named = things if isinstance(things, Mapping) else {WHOLE: things}
-    draft = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    draft = target.with_name(
+        f".{target.name}.{os.getpid()}.{_this_machine()}{secrets.token_hex(_RANDOM)}"
+    )
     head = {
         "kind": KIND,
         "format": FORMAT,
@@ -79,6 +85,9 @@ def save(
     }
     try:
         with open(draft, "xb") as file:
+            if lasting:
+                with suppress(OSError, ImportError):  # where there are no locks
+                    _lock(file)
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                 archive.writestr(_HEAD, json.dumps(head))
                 for name, thing in named.items():
@@ -91,6 +100,50 @@ def save(
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+_RANDOM = 2  # bytes
+_DRAFT = re.compile(rf"\..+\.\d+\.([0-9a-f]{{4}})[0-9a-f]{{{2 * _RANDOM}}}")
+_YOUNG = 60.0
+"""Seconds in which a draft may not be locked yet."""
+
+
+def _this_machine() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:4]
+
+
+def _lock(file: IO[bytes]) -> None:
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether a file is what :func:`save` was writing when its process was killed.
+
+    Who writes a draft holds its lock. Of other machines, whose locks not every file system shows,
+    and where there are none, nothing is known.
+    """
+    found = _DRAFT.fullmatch(path.name)
+    if found is None or found[1] != _this_machine():
+        return False
+    pid = int(path.name.split(".")[-2])
+    try:
+        with open(path, "rb") as file:
+            _lock(file)
+            return not _alive(pid) or time.time() - os.fstat(file.fileno()).st_mtime > _YOUNG
+    except (OSError, ImportError):
+        return False
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 class Opened:
@@ -203,7 +256,7 @@ def _broken(path: str | Path) -> ReadError:
 def _head(archive: zipfile.ZipFile, path: str | Path) -> dict[str, Any]:
     try:
         head: dict[str, Any] = json.loads(archive.read(_HEAD))
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise ResultError(f"{path}: no stored tally.") from error
     if head.get("kind") != KIND:
         raise ResultError(f"{path}: no stored tally.")

@@ -60,6 +60,26 @@ def test_python_ends_in_its_own_way_where_something_is_left(before: str) -> None
     assert done.stdout.splitlines()[-2:] == ["exit handler", "taken apart"]
 
 
+INTERRUPT = "import os, signal; interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "atexit.register(interrupt)",
+        "leave = process.leave; process.leave = lambda status: (interrupt(), leave(status))",
+        "import threading as t, time\n"
+        "t.Thread(target=lambda: (t.main_thread().join(), time.sleep(5))).start()\n"
+        "process.leave = lambda status: t.Timer(1, interrupt).start()",
+        "main = process.main; process.main = lambda: (main(), interrupt())[0]",
+    ],
+    ids=["exit handler", "before leaving", "waiting for a thread", "after the command"],
+)
+def test_an_interrupt_at_the_very_end_is_130_without_a_traceback(before: str) -> None:
+    done = ended(INTERRUPT + before, "--version")
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("hook", ["setprofile", "settrace"])
 def test_profilers_and_debuggers_are_left_to_finish(hook: str) -> None:
     code = f"import sys; from evalengine.cli import process; sys.{hook}(lambda *told: None)"

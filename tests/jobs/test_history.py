@@ -8,9 +8,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from jobs.conftest import write_day
 
 import evalengine as ee
-from evalengine.jobs import history
+from evalengine.jobs import history, running
 from evalengine.schemas.errors import OptionError
 
 Write = Callable[..., Path]
@@ -49,6 +50,31 @@ class TestHistory:
         entry.unlink()
         ee.run_job(path)
         assert pl.read_parquet(entry).equals(before)
+
+    @pytest.mark.parametrize("form", ["parquet", "delta"])
+    @pytest.mark.parametrize("dies", [False, True])
+    def test_the_latest_row_is_what_the_folder_holds(
+        self, dies: bool, form: str, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Tables that change and change back, also where the last run dies before its entry."""
+        if form == "delta":
+            pytest.importorskip("deltalake")
+        path = write(('history = "history"', f'history = "history"\nhistory_format = "{form}"'))
+        for wrong in (0, 3):
+            write_day(folder, "2026-11-20", wrong=wrong)
+            ee.run_job(path)
+        write_day(folder, "2026-11-20", wrong=0)
+        with monkeypatch.context() as patch:
+            if dies:
+                patch.setattr(running, "append", lambda *args, **named: False)
+            held = ee.run_job(path).card.value("mAP", iou_threshold=0.5)
+        if dies:
+            assert not ee.run_job(path).ran
+        target = folder / "history"
+        table = pl.read_delta(str(target)) if form == "delta" else pl.read_parquet(target)
+        rows = table.filter(metric="mAP", iou_threshold=0.5).filter(pl.col("slice").is_null())
+        assert rows.height == 2  # a run stands once
+        assert rows.sort("finished")["value"][-1] == held == 1.0
 
     def test_delta_that_others_write_at_once(self, tmp_path: Path) -> None:
         pytest.importorskip("deltalake")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine import parts
 from evalengine.schemas.errors import InputError, OptionError, WriteError
+from evalengine.tally import stored
 
 Write = Callable[..., Path]
 PAIRS = (
@@ -90,6 +93,62 @@ def test_a_night_between_others_and_one_that_goes(
     result = ee.run_job(path)
     same(result.card, whole(folder, days[:-1]))
     assert matched == [*DAYS, "2026-11-19b"]
+
+
+class TestGone:
+    def gone(self, folder: Path, day: str) -> None:
+        for file in (folder / "tables" / f"date={day}").iterdir():
+            file.unlink()
+
+    def test_a_night_that_is_gone_on_both_sides_is_a_warning(
+        self, path: Path, folder: Path
+    ) -> None:
+        assert not ee.run_job(path).card.warnings
+        self.gone(folder, DAYS[1])
+        result = ee.run_job(path)
+        (said,) = [note for note in result.card.warnings if "gone since" in note]
+        assert said.startswith("1 partition of date that the run of 20")
+        assert f"left out: {DAYS[1]}. inputs.required" in said
+        assert said in result.card.notes
+        assert ee.run_job(path).card.warnings == (said,)  # as it stands there
+        write_day(folder, DAYS[1], first=100)
+        assert not ee.run_job(path).card.warnings
+
+    def test_it_fails_a_strict_job(self, path: Path, folder: Path) -> None:
+        path.write_text(path.read_text().replace("gates =", "strict = true\ngates ="))
+        assert not ee.run_job(path).gate_failed
+        self.gone(folder, DAYS[2])
+        assert ee.run_job(path).gate_failed
+
+    def test_it_is_known_from_another_folder_of_the_job(self, path: Path, folder: Path) -> None:
+        path.write_text(path.read_text().replace("runs/all", "runs/{run_id}"))
+        ee.run_job(path)
+        self.gone(folder, DAYS[0])
+        assert any("gone since" in said for said in ee.run_job(path).card.warnings)
+        assert any("gone since" in said for said in ee.run_job(path, force=True).card.warnings)
+
+    def test_one_outside_the_window_is_not_missed(self, path: Path, folder: Path) -> None:
+        text = path.read_text()
+        ee.run_job(path)
+        path.write_text(text.replace("[outputs]", f'first = "{DAYS[1]}"\n[outputs]'))
+        assert not ee.run_job(path).card.warnings
+
+    @pytest.mark.parametrize("form", ['"{}"', '["{}", "2026-11-19"]'])
+    def test_what_is_required_must_be_there(self, form: str, path: Path, folder: Path) -> None:
+        text = path.read_text()
+        required = form.format("2026-11-21")
+        path.write_text(text.replace("[outputs]", f"required = {required}\n[outputs]"))
+        assert ee.run_job(path).ran
+        self.gone(folder, "2026-11-21")
+        with pytest.raises(
+            InputError, match=r"1 of the partitions of date in inputs\.required.*-21"
+        ):
+            ee.run_job(path)
+        path.write_text(
+            path.read_text().replace('partition = "date"\n', "").replace("date={date}", "date=x")
+        )
+        with pytest.raises(OptionError, match=r"inputs\.required: only a job with"):
+            ee.run_job(path)
 
 
 class TestInvalidated:
@@ -204,15 +263,53 @@ def test_a_partition_whose_name_begins_like_another(
     assert sorted(matched) == ["2026-11-19", "2026-11-19.2", "2026-11-21", "2026-11-22"]
 
 
-def test_drafts_of_runs_that_were_killed_go_after_a_day(path: Path, folder: Path) -> None:
+def test_drafts_of_runs_that_were_killed_go(path: Path, folder: Path) -> None:
+    """At once those of this machine that nobody writes, of others after a day."""
     ee.run_job(path)
     [kept] = (folder / ".tallies" / "nightly").glob(f"{DAYS[0]}.*.tally")
-    old, young = (kept.with_name(f".{kept.name}.{pid}.0a1b2c3d") for pid in (12, 13))
-    for draft in (old, young):
+    here, other = stored._this_machine(), "0000"
+    drafts = {
+        name: kept.with_name(f".{kept.name}.{pid}.{machine}0a1b")
+        for name, pid, machine in (
+            ("dead", 2**22 + 1, here),
+            ("at work", 2**22 + 2, here),
+            ("old", 12, other),
+            ("young", 13, other),
+        )
+    }
+    for draft in drafts.values():
         draft.write_bytes(b"PK")
-    os.utime(old, (0, 0))
-    ee.run_job(path, force=True)
-    assert (old.exists(), young.exists()) == (False, True)
+    os.utime(drafts["old"], (0, 0))
+    with drafts["at work"].open("rb") as held:
+        stored._lock(held)
+        ee.run_job(path, force=True)
+    assert {name for name, draft in drafts.items() if draft.exists()} == {"at work", "young"}
+
+
+def test_a_run_that_is_killed_while_it_writes_a_tally(path: Path, folder: Path) -> None:
+    code = (
+        "import os, sys; import evalengine as ee; from evalengine.tally import stored;"
+        "stored.os.replace = lambda *paths: os._exit(9); ee.run_job(sys.argv[1])"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
+    tallies = folder / ".tallies" / "nightly"
+    assert len([*tallies.glob(".*")]) == 1
+    ee.run_job(path)
+    assert [*tallies.glob(".*")] == []
+    assert len([*tallies.iterdir()]) == len(DAYS)
+
+
+@pytest.mark.parametrize("name", ["n" * 230, "é" * 110])
+def test_a_partition_with_a_long_name(
+    name: str, path: Path, folder: Path, matched: list[str]
+) -> None:
+    write_day(folder, name, first=300)
+    card = ee.run_job(path).card
+    same(card, whole(folder, (*DAYS, name)))
+    write_day(folder, "2026-11-22", first=400)
+    ee.run_job(path)
+    assert matched == [*DAYS, name, "2026-11-22"]  # it was kept
+    assert len([*(folder / ".tallies" / "nightly").iterdir()]) == 5
 
 
 def test_an_error_names_its_partition(path: Path, folder: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -157,3 +159,35 @@ def test_what_cannot_be_sent_stops_nothing(
     warned = [text for level, text in said if level == "warning"]
     assert len(warned) == 2
     assert warned[0].startswith("lineage: START could not be sent to http://127.0.0.1:")
+
+
+def test_a_run_that_died_before_its_last_word_is_told_by_the_next(
+    write: Write, folder: Path
+) -> None:
+    """Killed behind the rename: the result stands, and COMPLETE was not sent."""
+    path = write()
+    code = (
+        "import os, sys; import evalengine as ee; from evalengine.jobs.lineage import Lineage;"
+        "Lineage.complete = lambda self, verdicts: os._exit(9); ee.run_job(sys.argv[1])"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
+    assert [one["eventType"] for one in events(folder / "lineage.jsonl")] == ["START"]
+    assert not ee.run_job(path).ran
+    start, complete = events(folder / "lineage.jsonl")
+    assert complete["eventType"] == "COMPLETE"
+    assert complete["run"]["runId"] == start["run"]["runId"]
+    assert complete["inputs"][0]["name"] == start["inputs"][0]["name"]
+    assert complete["outputs"] == start["outputs"]
+    assert not ee.run_job(path).ran
+    assert len(events(folder / "lineage.jsonl")) == 2  # once
+
+
+def test_what_could_not_be_sent_is_sent_by_the_next_run(
+    write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write()
+    (folder / "lineage.jsonl").mkdir()
+    assert ee.run_job(path).ran
+    (folder / "lineage.jsonl").rmdir()
+    assert not ee.run_job(path).ran
+    assert [one["eventType"] for one in events(folder / "lineage.jsonl")] == ["COMPLETE"]

@@ -8,12 +8,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
+import polars as pl
 import pytest
 from jobs.conftest import JOB
 
+import evalengine as ee
 from evalengine.cli import main
 from evalengine.jobs import loading
+from evalengine.jobs.lineage import _dataset
 from evalengine.jobs.loading import load_job
+from evalengine.jobs.sources import without_secrets
 from evalengine.jobs.variables import dates, expanded
 from evalengine.schemas.errors import OptionError, ReadError
 from evalengine.schemas.job import json_schema
@@ -117,6 +121,60 @@ class TestVariables:
     ) -> None:
         with pytest.raises(OptionError, match=said):
             load_job(write(("tables/date={date}/predictions", f"tables/{text}/p")), changes)
+
+    def test_secrets_are_not_recorded(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of the environment, what goes into credentials, and what is made of either."""
+        monkeypatch.setenv("TOKEN", "s3cret-1")
+        monkeypatch.setenv("PLACE", "s3cret-2")
+        more = """
+set = ""
+part = "s3cret-3"
+key = "{part}"
+mixed = "s3cret-4-{today}"
+token = "{env.TOKEN}"
+other = "{env.NO_SUCH:s3cret-5}"
+place = "{env.PLACE:tables}"
+deep = "x-{place}"
+plain = "p-{date}"
+"""
+        credentials = """
+[inputs.storage_options]
+a = "{key}"
+b = "{mixed}"
+c = "{token}{other}"
+d = "{set}"
+[outputs]"""
+        path = write(
+            ('date = "2026-11-20"\n', f'date = "2026-11-20"{more}'), ("[outputs]", credentials)
+        )
+        ee.run_job(path, variables={"set": "s3cret-6"})
+        details = (folder / "runs" / "2026-11-20" / "job.json").read_text()
+        [entry] = (folder / "history").iterdir()
+        history = pl.read_parquet(entry)["variables"][0]
+        assert "s3cret" not in details + history
+        told = json.loads(details)["variables"]
+        assert told == json.loads(history)
+        assert told == {
+            "date": "2026-11-20", "set": "(hidden)", "part": "(hidden)", "key": "{part}",
+            "mixed": "(hidden)", "token": "{env.TOKEN}", "other": "(hidden)",
+            "place": "{env.PLACE:tables}", "deep": "x-{place}", "plain": "p-2026-11-20",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("address", "told"),
+        [
+            ("https://u:p@host/a.parquet?sig=x#y", ("https://host", "a.parquet")),
+            ("s3://bucket/a?.parquet", ("s3://bucket", "a?.parquet")),
+            ("s3://key:secret@bucket/a@b.parquet", ("s3://bucket", "a@b.parquet")),
+        ],
+    )
+    def test_addresses_are_recorded_without_secrets(
+        self, address: str, told: tuple[str, str]
+    ) -> None:
+        assert without_secrets(address) == "/".join(told)
+        assert tuple(_dataset(address, local=False).values()) == told
 
     def test_names_with_a_meaning(self, write: Write) -> None:
         with pytest.raises(OptionError, match="'today' has a meaning of its own"):

@@ -372,7 +372,7 @@ class TestLock:
         ):
             raise AssertionError
 
-    @pytest.mark.parametrize("name", ["file/run", "x" * 250])
+    @pytest.mark.parametrize("name", ["file/run", "file/a/run"])
     def test_where_no_lock_can_be(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):

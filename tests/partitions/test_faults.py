@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,6 +175,26 @@ def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
         ee.score(
             *sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
         )
+
+
+@pytest.mark.parametrize("step", ["dealing", "matching", "merging", "making"])
+def test_a_scratch_folder_that_is_deleted_under_a_run_is_said(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever misses it first: as when temporary folders are emptied at night."""
+    in_buckets(monkeypatch)
+    sides = written(Case(boxes(), {}), tmp_path)
+
+    def told(now: str) -> None:
+        if now.startswith(step):
+            for run in (tmp_path / "s").iterdir():
+                shutil.rmtree(run)
+
+    with pytest.raises(ScratchError, match="files of this run were deleted while it was at work"):
+        ee.score(
+            *sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
+        ).make()
+    assert list((tmp_path / "s").iterdir()) == []
 
 
 def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:

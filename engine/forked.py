@@ -1,0 +1,75 @@
+"""Forks of a process in which Polars has threads.
+
+A fork copies the memory and one thread. Polars believes that its threads are there still, hands
+them work and waits for ever. Nothing can start them again, so a child that was forked too late is
+refused. Forks are seen from ``import evalengine`` on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+_THREADS = ("polars-", "async-executor", "tokio-rt-worker")
+"""What names of Polars' threads of work begin with, as the system has them: 15 bytes. A library
+with the same runtime (tokio) is not told from it."""
+_IDLE = ("polars-ooc",)
+"""Threads that importing Polars starts: nobody waits for them."""
+_TASKS = "/proc/self/task"
+
+_read = False
+"""Whether this process has opened or computed anything here, where threads cannot be looked at."""
+_threads_at_fork = False
+_cut_off = False
+"""Whether this process, or one it descends from, was forked beside threads of Polars."""
+
+
+def refuse_cut_off() -> None:
+    """Stop before Polars is given work for which it has no threads any more.
+
+    Raises:
+        ExecutorError: this process was forked from one in which Polars had threads.
+    """
+    global _read
+    if _cut_off:
+        from .schemas.errors import ExecutorError
+
+        raise ExecutorError(
+            f"process {os.getpid()} was forked from one in which Polars had read a table or"
+            " computed: its threads did not come along, and any call would wait for them for ever."
+            " Start such processes by spawn (multiprocessing.get_context('spawn')) or 'forkserver',"
+            " or fork before the first table is read."
+        )
+    _read = True
+
+
+def _has_threads() -> bool:
+    """Whether Polars has threads of work in this process, whoever gave it the work."""
+    if "polars" not in sys.modules:
+        return False
+    try:
+        tasks = os.listdir(_TASKS)
+    except OSError:  # no Linux
+        return _read
+    for task in tasks:
+        with suppress(OSError):  # ended meanwhile
+            with open(f"{_TASKS}/{task}/comm", "rb") as file:
+                name = file.read().decode(errors="replace")
+            if name.startswith(_THREADS) and not name.startswith(_IDLE):
+                return True
+    return False
+
+
+def _before() -> None:
+    global _threads_at_fork
+    _threads_at_fork = _cut_off or _has_threads()
+
+
+def _in_child() -> None:
+    global _cut_off, _read
+    _cut_off, _read = _threads_at_fork, False
+
+
+with suppress(AttributeError):  # where processes cannot fork
+    os.register_at_fork(before=_before, after_in_child=_in_child)

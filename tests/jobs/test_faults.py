@@ -1,0 +1,177 @@
+"""Disks that refuse, links that lead nowhere, names that are too long: said by name, or mended."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalengine as ee
+from evalengine import store
+from evalengine.cli import main
+from evalengine.jobs import lock
+from evalengine.jobs.lock import locked
+from evalengine.jobs.logs import WARNING
+from evalengine.schemas.errors import ReadError, ResultError, WriteError
+
+Write = Callable[..., Path]
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def failing_folders(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let ``fsync`` of folders fail, as of disks that lose their connection."""
+    sync = store.sync
+
+    def failing(path: Path) -> None:
+        if path.is_dir() and not path.name.startswith("."):
+            raise OSError(number, os.strerror(number))
+        sync(path)
+
+    monkeypatch.setattr(store, "sync", failing)
+
+
+class TestNamesThatMayNotBeOnTheDisk:
+    def test_a_job_says_so(
+        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        failing_folders(monkeypatch, errno.EIO)
+        said: list[tuple[str, Any]] = []
+        path = write()
+        result = ee.run_job(path, tell=lambda text, **told: said.append((text, told.get("level"))))
+        assert result.ran
+        (told,) = [one for one in said if "is not known to be on the disk" in one[0]]
+        assert told[1] == WARNING
+        assert str(folder / "runs") in told[0]
+        assert os.strerror(errno.EIO) in told[0]
+
+    @pytest.mark.parametrize(("number", "times"), [(errno.EIO, 1), (errno.EINVAL, 0)])
+    def test_so_does_save(
+        self, number: int, times: int, write: Write, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    ) -> None:  # fmt: skip
+        card = ee.run_job(write()).card
+        failing_folders(monkeypatch, number)
+        card.save(tmp_path / "other")
+        assert caplog.text.count("is not known to be on the disk") == times
+        assert ee.load(tmp_path / "other").metrics.equals(card.metrics)
+
+
+class TestLocks:
+    def test_a_holder_that_cannot_be_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lock, "_write", lambda file, text: (_ for _ in ()).throw(FULL))
+        with (
+            pytest.raises(WriteError, match=r"the lock of .*run, .*\.run\.lock: .*No space left"),
+            locked(tmp_path / "run", "a"),
+        ):
+            pass
+
+    def test_a_device_that_is_full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The real thing: nothing raw comes when the file is closed either."""
+        if not os.path.exists("/dev/full"):
+            pytest.skip("no device that is always full")
+        made = lock._opened
+        monkeypatch.setattr(
+            lock,
+            "_opened",
+            lambda path, folder: (made(path, folder).close(), FileIO("/dev/full", "r+"))[1],
+        )
+        monkeypatch.setattr(lock, "_holder", lambda file: None)
+        monkeypatch.setattr(lock, "_write", lambda file, text: file.write(text))
+        with pytest.raises(WriteError, match="No space left"), locked(tmp_path / "run", "a"):
+            pass
+
+    def test_a_lock_that_cannot_be_taken_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refused(*_: object) -> None:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        fcntl = pytest.importorskip("fcntl")
+        monkeypatch.setattr(fcntl, "flock", refused)
+        with pytest.raises(WriteError, match=r"\.run\.lock"), locked(tmp_path / "run", "a"):
+            pass
+
+    def test_a_name_that_stays_costs_no_result(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write, said = lock._write, []
+
+        def refuses_at_the_end(file: Any, text: bytes) -> None:
+            if not text:
+                raise FULL
+            write(file, text)
+
+        monkeypatch.setattr(lock, "_write", refuses_at_the_end)
+        with locked(tmp_path / "run", "a", tell=said.append):
+            pass
+        assert ".run.lock still says who held it" in said[0]
+
+    def test_a_folder_with_a_long_name(self, write: Write) -> None:
+        path = write(('folder = "runs/{date}"', f'folder = "runs/{"n" * 253}"'))
+        assert ee.run_job(path).ran
+        assert not ee.run_job(path).ran
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_links_in_a_ring(below: bool, write: Write, folder: Path) -> None:
+    (folder / "a").symlink_to(folder / "b")
+    (folder / "b").symlink_to(folder / "a")
+    card = ee.run_job(write()).card
+    target = folder / "a" / "x" if below else folder / "a"
+    with pytest.raises(ResultError, match=r"lead back to themselves|Not a directory|no writable"):
+        card.save(target)
+    path = write(("runs/{date}", str(target)))
+    with pytest.raises(ResultError, match=r"cannot write .*/a"):
+        ee.run_job(path)
+    assert main(["run", str(path)]) == 2
+
+
+def test_a_full_disk_of_results_ends_the_command_with_3(
+    folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of ``score`` as of ``run``: it may pass."""
+
+    def full(*_: object) -> None:
+        raise FULL
+
+    monkeypatch.setattr(store, "sync", full)
+    tables = folder / "tables" / "date=2026-11-20"
+    sides = [str(tables / f"{side}.parquet") for side in ("predictions", "truths")]
+    assert main(["score", *sides, "--out", str(folder / "out")]) == 3
+    said = capsys.readouterr().err
+    assert "cannot write" in said
+    assert "should not happen" not in said
+    assert main(["run", str(write())]) == 3
+
+
+def test_a_full_scratch_disk_ends_the_command_with_3(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evalengine import api
+
+    def full(*_: object, **__: object) -> None:
+        raise ee.ScratchError("the disk ran full while scratch was written.")
+
+    monkeypatch.setattr(api, "score", full)
+    assert main(["score", str(folder / "x"), str(folder / "y")]) == 3
+    assert "ran full" in capsys.readouterr().err
+
+
+def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) -> None:
+    deep = "[" * 20_000 + "]" * 20_000
+    (folder / "map.json").write_text(deep)
+    tables = folder / "tables" / "date=2026-11-20"
+    sides = [str(tables / f"{side}.parquet") for side in ("predictions", "truths")]
+    with pytest.raises(ReadError, match=r"map\.json"):
+        ee.score(*sides, label_map=str(folder / "map.json"))
+    path = write()
+    path.write_text(f"a = {deep}")
+    with pytest.raises(ReadError, match=r"job\.toml is no TOML"):
+        ee.run_job(path)

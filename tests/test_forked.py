@@ -1,0 +1,144 @@
+"""A fork beside Polars' threads is refused instead of waiting for them for ever."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "detection"
+TABLES = tuple(str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtruths"))
+START = f"""
+import os, pickle, signal, sys, warnings
+warnings.simplefilter("ignore")  # newer Pythons warn of any fork beside threads
+tables = {TABLES!r}
+def in_child(call):
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status == 0, status
+        return
+    signal.alarm(40)  # one that hangs fails
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+    sys.stdout.flush()
+    os._exit(0)
+"""
+REFUSED = "ExecutorError process"
+
+
+def said_by(code: str, **variables: str) -> list[str]:
+    """Lines that a fresh process and its children print."""
+    done = subprocess.run(
+        [sys.executable, "-c", START + code],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        env={**os.environ, **variables},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_after_use_whatever_gives_polars_work_is_refused(tmp_path: Path) -> None:
+    code = f"""
+import evalengine as ee
+card = ee.score(*tables)
+card.save({str(tmp_path / "run")!r})
+other = ee.load({str(tmp_path / "run")!r})
+frame = card.metrics
+for call in (
+    lambda: ee.score(*tables),
+    lambda: ee.check(*tables),
+    lambda: ee.explain(*tables),
+    lambda: ee.score([dict(datum_id="a", label_value="x")], [dict(datum_id="a", label_value="x")]),
+    lambda: ee.fuse([dict(q=dict(d=1.0)), dict(q=dict(d=2.0))]),
+    lambda: ee.rouge(["a b"], ["a b"]),
+    lambda: ee.load({str(tmp_path / "run")!r}),
+    lambda: other.metrics,
+    lambda: card.value("mAP", iou_threshold=0.5),
+    lambda: card.to_valor(),
+    lambda: card.save({str(tmp_path / "again")!r}),
+    lambda: pickle.dumps(card),
+    lambda: repr(card),
+):
+    in_child(call)
+in_child(lambda: len(frame.rows()) == card.metrics.height)
+in_child(lambda: ee.precision_recall_fscore(["a", "b"], ["a", "a"])[0]["score"])
+print(card.value("mAP", iou_threshold=0.5))
+"""
+    *refused, looked_at, single, parent = said_by(code)
+    assert len(refused) == 13
+    for line in refused:
+        assert line.startswith(REFUSED), line
+        assert "spawn" in line
+        assert "fork before the first table is read" in line
+    assert (looked_at, single, parent) == ("True", "0.25", "0.7432474760635814")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "pl.DataFrame({'a': [1]}).filter(a=1)",
+        "pl.scan_parquet(tables[0]).collect_schema()",  # starts threads that read
+        "pl.read_csv(b'a,b\\n1,2\\n')",
+    ],
+)
+def test_the_users_own_queries_count(query: str) -> None:
+    said = said_by(
+        f"import evalengine as ee, polars as pl\n{query}\nin_child(lambda: ee.score(*tables))"
+    )
+    assert [line.startswith(REFUSED) for line in said] == [True]
+
+
+@pytest.mark.parametrize("imported", ["evalengine", "evalengine, polars", "evalengine.api"])
+def test_a_fork_before_use_scores(imported: str) -> None:
+    """And is a process like any other: its own children are refused once it has read."""
+    code = f"""
+import {imported}
+import evalengine as ee
+def twice():
+    found = ee.score(*tables).value("mAP", iou_threshold=0.5)
+    in_child(lambda: ee.score(*tables))
+    return found
+in_child(twice)
+in_child(lambda: ee.score(*tables).value("mAP", iou_threshold=0.5))
+"""
+    refused, first, second = said_by(code)
+    assert refused.startswith(REFUSED)
+    assert first == second == "0.7432474760635814"
+
+
+def test_children_of_a_refused_one_are_refused() -> None:
+    code = """
+import evalengine as ee
+ee.score(*tables)
+in_child(lambda: in_child(lambda: ee.score(*tables)))
+"""
+    refused, nothing = said_by(code)
+    assert refused.startswith(REFUSED)
+    assert nothing == "None"
+
+
+def test_where_threads_cannot_be_looked_at_what_was_opened_here_counts() -> None:
+    code = """
+import evalengine as ee
+from evalengine import forked
+forked._TASKS = "/nowhere"
+import evalengine.api
+in_child(lambda: ee.score(*tables).value("mAP", iou_threshold=0.5))
+ee.score(*tables)
+in_child(lambda: ee.score(*tables))
+"""
+    scored, refused = said_by(code)
+    assert scored == "0.7432474760635814"
+    assert refused.startswith(REFUSED)
