@@ -29,6 +29,7 @@ class Scorecard:
         primary: metric names to show first.
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
         read: table -> rows that were read of it, and ``datums``.
+        files: table -> files it was read from, where a glob, folder or list was given.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Scorecard:
         primary: tuple[str, ...] = (),
         directions: Mapping[str, str] | None = None,
         read: Mapping[str, int] | None = None,
+        files: Mapping[str, int] | None = None,
     ) -> None:
         """Keep providers, not frames.
 
@@ -63,6 +65,7 @@ class Scorecard:
             primary: metric names to show first.
             directions: metric name -> ``higher`` or ``lower``.
             read: table -> rows that were read of it.
+            files: table -> files, where there was more to read than one named file.
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
@@ -76,6 +79,7 @@ class Scorecard:
         self.primary = tuple(primary)
         self.directions = dict(directions or {})
         self.read = dict(read or {})
+        self.files = dict(files or {})
         self._providers = dict(frames)
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}

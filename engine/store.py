@@ -55,6 +55,7 @@ class _Run(msgspec.Struct):
     digests: dict[str, str] = {}  # none in results of earlier versions
     warnings: list[str] = []
     read: dict[str, int] = {}
+    read_files: dict[str, int] = {}
 
 
 _LABEL_COLUMNS = ("label_key", "label_value", "label_name")
@@ -197,6 +198,7 @@ def load(directory: str | Path) -> Scorecard:
         primary=tuple(run.primary),
         directions=run.directions,
         read=run.read,
+        files=run.read_files,
     )
 
 
@@ -305,6 +307,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "primary": card.primary,
         "directions": card.directions,
         "read": card.read,
+        "read_files": card.files,
         "files": dict(files),
         "digests": dict(digests),
     }

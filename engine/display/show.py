@@ -16,24 +16,28 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import OptionError, unknown
 from .frames import aligned, markdown_frame
-from .sections import Grid, Section, coco_numbers, exact_headline, sections
+from .sections import Grid, Line, Section, coco_numbers, exact_headline, sections
 from .summary import (
     BEST,
     BINS,
     SLICES,
     UNDEFINED,
     WORST,
-    cell,
+    also_made,
+    cells,
     footnotes,
+    headed,
     heading,
     limited,
+    made,
     markdown,
     number,
     plain,
+    supported,
     told,
+    unnumbered,
 )
 
 if TYPE_CHECKING:
@@ -53,22 +57,31 @@ _NAMED = 3
 _ASCII = str.maketrans({UNDEFINED: "-", "…": "~", "—": "-", "≥": ">"})
 
 
-def show(card: Scorecard, form: str, out: IO[str] | None = None) -> None:
+def show(
+    card: Scorecard,
+    form: str,
+    out: IO[str] | None = None,
+    *,
+    beside: bool = True,
+    written: bool = False,
+) -> None:
     """Write a scorecard to a text stream.
 
     Args:
         card: what to show.
         form: one of :data:`FORMATS`; ``parquet`` writes bytes to the stream's buffer.
         out: standard output unless given.
+        beside: whether to name the frames beside the metrics.
+        written: whether all frames stand in a folder already.
 
     Raises:
         OptionError: no such format, or bytes for a terminal.
     """
     out = sys.stdout if out is None else out
     if form == "table":
-        write_rich(render(card), out)
+        write_rich(render(card, beside=beside, written=written), out)
     elif form == "markdown":
-        write_text(markdown(card), out)
+        write_text(markdown(card, beside=beside, written=written), out)
     else:
         show_frame(card.metrics, form, out, card=card)
 
@@ -83,8 +96,9 @@ def show_frame(
 ) -> None:
     """Write a frame as JSON, CSV, Parquet, Markdown or an aligned table.
 
-    JSON is an object with the rows under the frame's name, and with notes and warnings. The last
-    two are for people: every row, but without columns that hold nothing.
+    JSON is an object with the rows under the frame's name, with notes and warnings, and beside the
+    metrics with the rows of every other frame that was asked for. Markdown and tables are for
+    people: every row, but without columns that hold nothing.
 
     Args:
         frame: what to write.
@@ -104,6 +118,8 @@ def show_frame(
         for key in ("notes", "warnings"):
             listed = [] if card is None else list(getattr(card, key))
             parts.append(f'"{key}": {json.dumps(listed, ensure_ascii=False)}')
+        if card is not None and name == "metrics" and (others := dict(made(card))):
+            parts.append(f'"frames": {json.dumps(others)}')
         write_text("{" + ",\n ".join(parts) + "}\n", out)
     elif form == "csv":
         write_text(frame.write_csv(), out)
@@ -154,17 +170,15 @@ def write_rich(renderable: RenderableType, out: IO[str]) -> None:
     write_text("\n".join(lines), out)
 
 
-def render(card: Scorecard) -> RenderableType:
+def render(card: Scorecard, *, beside: bool = True, written: bool = False) -> RenderableType:
     """The whole table: per label key the headline, labels (worst last), slices; then notes."""
     parts: list[RenderableType] = [Text(heading(card), style="bold")]
     exact = exact_headline(card)
     found = sections(card)
     for section in found:
-        parts += _section(
-            section, exact, named=len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
-        )
-    if not found:
-        parts.append(Text("no numbers"))
+        parts += _section(section, exact, named=headed(section, found))
+    if empty := unnumbered(card, bool(found)):
+        parts.append(Text(empty))
     if card.notes:
         parts.append(Text(""))
         # Hanging indent, so that a wrapped note still reads as one.
@@ -172,25 +186,15 @@ def render(card: Scorecard) -> RenderableType:
         for kind, note in told(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
+    if beside and (line := also_made(card, written=written)):
+        parts += [*([] if card.notes else [Text("")]), Text(line)]
     return Group(*parts)
 
 
 def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableType]:
     blocks: list[list[RenderableType]] = []
     if section.headline:
-        table = Table.grid(padding=(0, 2))
-        table.add_column(overflow="fold")
-        wide = max(len(number(line.value)) for line in section.headline)
-        table.add_column(justify="right", overflow="fold", min_width=wide)
-        table.add_column(overflow="fold")
-        for line in section.headline:
-            digits = "" if not exact or line.value is None else repr(line.value)
-            table.add_row(
-                Text(line.title),
-                Text(number(line.value), style="bold"),
-                Text(line.note or digits, style="dim"),
-            )
-        blocks.append([Padding(table, (0, 0, 0, 2))])
+        blocks.append([Padding(_Headline(section.headline, exact), (0, 0, 0, 2))])
     blocks += [[_grid(grid, BINS, 0)] for grid in section.tables]
     if section.labels is not None:
         blocks.append([_grid(section.labels, BEST, WORST)])
@@ -202,6 +206,33 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
         title = Text(f"label key {plain(section.label_key)}", style="bold")
         blocks[:1] = [[title, *(blocks[0] if blocks else [])]]
     return [part for block in blocks for part in (Text(""), *block)]
+
+
+class _Headline:
+    """Headline numbers in the room there is: every digit of a number stands, or none of it."""
+
+    def __init__(self, lines: Sequence[Line], exact: bool) -> None:
+        self._lines, self._exact = lines, exact
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = self._lines
+        numbers = [number(line.value) for line in lines]
+        digits = ["" if line.value is None or line.note else repr(line.value) for line in lines]
+        wide = max(map(len, numbers))
+        titles = max(min(_LABEL_WIDTH, len(line.title)) for line in lines)
+        # Some letters of the title come first, then every digit, where they are shown at all.
+        room = options.max_width - min(_LEAST_NAME, titles) - 2 - wide - 2
+        exact = self._exact and max(map(len, digits)) <= room
+        table = Table.grid(padding=(0, 2))
+        table.add_column(overflow="fold")
+        table.add_column(justify="right", no_wrap=True, min_width=wide)
+        table.add_column(overflow="fold", min_width=max(map(len, digits)) if exact else None)
+        for line, said, every in zip(lines, numbers, digits, strict=True):
+            beside = line.note or (every if exact else "")
+            table.add_row(Text(line.title), Text(said, style="bold"), Text(beside, style="dim"))
+        yield table
+        if self._exact and not exact and any(digits):
+            yield Text("every digit: --format csv", style="dim")
 
 
 def _broken(title: str) -> str:
@@ -231,9 +262,9 @@ class _Fitted:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         grid, rows = self._grid, self._rows
-        names = [[plain(name) for name in row[0]] for row in rows]
-        support = ["" if row[2] is None else f"{row[2]}" for row in rows]
-        cells = [[cell(grid, row[1][i]) for row in rows] for i in range(len(grid.columns))]
+        names = [[plain(name) for name in row.names] for row in rows]
+        support = [supported(row) for row in rows]
+        columns = list(zip(*(cells(grid, row) for row in rows), strict=True))
         named = [
             # A label's value beside its name is a number, or a code as short as one.
             min(_CODE_WIDTH if i < len(grid.names) - 1 else _LABEL_WIDTH, max(map(len, column)))
@@ -242,7 +273,7 @@ class _Fitted:
         if self._left_out:
             for i, gap in enumerate(self._gap()):
                 named[i] = max(named[i], len(gap))
-        digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in cells]
+        digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in columns]
         titles = [_broken(column) for column in grid.columns]
         widths = [
             max(width, *map(len, title.split("\n")))
@@ -273,7 +304,7 @@ class _Fitted:
         for place, row in enumerate(names):
             if self._left_out and place == self._after:
                 table.add_row(*self._gap())
-            numbers = [column[place] for column in cells[:fitting]]
+            numbers = [column[place] for column in columns[:fitting]]
             table.add_row(*map(Text, row), *numbers, *([support[place]] if beside else []))
         if self._left_out and self._after >= len(rows):
             table.add_row(*self._gap())
