@@ -175,28 +175,28 @@ class Scorecard:
 
     @property
     def curves(self) -> pl.DataFrame:
-        """One row per point of a curve."""
-        return self.frame("curves")
+        """One row per point of a curve; refused where no metric that was asked for makes one."""
+        return self.asked_frame("curves")
 
     @property
     def examples(self) -> pl.DataFrame:
         """Cells of the detailed curves, with examples."""
-        return self.frame("examples")
+        return self.asked_frame("examples")
 
     @property
     def confusion(self) -> pl.DataFrame:
         """Sparse confusion counts."""
-        return self.frame("confusion")
+        return self.asked_frame("confusion")
 
     @property
     def outcomes(self) -> pl.DataFrame:
         """One row per prediction or missed ground truth."""
-        return self.frame("outcomes")
+        return self.asked_frame("outcomes")
 
     @property
     def per_datum(self) -> pl.DataFrame:
         """One row per datum, metric, statistic and k."""
-        return self.frame("per_datum")
+        return self.asked_frame("per_datum")
 
     def value(self, metric: str, **filters: Any) -> float | None:
         """One number of the metrics frame; None where it is undefined.

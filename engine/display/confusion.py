@@ -26,7 +26,7 @@ def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
     """
     if "confusion" not in card.frames:
         return []
-    frame = card.confusion.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    frame = card.frame("confusion").filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
     whole = frame.filter(pl.col("slice").is_null())
     if not whole.height:
         return []
@@ -71,7 +71,16 @@ def _pairs(rows: pl.DataFrame, note: str) -> Grid:
         .iter_rows()
     ]
     note += f"; the {len(shown)} most frequent of {off.height:,} pairs off the diagonal"
-    return Grid("confusion", ("actual", "predicted"), ("count",), shown, {}, note, counts=True)
+    return Grid(
+        "confusion",
+        ("actual", "predicted"),
+        ("count",),
+        shown,
+        {},
+        note,
+        counts=True,
+        frame="confusion",
+    )
 
 
 def _matrix(rows: pl.DataFrame, note: str) -> Grid:
@@ -94,4 +103,5 @@ def _matrix(rows: pl.DataFrame, note: str) -> Grid:
         {},
         note,
         counts=True,
+        frame="confusion",
     )

@@ -54,6 +54,7 @@ class Grid(msgspec.Struct, frozen=True):
         hidden: how many columns more the metrics frame holds.
         counts: whether the numbers are counts.
         first: metric of the first column.
+        frame: the frame that holds all rows.
     """
 
     title: str
@@ -65,6 +66,7 @@ class Grid(msgspec.Struct, frozen=True):
     hidden: int = 0
     counts: bool = False
     first: str = ""
+    frame: str = "metrics"
 
     def noted(self, note: str) -> Grid:
         """The same table with another note."""

@@ -75,7 +75,7 @@ def sections(card: Scorecard) -> list[Section]:
     metrics = numbered(card.metrics)
     keys = metrics["label_key"].unique(maintain_order=True).to_list()
     if not keys and "confusion" in card.frames:
-        keys = card.confusion["label_key"].unique(maintain_order=True).to_list()
+        keys = card.frame("confusion")["label_key"].unique(maintain_order=True).to_list()
     return [
         _section(card, metrics.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String))), key)
         for key in keys

@@ -7,6 +7,7 @@ characters that the receiving end could not read.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, TextIO, cast
@@ -218,21 +219,55 @@ class _Headline:
         lines = self._lines
         numbers = [number(line.value) for line in lines]
         digits = ["" if line.value is None or line.note else repr(line.value) for line in lines]
+        titles = [line.title for line in lines]
+        notes = [line.note for line in lines]
         wide = max(map(len, numbers))
-        titles = max(min(_LABEL_WIDTH, len(line.title)) for line in lines)
-        # Some letters of the title come first, then every digit, where they are shown at all.
-        room = options.max_width - min(_LEAST_NAME, titles) - 2 - wide - 2
-        exact = self._exact and max(map(len, digits)) <= room
+        least = min(_LEAST_NAME, max(map(len, titles)))
+        room = options.max_width - wide - 4  # of titles and what stands behind the numbers
+        exact = self._exact and max(map(len, digits)) <= room - least
+        if exact:
+            notes = [note or every for note, every in zip(notes, digits, strict=True)]
+        word = max(len(word) for note in notes for word in (note.split(), [""])[not note])
+        if least + word > room:
+            titles = [f"{title} {note}".strip() for title, note in zip(titles, notes, strict=True)]
+            notes, word, room = [""] * len(notes), 0, room + 2
+        width = max(1, min(max(map(len, titles)), room - word))
         table = Table.grid(padding=(0, 2))
-        table.add_column(overflow="fold")
-        table.add_column(justify="right", no_wrap=True, min_width=wide)
-        table.add_column(overflow="fold", min_width=max(map(len, digits)) if exact else None)
-        for line, said, every in zip(lines, numbers, digits, strict=True):
-            beside = line.note or (every if exact else "")
-            table.add_row(Text(line.title), Text(said, style="bold"), Text(beside, style="dim"))
+        table.add_column(no_wrap=True, width=width)
+        table.add_column(justify="right", no_wrap=True, width=wide)
+        if any(notes):
+            table.add_column(width=min(max(map(len, notes)), room - width))
+        for title, said, note in zip(titles, numbers, notes, strict=True):
+            behind = [Text(note, style="dim")] if any(notes) else []
+            table.add_row(Text(folded(title, width)), Text(said, style="bold"), *behind)
         yield table
         if self._exact and not exact and any(digits):
             yield Text("every digit: --format csv", style="dim")
+
+
+_WHOLE = re.compile(r"\s+|[\d.,]*\d|\D")
+
+
+def folded(title: str, width: int) -> str:
+    """A title in lines of a width, broken between words where it can be, and never in a number."""
+    lines = [""]
+    for word in title.split():
+        if not lines[-1] or len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += (" " if lines[-1] else "") + word
+        else:
+            lines.append(word)
+        while len(lines[-1]) > width:
+            kept = ""
+            for part in _WHOLE.findall(lines[-1]):
+                if kept and len(kept) + len(part) > width:
+                    break
+                kept += part
+            rest = lines[-1][len(kept) :]
+            lines[-1:] = [kept, rest]
+            if not rest:
+                lines.pop()
+                break
+    return "\n".join(lines)
 
 
 def _broken(title: str) -> str:
@@ -284,7 +319,7 @@ class _Fitted:
         least = sum(min(_LEAST_NAME, width) for width in named) + 2 * (len(named) - 1)
         fitting = 1
         if least + widths[0] + 2 + beside > options.max_width:
-            widths[0], titles[0] = digits[0], grid.columns[0]  # a title goes on in the next line
+            widths[0], titles[0] = digits[0], folded(grid.columns[0], digits[0])
         if least + widths[0] + 2 + beside > options.max_width:
             beside = 0
         used = least + widths[0] + 2 + beside
@@ -313,7 +348,8 @@ class _Fitted:
         hidden = len(titles) - fitting + grid.hidden
         said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
         said += ["support has no room"] if any(support) and not beside else []
-        said += ["--format csv for all"] if self._left_out or hidden else []
+        more = "--format csv" if grid.frame == "metrics" else f"--frame {grid.frame}"
+        said += [f"{more} for all"] if self._left_out or hidden else []
         yield from (Text(line, style="dim") for line in said)
 
     def _gap(self) -> list[Text]:
