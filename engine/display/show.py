@@ -245,7 +245,7 @@ class _Headline:
             yield Text("every digit: --format csv", style="dim")
 
 
-_WHOLE = re.compile(r"\s+|[\d.,]*\d|\D")
+_WHOLE = re.compile(r"\s+|@?[\d.,]*\d|\D")
 
 
 def folded(title: str, width: int) -> str:
