@@ -178,7 +178,7 @@ def evalengine(variant: str) -> Run:
             datums=folder / "datums.parquet",
             threads=threads,
         )
-        for frame in (card.metrics, card.curves, card.examples, card.confusion):
+        for frame in map(card.frame, ("metrics", "curves", "examples", "confusion")):
             len(frame)
         lap("evaluate")
 

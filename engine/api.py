@@ -204,6 +204,7 @@ def score(
                 _told(done.recognised, done.notes),
                 makers(done.plan.task, done.plan.dialect.name),
                 _read(done.rows, done.n_datums),
+                _files(inputs),
             )
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
@@ -234,6 +235,7 @@ def score(
         told_of(frames),
         makers(plan.task, plan.dialect.name, (whole, plan.settings)),
         _read(rows, len(tallies.datums)),
+        _files(inputs),
     )
 
 
@@ -263,6 +265,16 @@ def _read(rows: Mapping[str, int], datums: int) -> dict[str, int]:
     """Rows of both sides, and datums, as people are told of them."""
     shown = {"rows" if name == TABLE else name: rows[name] for name in _SIDES if name in rows}
     return {**shown, "datums": datums}
+
+
+def _files(inputs: Inputs) -> dict[str, int]:
+    """Files behind both sides, of those that were not given as one file by its name."""
+    there = {name: inputs.sources[name] for name in _SIDES if name in inputs.sources}
+    return {
+        "rows" if name == TABLE else name: len(source.files)
+        for name, source in there.items()
+        if source.files and source.files != (source.description,)
+    }
 
 
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
@@ -303,6 +315,7 @@ def _card(
     said: Told,
     exports: Mapping[str, Callable[[Scorecard], Any]],
     read: Mapping[str, int],
+    files: Mapping[str, int] | None = None,
 ) -> Scorecard:
     return Scorecard(
         task=plan.task,
@@ -315,6 +328,7 @@ def _card(
         warnings=said.warnings,
         exports=exports,
         read=read,
+        files=files,
         directions={
             metric.name: plan.dialect.better.get(metric.name, metric.better)
             for metric in plan.metrics

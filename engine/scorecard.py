@@ -30,6 +30,7 @@ class Scorecard:
         primary: metric names to show first.
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
         read: table -> rows that were read of it, and ``datums``.
+        files: table -> files it was read from, where a glob, folder or list was given.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Scorecard:
         primary: tuple[str, ...] = (),
         directions: Mapping[str, str] | None = None,
         read: Mapping[str, int] | None = None,
+        files: Mapping[str, int] | None = None,
     ) -> None:
         """Keep providers, not frames.
 
@@ -64,6 +66,7 @@ class Scorecard:
             primary: metric names to show first.
             directions: metric name -> ``higher`` or ``lower``.
             read: table -> rows that were read of it.
+            files: table -> files, where there was more to read than one named file.
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
@@ -77,6 +80,7 @@ class Scorecard:
         self.primary = tuple(primary)
         self.directions = dict(directions or {})
         self.read = dict(read or {})
+        self.files = dict(files or {})
         self._providers = dict(frames)
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}
@@ -174,28 +178,28 @@ class Scorecard:
 
     @property
     def curves(self) -> pl.DataFrame:
-        """One row per point of a curve."""
-        return self.frame("curves")
+        """One row per point of a curve; refused where no metric that was asked for makes one."""
+        return self.asked_frame("curves")
 
     @property
     def examples(self) -> pl.DataFrame:
         """Cells of the detailed curves, with examples."""
-        return self.frame("examples")
+        return self.asked_frame("examples")
 
     @property
     def confusion(self) -> pl.DataFrame:
         """Sparse confusion counts."""
-        return self.frame("confusion")
+        return self.asked_frame("confusion")
 
     @property
     def outcomes(self) -> pl.DataFrame:
         """One row per prediction or missed ground truth."""
-        return self.frame("outcomes")
+        return self.asked_frame("outcomes")
 
     @property
     def per_datum(self) -> pl.DataFrame:
         """One row per datum, metric, statistic and k."""
-        return self.frame("per_datum")
+        return self.asked_frame("per_datum")
 
     def value(self, metric: str, **filters: Any) -> float | None:
         """One number of the metrics frame; None where it is undefined.

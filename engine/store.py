@@ -57,6 +57,7 @@ class _Run(msgspec.Struct):
     digests: dict[str, str] = {}  # none in results of earlier versions
     warnings: list[str] = []
     read: dict[str, int] = {}
+    read_files: dict[str, int] = {}
 
 
 _LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
@@ -229,6 +230,7 @@ def load(directory: str | Path) -> Scorecard:
         primary=tuple(run.primary),
         directions=run.directions,
         read=run.read,
+        files=run.read_files,
     )
 
 
@@ -353,6 +355,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "primary": card.primary,
         "directions": card.directions,
         "read": card.read,
+        "read_files": card.files,
         "files": dict(files),
         "digests": dict(digests),
     }

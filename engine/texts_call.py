@@ -50,7 +50,7 @@ def rouge(
         rouge_types=list(rouge_types),
         use_stemmer=use_stemmer,
     )
-    rows = card.per_datum.filter(pl.col("statistic").is_null())
+    rows = card.frame("per_datum").filter(pl.col("statistic").is_null())
     by_type = {
         name: rows.filter(pl.col("metric") == f"ROUGE{name.removeprefix('rouge')}")["value"]
         for name in rouge_types
@@ -96,7 +96,7 @@ def bleu(
         smoothing=smoothing,
         tokenizer=tokenizer,
     )
-    found = card.per_datum["value"].to_list()
+    found = card.frame("per_datum")["value"].to_list()
     return found[0] if isinstance(predictions, str) else found
 
 

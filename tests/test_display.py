@@ -52,7 +52,7 @@ class TestTable:
             ["mAP", "@", "IoU", "0.5", "0.7000"],
             ["mAP", "@", "IoU", "0.75", "0.4000"],
             ["mAR", "0.6000"],
-            ["label", "AP", "AP@0.5", "AP@0.75", "AR", "support"],
+            ["label", "APAveragedOverIOUs", "AP@0.5", "AP@0.75", "AR", "support"],
             ["owl", "–", "–", "–", "–", "0"],
             ["cat", "0.8000", "0.9000", "0.7500", "0.8200", "10"],
             ["dog", "0.2000", "0.3000", "0.1500", "0.2200", "10"],
@@ -137,7 +137,14 @@ class TestTable:
             rows += fabricated.aggregates(shift=shift, slice="weather", slice_value=value)
         lines = shown(fabricated.card(rows)).splitlines()
         at = next(i for i, line in enumerate(lines) if line.startswith("  weather"))
-        assert lines[at].split() == ["weather", "mAP", "mAP@0.5", "mAP@0.75", "mAR", "support"]
+        assert lines[at].split() == [
+            "weather",
+            "mAPAveragedOverIOUs",
+            "mAP@0.5",
+            "mAP@0.75",
+            "mAR",
+            "support",
+        ]
         assert lines[at + 1].split() == ["rain", "0.4000", "0.6000", "0.3000", "0.5000", "30"]
         assert lines[at + 2].split() == ["sun", "0.6000", "0.8000", "0.5000", "0.7000", "30"]
 
@@ -182,7 +189,7 @@ class TestTable:
         out = io.TextIOWrapper(raw, encoding="ascii")
         show(fabricated.card(notes=("naïve",)), "table", out)
         out.flush()
-        assert b"owl         -" in raw.getvalue()
+        assert b"owl                     -" in raw.getvalue()
         assert b"na?ve" in raw.getvalue()
 
 
@@ -273,7 +280,7 @@ class TestPromptAndNotebook:
     def test_repr_is_short(self) -> None:
         text = repr(many(50))
         assert "mAP @ IoU 0.5        0.7000" in text
-        assert "50 labels; worst AP: " in text
+        assert "50 labels; worst APAveragedOverIOUs: " in text
         assert "frames: metrics" in text
         assert len(text.splitlines()) < 12
 

@@ -48,9 +48,17 @@ class TestFrames:
 
     @pytest.mark.parametrize("name", list(FRAMES))
     def test_not_asked_for_is_empty_with_the_contracts_columns(self, name: str) -> None:
-        frame = getattr(bare(), name)
+        frame = bare().frame(name)
         assert frame.height == 0
         assert dict(frame.schema) == frame_schema(name, label=pl.Int64())
+
+    @pytest.mark.parametrize(
+        ("name", "metric"), [("confusion", "ConfusionMatrix"), ("outcomes", "Outcomes")]
+    )
+    def test_by_its_own_name_it_is_refused(self, name: str, metric: str) -> None:
+        """An empty confusion matrix would say that nothing was confused."""
+        with pytest.raises(ResultError, match=rf"did not make .* {metric} fills it"):
+            getattr(bare(), name)
 
     def test_unknown_frame(self) -> None:
         with pytest.raises(ResultError, match="'metrics'"):

@@ -62,7 +62,7 @@ class TestRoundTrip:
         made = fabricated.card(fabricated.of_label(3, 0.5), label=pl.Int32())
         back = ee.load(made.save(tmp_path / "run"))
         assert back.metrics.schema["label_value"] == pl.Int32
-        assert back.examples.schema["label_value"] == pl.Int32
+        assert back.frame("examples").schema["label_value"] == pl.Int32
         assert back.value("AR", label_value=3) == 0.52
 
     def test_frames_are_read_when_asked_for(self, card: ee.Scorecard, tmp_path: Path) -> None:

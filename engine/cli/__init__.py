@@ -135,12 +135,13 @@ def score(
         from ..display.show import show, show_frame
 
         if frame is None:
-            show(card, form)
-            _tell_of_frames(card, form, written=out is not None)
+            show(card, form, written=out is not None)
         else:
             show_frame(card.frame(frame), form, name=frame, card=card)
         if frame is not None or form in ("csv", "parquet"):
             _tell_notes(card)
+        if frame is None and form in ("csv", "parquet"):
+            _tell_of_frames(card, written=out is not None)
     if out is not None:
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
     failed = told_gates(judge_gates(card)) or (warned and bool(card.warnings))
@@ -155,21 +156,12 @@ def _tell_notes(card: Any) -> None:
         click.echo(f"{kind}: {plain(note)}", err=True)
 
 
-def _tell_of_frames(card: Any, form: str, *, written: bool) -> None:
-    """Name the frames beside the metrics that were asked for: nothing is made and not told.
+def _tell_of_frames(card: Any, *, written: bool) -> None:
+    """Name the frames beside the metrics where standard output has no place for that."""
+    from ..display.summary import also_made
 
-    Args:
-        card: of the run.
-        form: in which it is shown.
-        written: whether all of them stand in a folder already.
-    """
-    asked = [name for name in card.frames if name not in ("metrics", "curves")]
-    if card.options.metrics is not None and card.curves.height:
-        asked.insert(0, "curves")
-    if asked and form in ("table", "markdown"):
-        told = ", ".join(f"{name} ({card.height(name)} rows)" for name in asked)
-        rest = "" if written else ", write all with --out DIR"
-        click.echo(f"also made: {told}; print one with --frame NAME{rest}")
+    if beside := also_made(card, written=written):
+        click.echo(beside, err=True)
 
 
 cli.add_command(run)

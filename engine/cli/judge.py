@@ -179,7 +179,7 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
     from ..display.show import show
     from ..inputs.problems import count_of
 
-    show(judged.card, form)
+    show(judged.card, form, beside=False)
     usage = judged.usage
     cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
     verdicts = judged.verdicts["verdict"].count()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import polars as pl
 
 from ..lookup import whole
 from .layouts import EACH, PARTS, Entry, Spread, layout_of
+from .shown import Shown
+from .spots import at_spots
 
 if TYPE_CHECKING:
     from ..scorecard import Scorecard
@@ -19,8 +21,24 @@ Number = float | None
 Support = int | str | None
 """How many rows a number rests on; ``5 of 60`` where not all of them could be scored."""
 
-_SPOT = ("iou_threshold", "score_threshold")
 _COLUMNS_PER_ENTRY = 3
+
+
+class Row(NamedTuple):
+    """A line of a table.
+
+    Attributes:
+        names: on the left.
+        numbers: one a column; None where undefined.
+        support: how many rows the numbers rest on.
+        parts: one a column where the numbers do not all rest on the same rows: ``5 of 60`` beside
+            a number that does not rest on ``support``, else empty.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[Number, ...]
+    support: Support
+    parts: tuple[str, ...] = ()
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -30,26 +48,42 @@ class Grid(msgspec.Struct, frozen=True):
         title: what the rows are.
         names: headers of the name columns.
         columns: headers of the numbers.
-        rows: (names, numbers, support) each, in the order they are shown.
+        rows: in the order they are shown.
         undefined: row names whose first number is undefined, by reason.
         note: what the columns were taken at, if it is not in their titles.
         hidden: how many columns more the metrics frame holds.
         counts: whether the numbers are counts.
+        first: metric of the first column.
+        frame: the frame that holds all rows.
     """
 
     title: str
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: list[tuple[tuple[str, ...], tuple[Number, ...], Support]]
+    rows: list[Row]
     undefined: dict[str, list[str]]
     note: str = ""
     hidden: int = 0
     counts: bool = False
+    first: str = ""
+    frame: str = "metrics"
+
+    def noted(self, note: str) -> Grid:
+        """The same table with another note."""
+        return msgspec.structs.replace(self, note=note)
 
 
-def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Grid | None:
+def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown) -> Grid | None:
+    """The table of labels, the worst last.
+
+    Args:
+        card: of the run.
+        rows: of single labels of the whole set.
+        key: their label key.
+        shown: where the rows are noted that the table tells of.
+    """
     entries = layout_of(card.task, card.dialect).label_columns
-    grid = _grid(card, rows, entries, "label_value")
+    grid = _grid(card, rows, entries, "label_value", shown)
     if grid is None:
         return None
     columns, cells, note, hidden = grid
@@ -64,8 +98,8 @@ def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Grid | N
         cells.items(),
         # Undefined first; then the best, so that the worst is the last line on the screen.
         key=lambda item: (
-            item[1][0][0] is not None,
-            0 if item[1][0][0] is None else item[1][0][0] * (1 if lower else -1),
+            item[1][0].numbers[0] is not None,
+            (item[1][0].numbers[0] or 0.0) * (1 if lower else -1),
         ),
     )
     return Grid(
@@ -73,14 +107,13 @@ def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Grid | N
         names=("label", "name") if names else ("label",),
         columns=tuple(title for title, _ in columns),
         rows=[
-            ((str(value), names.get(value, "")) if names else (str(value),), numbers, support)
-            for value, (numbers, support, _) in ranked
+            line._replace(names=(str(value), names.get(value, "")) if names else (str(value),))
+            for value, (line, _) in ranked
         ],
-        undefined=_reasons(
-            (names.get(value, str(value)), reason) for value, (_, _, reason) in ranked
-        ),
+        undefined=_reasons((names.get(value, str(value)), reason) for value, (_, reason) in ranked),
         note=note,
         hidden=hidden,
+        first=columns[0][1],
     )
 
 
@@ -88,7 +121,7 @@ _BETWEEN = "\x1f"
 
 
 def slice_grid(
-    card: Scorecard, rows: pl.DataFrame, name: str, *, by_label: bool = False
+    card: Scorecard, rows: pl.DataFrame, name: str, shown: Shown, *, by_label: bool = False
 ) -> Grid | None:
     """A table of slices, the worst first.
 
@@ -96,6 +129,7 @@ def slice_grid(
         card: of the run.
         rows: of one slice column.
         name: that column.
+        shown: where the rows are noted that the table tells of.
         by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
     """
     entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
@@ -105,14 +139,17 @@ def slice_grid(
             "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
         )
         rows = rows.with_columns(slice_value=both)
-    grid = _grid(card, rows, entries, "slice_value")
+    grid = _grid(card, rows, entries, "slice_value", shown)
     if grid is None:
         return None
     columns, cells, note, hidden = grid
     sign = -1 if card.directions.get(columns[0][1]) == "lower" else 1
     ranked = sorted(
         cells.items(),  # the worst first; undefined ones behind
-        key=lambda item: (item[1][0][0] is None, sign * (item[1][0][0] or 0.0)),
+        key=lambda item: (
+            item[1][0].numbers[0] is None,
+            sign * (item[1][0].numbers[0] or 0.0),
+        ),
     )
     keys = [value.split(_BETWEEN) if names[1:] else [str(value)] for value, _ in ranked]
     return Grid(
@@ -120,28 +157,30 @@ def slice_grid(
         names=names,
         columns=tuple(title for title, _ in columns),
         rows=[
-            (tuple(key), numbers, support)
-            for key, (_, (numbers, support, _)) in zip(keys, ranked, strict=True)
+            line._replace(names=tuple(key))
+            for key, (_, (line, _)) in zip(keys, ranked, strict=True)
         ],
         undefined=_reasons(
-            (" ".join(key), reason) for key, (_, (_, _, reason)) in zip(keys, ranked, strict=True)
+            (" ".join(key), reason) for key, (_, (_, reason)) in zip(keys, ranked, strict=True)
         ),
         note=note,
         hidden=hidden,
+        first=columns[0][1],
     )
 
 
-Cells = dict[Any, tuple[tuple[Number, ...], Support, str | None]]
+Cells = dict[Any, tuple[Row, str | None]]
+"""Value of a column -> its numbers without names, and why the first is undefined."""
 
 
 def _grid(
-    card: Scorecard, rows: pl.DataFrame, entries: tuple[Entry, ...], by: str
+    card: Scorecard, rows: pl.DataFrame, entries: tuple[Entry, ...], by: str, shown: Shown
 ) -> tuple[list[tuple[str, str]], Cells, str, int] | None:
     """Numbers by the values of a column: what the layout places, then all other metrics.
 
     Returns:
-        (title, metric) of each column; value -> (numbers, support, reason); what the columns were
-        taken at; how many columns are left out. None where there is nothing to show.
+        (title, metric) of each column; the cells; what the columns were taken at; how many columns
+        are left out. None where there is nothing to show.
     """
     taken: list[tuple[str, str, pl.DataFrame]] = []
     hidden = 0
@@ -149,6 +188,8 @@ def _grid(
         columns = _entry_columns(rows, entry, by)
         taken += columns[:_COLUMNS_PER_ENTRY]
         hidden += len(columns[_COLUMNS_PER_ENTRY:])
+        for _, _, part in columns[_COLUMNS_PER_ENTRY:]:
+            shown.take(part)
     spread = spread_metrics(card)
     placed = {entry.metric for entry in entries}
     spots: dict[str, list[str]] = {"": sorted(placed)} if taken else {}
@@ -156,6 +197,7 @@ def _grid(
         some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
         if metric in spread:
             hidden += some["statistic"].n_unique()
+            shown.take(some)
             continue
         every = at_spots(some)
         for spot, at in every:
@@ -167,80 +209,33 @@ def _grid(
             ):
                 words = (at_k(metric, k), statistic, at.removeprefix("at ") if every[1:] else "")
                 title = " ".join(str(word) for word in words if word)
+                part = part.unique(by, keep="first", maintain_order=True)
                 taken.append((with_more(title, apart[told]), metric, part))
     if not taken:
         return None
-    found: list[dict[Any, tuple[Number, Support, str | None]]] = [
-        {
-            row[by]: (row["value"], coverage(row) or row["support"], row["reason"])
-            for row in part.iter_rows(named=True)
-        }
-        for _, _, part in taken
-    ]
+    found: list[dict[Any, dict[str, Any]]] = []
+    for _, _, part in taken:
+        shown.take(part)
+        found.append({row[by]: row for row in part.iter_rows(named=True)})
     cells: Cells = {}
     for value in dict.fromkeys(value for column in found for value in column):
-        first = next(column[value] for column in found if value in column)
-        numbers = tuple(column.get(value, (None,))[0] for column in found)
-        cells[value] = (numbers, first[1], first[2] if first[0] is None else None)
+        line = [column.get(value) for column in found]
+        reason = line[0]["reason"] if line[0] is not None and line[0]["value"] is None else None
+        cells[value] = (_row(line), reason)
     return [(title, metric) for title, metric, _ in taken], cells, _told(spots), hidden
 
 
-def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
-    """The confusion matrix of the whole set at one spot; of many labels its most frequent pairs."""
-    if "confusion" not in card.frames:
-        return []
-    frame = card.confusion.filter(
-        pl.col("slice").is_null() & pl.col("label_key").eq_missing(pl.lit(key, pl.String))
-    )
-    if not frame.height:
-        return []
-    rows, at = _at_one_spot(frame)
-    note = f"confusion {at}".strip()
-    labels = pl.concat([rows["actual"], rows["predicted"]]).unique().sort(nulls_last=True)
-    counts = {(row["actual"], row["predicted"]): row["count"] for row in rows.iter_rows(named=True)}
-    if len(labels) > _MATRIX:
-        pairs = sorted(
-            ((pair, n) for pair, n in counts.items() if pair[0] != pair[1]), key=lambda one: -one[1]
-        )
-        shown: list[tuple[tuple[str, ...], tuple[Number, ...], Support]] = [
-            (
-                (
-                    _UNMATCHED[0] if actual is None else str(actual),
-                    _UNMATCHED[1] if predicted is None else str(predicted),
-                ),
-                (float(n),),
-                None,
-            )
-            for (actual, predicted), n in pairs[:_MATRIX]
-        ]
-        note += f"; the {len(shown)} most frequent of {len(pairs):,} pairs off the diagonal"
-        names = ("actual", "predicted")
-        return [Grid("confusion", names, ("count",), shown, {}, note, counts=True)]
-    values = labels.to_list()
-    actual = [value for value in values if any(pair[0] == value for pair in counts)]
-    predicted = [value for value in values if any(pair[1] == value for pair in counts)]
-    return [
-        Grid(
-            "confusion",
-            ("actual \\ predicted",),
-            tuple(_UNMATCHED[1] if p is None else str(p) for p in predicted),
-            [
-                (
-                    (_UNMATCHED[0] if a is None else str(a),),
-                    tuple(float(counts.get((a, p), 0)) for p in predicted),
-                    None,
-                )
-                for a in actual
-            ],
-            {},
-            note,
-            counts=True,
-        )
-    ]
+def _row(line: list[dict[str, Any] | None]) -> Row:
+    """The rows of one line as numbers, what they all rest on, and what single ones rest on."""
+    rests = [None if one is None else (coverage(one) or one["support"]) for one in line]
+    first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
+    parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
+    numbers = tuple(None if one is None else one["value"] for one in line)
+    return Row((), numbers, first, parts if any(parts) else ())
 
 
-_MATRIX = 20
-_UNMATCHED = "(no truth)", "(missed)"
+def _rest(rest: Support) -> str:
+    return rest if isinstance(rest, str) else f"of {rest}"
 
 
 def coverage(row: dict[str, Any]) -> str:
@@ -261,11 +256,12 @@ def spread_metrics(card: Scorecard) -> set[str]:
     return {spread.metric for spread in layout_of(card.task, card.dialect).tables}
 
 
-def spread_grid(rows: pl.DataFrame, spread: Spread) -> Grid | None:
+def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None:
     """A metric's rows over one column, a column for each statistic; None without any."""
     some = rows.filter(pl.col("metric") == spread.metric)
     if not some.height:
         return None
+    shown.take(some)
     statistics = some["statistic"].unique(maintain_order=True).to_list()
     numbers: dict[float, dict[str | None, Number]] = {}
     support: dict[float, int] = {}
@@ -279,7 +275,7 @@ def spread_grid(rows: pl.DataFrame, spread: Spread) -> Grid | None:
         names=(f"{spread.metric} {spread.title}",),
         columns=tuple(str(statistic or spread.metric) for statistic in statistics),
         rows=[
-            ((f"{at:.4f}",), tuple(values.get(statistic) for statistic in statistics), support[at])
+            Row((f"{at:.4f}",), tuple(values.get(one) for one in statistics), support[at])
             for at, values in sorted(numbers.items())
         ],
         undefined={},
@@ -363,40 +359,6 @@ def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
     ordered = [name for name in card.primary if name in there]
     ordered += [name for name in there if name not in ordered]
     return [name for name in ordered if name not in shown]
-
-
-def at_spots(rows: pl.DataFrame) -> list[tuple[pl.DataFrame, str]]:
-    """Of a metric over thresholds: each of a few, the ones nearest 0.5 of many; where each is."""
-    columns = [column for column in _SPOT if rows[column].null_count() < rows.height]
-    found = rows.select(columns).unique(maintain_order=True).drop_nulls() if columns else None
-    if found is None or not 1 < found.height <= _SPOTS:
-        return [_at_one_spot(rows)]
-    return [
-        (rows.filter(*(pl.col(name) == value for name, value in row.items())), _where(row))
-        for row in found.sort(columns).iter_rows(named=True)
-    ]
-
-
-_SPOTS = 6
-
-
-def _where(row: dict[str, float]) -> str:
-    said = [f"{_WORDS[name]} {value:g}" for name, value in row.items()]
-    return "at " + ", ".join(said) if said else ""
-
-
-_WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
-
-
-def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Of a metric over a grid of thresholds, those nearest 0.5; and words for where that is."""
-    chosen: dict[str, float] = {}
-    for column in _SPOT:
-        values = rows[column].drop_nulls().unique().sort()
-        if len(values):
-            chosen[column] = min(values, key=lambda value: abs(value - 0.5))
-            rows = rows.filter(pl.col(column) == chosen[column])
-    return rows, _where(chosen)
 
 
 def at_k(metric: str, k: int | None) -> str:

@@ -71,12 +71,12 @@ _BOXES = Layout(
         Entry("mAR", "mAR, {area}", area=PARTS),
     ),
     label_columns=(
-        Entry("APAveragedOverIOUs", "AP"),
+        Entry("APAveragedOverIOUs", "APAveragedOverIOUs"),
         Entry("AP", "AP@{iou:g}"),
         Entry("AR", "AR"),
     ),
     slice_columns=(
-        Entry("mAPAveragedOverIOUs", "mAP"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
         Entry("mAP", "mAP@{iou:g}"),
         Entry("mAR", "mAR"),
     ),

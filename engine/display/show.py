@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, TextIO, cast
@@ -17,24 +18,28 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import OptionError, unknown
 from .frames import aligned, markdown_frame
-from .sections import Grid, Section, coco_numbers, exact_headline, sections
+from .sections import Grid, Line, Section, coco_numbers, exact_headline, sections
 from .summary import (
     BEST,
     BINS,
     SLICES,
     UNDEFINED,
     WORST,
-    cell,
+    also_made,
+    cells,
     footnotes,
+    headed,
     heading,
     limited,
+    made,
     markdown,
     number,
     plain,
+    supported,
     told,
+    unnumbered,
 )
 
 if TYPE_CHECKING:
@@ -54,22 +59,31 @@ _NAMED = 3
 _ASCII = str.maketrans({UNDEFINED: "-", "…": "~", "—": "-", "≥": ">"})
 
 
-def show(card: Scorecard, form: str, out: IO[str] | None = None) -> None:
+def show(
+    card: Scorecard,
+    form: str,
+    out: IO[str] | None = None,
+    *,
+    beside: bool = True,
+    written: bool = False,
+) -> None:
     """Write a scorecard to a text stream.
 
     Args:
         card: what to show.
         form: one of :data:`FORMATS`; ``parquet`` writes bytes to the stream's buffer.
         out: standard output unless given.
+        beside: whether to name the frames beside the metrics.
+        written: whether all frames stand in a folder already.
 
     Raises:
         OptionError: no such format, or bytes for a terminal.
     """
     out = sys.stdout if out is None else out
     if form == "table":
-        write_rich(render(card), out)
+        write_rich(render(card, beside=beside, written=written), out)
     elif form == "markdown":
-        write_text(markdown(card), out)
+        write_text(markdown(card, beside=beside, written=written), out)
     else:
         show_frame(card.metrics, form, out, card=card)
 
@@ -84,8 +98,9 @@ def show_frame(
 ) -> None:
     """Write a frame as JSON, CSV, Parquet, Markdown or an aligned table.
 
-    JSON is an object with the rows under the frame's name, and with notes and warnings. The last
-    two are for people: every row, but without columns that hold nothing.
+    JSON is an object with the rows under the frame's name, with notes and warnings, and beside the
+    metrics with the rows of every other frame that was asked for. Markdown and tables are for
+    people: every row, but without columns that hold nothing.
 
     Args:
         frame: what to write.
@@ -105,6 +120,8 @@ def show_frame(
         for key in ("notes", "warnings"):
             listed = [] if card is None else list(getattr(card, key))
             parts.append(f'"{key}": {json.dumps(listed, ensure_ascii=False)}')
+        if card is not None and name == "metrics" and (others := dict(made(card))):
+            parts.append(f'"frames": {json.dumps(others)}')
         write_text("{" + ",\n ".join(parts) + "}\n", out)
     elif form == "csv":
         write_text(frame.write_csv(), out)
@@ -157,17 +174,15 @@ def write_rich(renderable: RenderableType, out: IO[str]) -> None:
     write_text("\n".join(lines), out)
 
 
-def render(card: Scorecard) -> RenderableType:
+def render(card: Scorecard, *, beside: bool = True, written: bool = False) -> RenderableType:
     """The whole table: per label key the headline, labels (worst last), slices; then notes."""
     parts: list[RenderableType] = [Text(heading(card), style="bold")]
     exact = exact_headline(card)
     found = sections(card)
     for section in found:
-        parts += _section(
-            section, exact, named=len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
-        )
-    if not found:
-        parts.append(Text("no numbers"))
+        parts += _section(section, exact, named=headed(section, found))
+    if empty := unnumbered(card, bool(found)):
+        parts.append(Text(empty))
     if card.notes:
         parts.append(Text(""))
         # Hanging indent, so that a wrapped note still reads as one.
@@ -175,25 +190,15 @@ def render(card: Scorecard) -> RenderableType:
         for kind, note in told(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
+    if beside and (line := also_made(card, written=written)):
+        parts += [*([] if card.notes else [Text("")]), Text(line)]
     return Group(*parts)
 
 
 def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableType]:
     blocks: list[list[RenderableType]] = []
     if section.headline:
-        table = Table.grid(padding=(0, 2))
-        table.add_column(overflow="fold")
-        wide = max(len(number(line.value)) for line in section.headline)
-        table.add_column(justify="right", overflow="fold", min_width=wide)
-        table.add_column(overflow="fold")
-        for line in section.headline:
-            digits = "" if not exact or line.value is None else repr(line.value)
-            table.add_row(
-                Text(line.title),
-                Text(number(line.value), style="bold"),
-                Text(line.note or digits, style="dim"),
-            )
-        blocks.append([Padding(table, (0, 0, 0, 2))])
+        blocks.append([Padding(_Headline(section.headline, exact), (0, 0, 0, 2))])
     blocks += [[_grid(grid, BINS, 0)] for grid in section.tables]
     if section.labels is not None:
         blocks.append([_grid(section.labels, BEST, WORST)])
@@ -205,6 +210,67 @@ def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableTy
         title = Text(f"label key {plain(section.label_key)}", style="bold")
         blocks[:1] = [[title, *(blocks[0] if blocks else [])]]
     return [part for block in blocks for part in (Text(""), *block)]
+
+
+class _Headline:
+    """Headline numbers in the room there is: every digit of a number stands, or none of it."""
+
+    def __init__(self, lines: Sequence[Line], exact: bool) -> None:
+        self._lines, self._exact = lines, exact
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = self._lines
+        numbers = [number(line.value) for line in lines]
+        digits = ["" if line.value is None or line.note else repr(line.value) for line in lines]
+        titles = [line.title for line in lines]
+        notes = [line.note for line in lines]
+        wide = max(map(len, numbers))
+        least = min(_LEAST_NAME, max(map(len, titles)))
+        room = options.max_width - wide - 4  # of titles and what stands behind the numbers
+        exact = self._exact and max(map(len, digits)) <= room - least
+        if exact:
+            notes = [note or every for note, every in zip(notes, digits, strict=True)]
+        word = max(len(word) for note in notes for word in (note.split(), [""])[not note])
+        if least + word > room:
+            titles = [f"{title} {note}".strip() for title, note in zip(titles, notes, strict=True)]
+            notes, word, room = [""] * len(notes), 0, room + 2
+        width = max(1, min(max(map(len, titles)), room - word))
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, width=width)
+        table.add_column(justify="right", no_wrap=True, width=wide)
+        if any(notes):
+            table.add_column(width=min(max(map(len, notes)), room - width))
+        for title, said, note in zip(titles, numbers, notes, strict=True):
+            behind = [Text(note, style="dim")] if any(notes) else []
+            table.add_row(Text(folded(title, width)), Text(said, style="bold"), *behind)
+        yield table
+        if self._exact and not exact and any(digits):
+            yield Text("every digit: --format csv", style="dim")
+
+
+_WHOLE = re.compile(r"\s+|@?[\d.,]*\d|\D")
+
+
+def folded(title: str, width: int) -> str:
+    """A title in lines of a width, broken between words where it can be, and never in a number."""
+    lines = [""]
+    for word in title.split():
+        if not lines[-1] or len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += (" " if lines[-1] else "") + word
+        else:
+            lines.append(word)
+        while len(lines[-1]) > width:
+            kept = ""
+            for part in _WHOLE.findall(lines[-1]):
+                if kept and len(kept) + len(part) > width:
+                    break
+                kept += part
+            rest = lines[-1][len(kept) :]
+            lines[-1:] = [kept, rest]
+            if not rest:
+                lines.pop()
+                break
+    return "\n".join(lines)
 
 
 def _broken(title: str) -> str:
@@ -234,9 +300,9 @@ class _Fitted:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         grid, rows = self._grid, self._rows
-        names = [[plain(name) for name in row[0]] for row in rows]
-        support = ["" if row[2] is None else f"{row[2]}" for row in rows]
-        cells = [[cell(grid, row[1][i]) for row in rows] for i in range(len(grid.columns))]
+        names = [[plain(name) for name in row.names] for row in rows]
+        support = [supported(row) for row in rows]
+        columns = list(zip(*(cells(grid, row) for row in rows), strict=True))
         named = [
             # A label's value beside its name is a number, or a code as short as one.
             min(_CODE_WIDTH if i < len(grid.names) - 1 else _LABEL_WIDTH, max(map(len, column)))
@@ -245,7 +311,7 @@ class _Fitted:
         if self._left_out:
             for i, gap in enumerate(self._gap()):
                 named[i] = max(named[i], len(gap))
-        digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in cells]
+        digits = [max(_NUMBER_WIDTH, *map(len, column)) for column in columns]
         titles = [_broken(column) for column in grid.columns]
         widths = [
             max(width, *map(len, title.split("\n")))
@@ -256,7 +322,7 @@ class _Fitted:
         least = sum(min(_LEAST_NAME, width) for width in named) + 2 * (len(named) - 1)
         fitting = 1
         if least + widths[0] + 2 + beside > options.max_width:
-            widths[0], titles[0] = digits[0], grid.columns[0]  # a title goes on in the next line
+            widths[0], titles[0] = digits[0], folded(grid.columns[0], digits[0])
         if least + widths[0] + 2 + beside > options.max_width:
             beside = 0
         used = least + widths[0] + 2 + beside
@@ -276,7 +342,7 @@ class _Fitted:
         for place, row in enumerate(names):
             if self._left_out and place == self._after:
                 table.add_row(*self._gap())
-            numbers = [column[place] for column in cells[:fitting]]
+            numbers = [column[place] for column in columns[:fitting]]
             table.add_row(*map(Text, row), *numbers, *([support[place]] if beside else []))
         if self._left_out and self._after >= len(rows):
             table.add_row(*self._gap())
@@ -285,7 +351,8 @@ class _Fitted:
         hidden = len(titles) - fitting + grid.hidden
         said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
         said += ["support has no room"] if any(support) and not beside else []
-        said += ["--format csv for all"] if self._left_out or hidden else []
+        more = "--format csv" if grid.frame == "metrics" else f"--frame {grid.frame}"
+        said += [f"{more} for all"] if self._left_out or hidden else []
         yield from (Text(line, style="dim") for line in said)
 
     def _gap(self) -> list[Text]:

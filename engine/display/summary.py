@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from .grids import Support
+from .grids import Row
 from .sections import Grid, Number, Section, exact_headline, sections
+from .shown import getting
 
 if TYPE_CHECKING:
     from ..scorecard import Scorecard
@@ -34,9 +35,19 @@ def number(value: Number) -> str:
     return f"{value:.4f}"
 
 
-def cell(grid: Grid, value: Number) -> str:
-    """A number of a grid."""
-    return f"{value:.0f}" if grid.counts and value is not None else number(value)
+def cells(grid: Grid, row: Row) -> list[str]:
+    """The numbers of a line, with what each rests on where that is not what stands at its end."""
+    said = [
+        f"{value:.0f}" if grid.counts and value is not None else number(value)
+        for value in row.numbers
+    ]
+    parts = row.parts or ("",) * len(said)
+    return [f"{one} ({part})" if part else one for one, part in zip(said, parts, strict=True)]
+
+
+def supported(row: Row) -> str:
+    """What the numbers of a line rest on."""
+    return "" if row.support is None else str(row.support)
 
 
 def plain(text: str) -> str:
@@ -50,9 +61,7 @@ def shortened(text: str, width: int = 26) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def limited(
-    grid: Grid, best: int, worst: int
-) -> tuple[list[tuple[tuple[str, ...], tuple[Number, ...], Support]], int, int]:
+def limited(grid: Grid, best: int, worst: int) -> tuple[list[Row], int, int]:
     """The first and last rows of a long table; undefined ones give way first.
 
     Returns:
@@ -60,7 +69,7 @@ def limited(
     """
     if len(grid.rows) <= best + worst:
         return grid.rows, 0, 0
-    defined = [row for row in grid.rows if row[1][0] is not None]
+    defined = [row for row in grid.rows if row.numbers[0] is not None]
     rows = defined if len(defined) >= best + worst else grid.rows
     tail = rows[len(rows) - worst :] if worst else []
     return [*rows[:best], *tail], best, len(grid.rows) - best - worst
@@ -81,8 +90,52 @@ def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
 def heading(card: Scorecard) -> str:
     """Task, dialect, and what was read."""
     said = f"{card.task}, dialect {card.dialect}"
-    read = [f"{n:,} {name.replace('_', ' ')}" for name, n in card.read.items()]
+    read = [
+        f"{n:,} {name.replace('_', ' ').removesuffix('s' * (n == 1))}"
+        + (_in_files(card.files[name]) if name in card.files else "")
+        for name, n in card.read.items()
+    ]
     return f"{said}: {', '.join(read)}" if read else said
+
+
+def _in_files(n: int) -> str:
+    return f" in {n:,} file{'s' if n != 1 else ''}"
+
+
+def made(card: Scorecard) -> list[tuple[str, int]]:
+    """Frames beside the metrics that were asked for, with their rows: nothing is made and not told.
+
+    Curves count where a metric that fills them was asked for by name.
+    """
+    asked = [name for name in card.frames if name not in ("metrics", "curves")]
+    if card.options.metrics is not None and "curves" in card.frames and card.height("curves"):
+        asked.insert(0, "curves")
+    return [(name, card.height(name)) for name in asked]
+
+
+def also_made(card: Scorecard, *, written: bool = False) -> str:
+    """A line that names the frames beside the metrics, and how to get them; empty without any.
+
+    Args:
+        card: of the run.
+        written: whether all of them stand in a folder already.
+    """
+    rows = dict(made(card))
+    frames = ", ".join(f"{name}{_rows(rows, name)}" for name in rows)
+    rest = "" if written else ", write all with --out"
+    return f"also made: {frames}; print one with --frame{rest}" if frames else ""
+
+
+def unnumbered(card: Scorecard, shown: bool) -> str:
+    """What is said where no number is to be shown; empty where there is one.
+
+    Args:
+        card: of the run.
+        shown: whether there are numbers or tables.
+    """
+    if shown:
+        return ""
+    return "numbers stand in the frames below" if made(card) else "no numbers"
 
 
 def told(card: Scorecard) -> list[tuple[str, str]]:
@@ -102,7 +155,7 @@ def footnotes(section: Section) -> list[str]:
         lines += reasons(section.labels.undefined, "label ")
     for grid in section.slices:
         lines += reasons(grid.undefined, f"{grid.title} ")
-    return lines
+    return [*lines, section.unshown] if section.unshown else lines
 
 
 def as_text(card: Scorecard) -> str:
@@ -110,50 +163,80 @@ def as_text(card: Scorecard) -> str:
     lines = [f"Scorecard: {heading(card)}"]
     found = sections(card)
     for section in found:
-        if section.label_key is not None and (
-            len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
-        ):
-            lines.append(f"{plain(section.label_key)}:")
+        if headed(section, found):
+            lines.append(f"{plain(section.label_key or '')}:")
         width = max((len(line.title) for line in section.headline), default=0)
         lines += [
             f"  {line.title:<{width}}  {number(line.value)}"
             + (f"  {line.note}" if line.note else "")
             for line in section.headline
         ]
-        lines += [f"  {grid.title}: {len(grid.rows)} rows" for grid in section.tables]
+        lines += [
+            f"  {grid.title}: {len(grid.rows)} rows" + (f", {grid.note}" if grid.note else "")
+            for grid in section.tables
+        ]
         if section.labels is not None:
             n = len(section.labels.rows)
-            worst = [
-                f"{shortened(' '.join(names))} {number(numbers[0])}"
-                for names, numbers, _ in reversed(section.labels.rows[-_NAMED:])
-                if numbers[0] is not None
-            ]
-            lines.append(
-                f"  {n} label{'s' * (n != 1)}"
-                + (f"; worst {section.labels.columns[0]}: {', '.join(worst)}" if worst else "")
-            )
-        for grid in section.slices:
-            shown = [
-                f"{shortened(' '.join(names))} {number(numbers[0])}"
-                for names, numbers, _ in grid.rows[:_NAMED]
-            ]
-            n = len(grid.rows)
-            lines.append(f"  {n} of {grid.title}; worst {grid.columns[0]}: {', '.join(shown)}")
+            lines.append(f"  {n} label{'s' * (n != 1)}" + _worst(card, section.labels, last=True))
+        lines += [
+            f"  {len(grid.rows)} of {' x '.join(grid.names)}" + _worst(card, grid, last=False)
+            for grid in section.slices
+        ]
         lines += [f"  {line}" for line in footnotes(section)]
-    if len(lines) == 1:
-        lines.append("  no numbers")
+    if empty := unnumbered(card, len(lines) > 1):
+        lines.append(f"  {empty}")
     lines += [f"  {kind}: {plain(note)}" for kind, note in told(card)]
-    lines.append(f"  frames: {', '.join(card.frames) or 'none'}")
+    rows = dict(made(card))
+    frames = [f"{name}{_rows(rows, name)}" for name in card.frames]
+    lines.append(f"  frames: {', '.join(frames) or 'none'}")
     return "\n".join(lines)
 
 
-def markdown(card: Scorecard) -> str:
-    """Headline, per-label table and slices as Markdown."""
-    parts = [f"**{heading(card)}**"]
+def _rows(rows: dict[str, int], name: str) -> str:
+    return f" ({rows[name]} row{'s' if rows[name] != 1 else ''})" if name in rows else ""
+
+
+def headed(section: Section, found: Sequence[Section]) -> bool:
+    """Whether a section says its label key: where there are several, or it is not the default."""
+    return section.label_key is not None and (
+        len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
+    )
+
+
+def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
+    """The worst rows of a table by its first column, if that has a better and a worse.
+
+    Args:
+        card: of the run.
+        grid: labels or slices, in order; undefined ones stand at the other end.
+        last: whether the worst are the last rows.
+    """
+    if card.directions.get(grid.first) not in ("higher", "lower"):
+        return ""
+    rows = grid.rows[: -_NAMED - 1 : -1] if last else grid.rows[:_NAMED]
+    said = [
+        f"{shortened(' '.join(row.names))} {cells(grid, row)[0]}"
+        + (f" ({row.support})" if isinstance(row.support, str) else "")
+        for row in rows
+        if row.numbers[0] is not None
+    ]
+    return f"; worst {grid.columns[0]}: {', '.join(said)}" if said else ""
+
+
+def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> str:
+    """Headline, per-label table and slices as Markdown.
+
+    Args:
+        card: what to show.
+        beside: whether to name the frames beside the metrics.
+        written: whether its frames stand in a folder already.
+    """
+    parts = [f"**{_escaped(heading(card))}**"]
     exact = exact_headline(card)
-    for section in sections(card):
-        if section.label_key is not None:
-            parts.append(f"### {_escaped(section.label_key)}")
+    found = sections(card)
+    for section in found:
+        if headed(section, found):
+            parts.append(f"### label key {_escaped(section.label_key or '')}")
         if section.headline:
             rows = [
                 [
@@ -168,15 +251,16 @@ def markdown(card: Scorecard) -> str:
             parts.append(_numbers_table(header, rows, 1))
         parts += [_markdown_grid(grid) for grid in _grids(section)]
         parts += [f"- {_escaped(line)}" for line in footnotes(section)]
+    if empty := unnumbered(card, bool(found)):
+        parts.append(empty)
     parts += [f"- {kind}: {_escaped(note)}" for kind, note in told(card)]
+    if beside and (line := also_made(card, written=written)):
+        parts.append(f"- {_escaped(line)}")
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 
 def _markdown_grid(grid: Grid) -> str:
-    rows = [
-        [*names, *(cell(grid, one) for one in numbers), "" if support is None else str(support)]
-        for names, numbers, support in grid.rows
-    ]
+    rows = [[*row.names, *cells(grid, row), supported(row)] for row in grid.rows]
     table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
     said = "; ".join(_beside(grid))
     return f"{table}\n\n{_escaped(said)}" if said else table
@@ -186,7 +270,10 @@ def _beside(grid: Grid) -> list[str]:
     """What a table does not show itself: where its columns were taken, and what it leaves out."""
     said = [grid.note] if grid.note else []
     if grid.hidden:
-        said.append(f"{grid.hidden} more column{'s' * (grid.hidden > 1)} in the metrics frame")
+        said.append(
+            f"{grid.hidden} more column{'s' * (grid.hidden > 1)} in the metrics frame:"
+            f" {getting('metrics')}"
+        )
     return said
 
 
@@ -231,22 +318,23 @@ def as_html(card: Scorecard) -> str:
     parts = [f"<p><b>Scorecard</b> {html.escape(heading(card))}</p>"]
     found = sections(card)
     for section in found:
-        if section.label_key is not None and (
-            len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
-        ):
-            parts.append(f"<h4>{html.escape(section.label_key)}</h4>")
+        if headed(section, found):
+            parts.append(f"<h4>label key {html.escape(section.label_key or '')}</h4>")
         rows = [[line.title, number(line.value), line.note] for line in section.headline]
         if rows:
             parts.append(_html_table(("metric", "value", "at"), rows, 1))
         parts += [_html_grid(grid) for grid in _grids(section)]
         parts += [f"<div><small>{html.escape(line)}</small></div>" for line in footnotes(section)]
+    if empty := unnumbered(card, bool(found)):
+        parts.append(f"<div>{empty}</div>")
     parts += [
         f"<div><small>{'<b>warning:</b> ' * (kind == 'warning')}{html.escape(note)}</small></div>"
         for kind, note in told(card)
     ]
+    rows = dict(made(card))
     parts.append(
         "<div><small>frames: "
-        + (", ".join(f"<code>.{name}</code>" for name in card.frames) or "none")
+        + (", ".join(f"<code>.{name}</code>{_rows(rows, name)}" for name in card.frames) or "none")
         + "</small></div>"
     )
     return "<div>" + "".join(parts) + "</div>"
@@ -254,10 +342,7 @@ def as_html(card: Scorecard) -> str:
 
 def _html_grid(grid: Grid) -> str:
     shown, after, left_out = limited(grid, *_NOTEBOOK)
-    rows = [
-        [*names, *(cell(grid, one) for one in numbers), "" if support is None else f"{support}"]
-        for names, numbers, support in shown
-    ]
+    rows = [[*row.names, *cells(grid, row), supported(row)] for row in shown]
     header = (*grid.names, *grid.columns, "support")
     if left_out:
         rows.insert(after, [f"… {left_out} more", *[""] * (len(header) - 1)])

@@ -44,7 +44,7 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
     """
     found: dict[Any, dict[str, float]] = {}
     some = False
-    rows = card.per_datum.filter(
+    rows = card.frame("per_datum").filter(
         pl.col("value").is_not_null() | ~pl.col("status").is_in(["not_judged", "not_retrieved"])
     )
     for datum, metric, k, value in rows.select("datum_id", "metric", "k", "value").iter_rows():
@@ -60,6 +60,6 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
         row[name] = undefined if value is None else value
         some = True
     if not some and found:
-        asked = ", ".join(card.per_datum["metric"].unique(maintain_order=True))
+        asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
         raise ResultError(f"to_{shape}() shows none of the metrics of this run: {asked}.")
     return Rows(found)

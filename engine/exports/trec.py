@@ -101,7 +101,7 @@ def to_trec(card: Scorecard) -> str:
             ``metrics``.
     """
     counts = pl.col("value").is_not_null() | (pl.col("status") == _SCORED)
-    single = _with_parameters(card.per_datum.filter(counts))
+    single = _with_parameters(card.frame("per_datum").filter(counts))
     queries = single["datum_id"].unique()
     total = _with_parameters(card.metrics.filter(pl.col("slice").is_null()))
     known = _known(pl.concat([single.select(_KEYS), total.select(_KEYS)]).unique())

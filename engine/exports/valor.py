@@ -67,8 +67,8 @@ def to_valor(card: Scorecard) -> list[Entry]:
     """
     if card.task in _WHOLE:
         entries = _WHOLE[card.task](card)
-        if not entries and card.task == "text" and card.per_datum.height:
-            asked = ", ".join(card.per_datum["metric"].unique(maintain_order=True))
+        if not entries and card.task == "text" and card.frame("per_datum").height:
+            asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
             raise ResultError(f"to_valor() shows none of the metrics of this run: {asked}.")
         return entries
     return [
@@ -254,7 +254,7 @@ _CURVE_FILL = {"detection": 0.0}
 
 
 def _curves(card: Scorecard) -> Iterator[Entry]:
-    curves = card.curves.filter(pl.col("curve") == _CURVE)
+    curves = card.frame("curves").filter(pl.col("curve") == _CURVE)
     fill = _CURVE_FILL.get(card.task, _fill(card))
     by_entry: dict[tuple[Any, Any], Entry] = {}
     for row in _whole_set(curves, "curve").iter_rows(named=True):
@@ -279,7 +279,7 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
     by_entry: dict[tuple[Any, Any], Entry] = {}
     cells: dict[tuple[Any, ...], Entry] = {}
     counted: set[tuple[Any, ...]] = set()
-    of_curve = card.examples.filter(
+    of_curve = card.frame("examples").filter(
         pl.col("slice").is_null(), pl.col("actual").is_null(), pl.col("predicted").is_null()
     )
     for row in _folded_last(of_curve).iter_rows(named=True):
@@ -334,7 +334,7 @@ def _by_key(kind: str, by_entry: dict[tuple[Any, Any], Entry]) -> Iterator[Entry
 
 def _confusion(card: Scorecard) -> Iterator[Entry]:
     by_place = {place: _empty_matrix() for place in _places(card)}
-    for row in card.confusion.filter(pl.col("slice").is_null()).iter_rows(named=True):
+    for row in card.frame("confusion").filter(pl.col("slice").is_null()).iter_rows(named=True):
         spot = (row[name] for name in ("iou_threshold", "score_threshold"))
         place = (row["label_key"], *(None if t is None else _rounded(t) for t in spot))
         value = by_place.setdefault(place, _empty_matrix())
@@ -374,7 +374,7 @@ def _places(card: Scorecard) -> list[tuple[str, float | None, float | None]]:
 
 def _confusion_examples(card: Scorecard) -> Iterator[Entry]:
     """valor-lite's ConfusionMatrixWithExamples, of runs that were asked for examples."""
-    of_matrix = card.examples.filter(
+    of_matrix = card.frame("examples").filter(
         pl.col("slice").is_null(),
         pl.col("actual").is_not_null() | pl.col("predicted").is_not_null(),
     )

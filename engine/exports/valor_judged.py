@@ -24,7 +24,7 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
     Args:
         card: a scorecard of judged metrics, fresh or loaded.
     """
-    rows = card.per_datum.filter(pl.col("status") != "not_judged")
+    rows = card.frame("per_datum").filter(pl.col("status") != "not_judged")
     rated = {
         metric
         for metric in rows["metric"].unique()

@@ -49,7 +49,7 @@ def _numbers(card: Scorecard) -> Iterator[Entry]:
 
 def _matrices(card: Scorecard) -> Iterator[Entry]:
     """IoU of all pairs of labels of a key, and shares of pixels that meet no label."""
-    cells = card.confusion.filter(pl.col("slice").is_null())
+    cells = card.frame("confusion").filter(pl.col("slice").is_null())
     if not cells.height:
         return
     iou: dict[tuple[Any, ...], float] = {}

@@ -32,7 +32,7 @@ def of_texts(card: Scorecard) -> list[Entry]:
         metric.
     """
     options = card.options
-    rows = card.per_datum.filter(
+    rows = card.frame("per_datum").filter(
         pl.col("status") == "scored", pl.col("statistic").is_null(), pl.col("value").is_not_null()
     )
     rouge: dict[Any, dict[str, float]] = {}

@@ -190,10 +190,10 @@ class TestScore:
         table.write_parquet(tmp_path / "verdicts.parquet")
         args = ("score", str(tmp_path / "verdicts.parquet"))
         _, out, _ = run(*args)
-        assert "also made: per_datum (1 rows)" in out
-        assert out.endswith("print one with --frame NAME, write all with --out DIR\n")
+        assert "also made: per_datum (1 row)" in out
+        assert out.endswith("print one with --frame, write all with --out\n")
         _, out, _ = run(*args, "--out", str(tmp_path / "run"))
-        assert out.endswith("print one with --frame NAME\n")
+        assert out.endswith("print one with --frame\n")
 
     def test_out_is_refused_before_the_work(
         self, run: Run, seen: dict[str, Any], tmp_path: Path

@@ -1,0 +1,50 @@
+"""Thresholds that a table shows numbers at: all of a few, the ones nearest 0.5 of many."""
+
+from __future__ import annotations
+
+import polars as pl
+
+SPOTS = 6
+"""Up to so many pairs of thresholds are all shown."""
+_COLUMNS = ("iou_threshold", "score_threshold")
+_WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
+
+
+def at_spots(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, str]]:
+    """Of a metric over thresholds: each of a few, the ones nearest 0.5 of many; where each is.
+
+    Args:
+        rows: with the columns ``iou_threshold`` and ``score_threshold``.
+        most: how many a few are.
+    """
+    found = every_spot(rows)
+    if not 1 < found.height <= most:
+        return [_at_one_spot(rows)]
+    return [
+        (rows.filter(*(pl.col(name) == value for name, value in row.items())), _where(row))
+        for row in found.iter_rows(named=True)
+    ]
+
+
+def every_spot(rows: pl.DataFrame) -> pl.DataFrame:
+    """The thresholds that rows were taken at, in order; none of rows without thresholds."""
+    columns = [column for column in _COLUMNS if rows[column].null_count() < rows.height]
+    if not columns:
+        return rows.select(columns)
+    return rows.select(columns).unique().drop_nulls().sort(columns)
+
+
+def _where(row: dict[str, float]) -> str:
+    said = [f"{_WORDS[name]} {value:g}" for name, value in row.items()]
+    return "at " + ", ".join(said) if said else ""
+
+
+def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Of a metric over a grid of thresholds, those nearest 0.5; and words for where that is."""
+    chosen: dict[str, float] = {}
+    for column in _COLUMNS:
+        values = rows[column].drop_nulls().unique().sort()
+        if len(values):
+            chosen[column] = min(values, key=lambda value: abs(value - 0.5))
+            rows = rows.filter(pl.col(column) == chosen[column])
+    return rows, _where(chosen)
