@@ -20,7 +20,7 @@ _YOUNG = 50_000  # objects made before the collector looks at the new ones; Pyth
 class _Output(io.FileIO):
     """Standard output, whose errors are told from those of other files."""
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any) -> int | None:  # type: ignore[override]
         try:
             return super().write(data)
         except BrokenPipeError:
