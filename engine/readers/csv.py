@@ -6,7 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
-_ZEROS = r"^[+-]?0\d"
+_INTEGER = r"^-?\d+$"
+_ZEROS = r"^-?0\d"
+_FLOAT = r"^[-+]?((\d*\.\d+)([eE][-+]?\d+)?|inf|NaN|\d+[eE][-+]?\d+|\d+\.)$"
+_TRUTH = r"(?i)^(true|false)$"
+_WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
+"""What one value is; of a column, all that its values are, added up as bits."""
+_LONG = 18  # digits that every integer of 64 bits has room for
 
 
 def scan_csv(
@@ -14,61 +20,93 @@ def scan_csv(
 ) -> pl.LazyFrame:
     """CSV files as a lazy table.
 
-    Types follow from all rows, not the first hundred. An integer column with leading zeros
-    (``007``) holds names rather than numbers, so it stays a string, and so does one of integers
-    that no type holds.
+    Types follow from all rows, not the first hundred; they are those that Polars would infer. All
+    rows are looked at in batches, so that neither a large file nor a compressed one that holds
+    much more than its size is held. An integer column with leading zeros (``007``) holds names
+    rather than numbers, so it stays a string, and so does one of integers that no type holds.
     """
-    separator = "," if remote else _separator(paths[0])
-    lazy = pl.scan_csv(
-        paths,
-        separator=separator,
-        infer_schema_length=None,
-        storage_options=storage_options,
-        glob=remote,
+
+    def scan(dtypes: dict[str, pl.DataType]) -> pl.LazyFrame:
+        return pl.scan_csv(
+            paths,
+            separator="," if remote else _separator(paths[0]),
+            infer_schema=False,
+            schema_overrides=dtypes,
+            storage_options=storage_options,
+            glob=remote,
+        )
+
+    return scan(_dtypes(scan({})))
+
+
+def _dtypes(texts: pl.LazyFrame) -> dict[str, pl.DataType]:
+    """The type of every column, from all of its values.
+
+    Args:
+        texts: the table, all columns strings; nulls tell nothing.
+    """
+    names = texts.collect_schema().names()
+    asked = [pl.col(name) for name in names]
+    seen = texts.select(
+        *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
+        *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(asked)),
     )
-    dtypes = {name: dtype for name, dtype in lazy.collect_schema().items() if dtype.is_integer()}
-    integers = [*dtypes]
-    if not integers:
-        return lazy
-    texts = pl.scan_csv(
-        paths,
-        separator=separator,
-        infer_schema=False,
-        storage_options=storage_options,
-        glob=remote,
+    row = seen.collect(engine="streaming").row(0) if names else ()
+    kinds, lengths = row[: len(names)], row[len(names) :]
+    found = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
+    long = [
+        name
+        for name, length in zip(names, lengths, strict=True)
+        if found[name] == pl.Int64 and length > _LONG
+    ]
+    return found | (_long_integers(texts, long) if long else {})
+
+
+def _kind(column: pl.Expr) -> pl.Expr:
+    """What each value of a column of texts is, uint8; 0 of nulls."""
+    text = column.str
+    return (
+        pl.when(text.contains(_INTEGER))
+        .then(pl.when(text.contains(_ZEROS)).then(_NAME).otherwise(_WHOLE))
+        .when(text.contains(_FLOAT))
+        .then(_NUMBER)
+        .when(text.contains(_TRUTH))
+        .then(_BOOL)
+        .when(column.is_not_null())
+        .then(_TEXT)
+        .otherwise(0)
+        .cast(pl.UInt8)
     )
-    names = texts.select(_is_name(name, dtypes[name]) for name in integers).collect().row(0)
-    overrides: dict[str, type[pl.DataType]] = {
-        name: pl.String for name, found in zip(integers, names, strict=True) if found
+
+
+def _dtype(kinds: int) -> pl.DataType:
+    """The type of a column whose values are of these kinds."""
+    if kinds == _WHOLE:
+        return pl.Int64()
+    if kinds & _NUMBER and not kinds & (_BOOL | _TEXT):
+        return pl.Float64()  # leading zeros beside fractions are no names
+    return pl.Boolean() if kinds == _BOOL else pl.String()
+
+
+def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataType]:
+    """The type of columns of digits that may be too many: the narrowest that holds all values.
+
+    Integers that no type holds are names, and stay strings.
+    """
+    dtypes: tuple[pl.DataType, ...] = (pl.Int64(), pl.UInt64(), pl.Int128())
+    fits = texts.select(
+        (pl.col(name).is_null() | pl.col(name).cast(dtype, strict=False).is_not_null())
+        .all()
+        .alias(f"{i} {dtype}")
+        for i, name in enumerate(names)
+        for dtype in dtypes
+    )
+    row = iter(fits.collect(engine="streaming").row(0))
+    return {
+        name: next((dtype for dtype, fit in whole if fit), pl.String())
+        for name in names
+        for whole in ([(dtype, next(row)) for dtype in dtypes],)
     }
-    large = [name for name in integers if dtypes[name] == pl.Int128 and name not in overrides]
-    fits = texts.select(_fits(name) for name in large).collect().row(0) if large else ()
-    overrides |= {name: pl.UInt64 for name, found in zip(large, fits, strict=True) if found}
-    if not overrides:
-        return lazy
-    return pl.scan_csv(
-        paths,
-        separator=separator,
-        infer_schema_length=None,
-        schema_overrides=overrides,
-        storage_options=storage_options,
-        glob=remote,
-    )
-
-
-def _is_name(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Whether a column of digits holds names: leading zeros, or more digits than integers have."""
-    text = pl.col(column)
-    found = text.str.contains(_ZEROS).any()
-    if dtype == pl.Int128:
-        found |= (text.is_not_null() & text.cast(pl.Int128, strict=False).is_null()).any()
-    return found
-
-
-def _fits(column: str) -> pl.Expr:
-    """Whether all values of a column of digits are unsigned integers of 64 bits."""
-    text = pl.col(column)
-    return (text.is_null() | text.cast(pl.UInt64, strict=False).is_not_null()).all()
 
 
 def _separator(path: str) -> str:

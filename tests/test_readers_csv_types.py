@@ -1,0 +1,73 @@
+"""Types of CSV columns: what Polars infers from all rows, found in batches."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalengine.readers.csv import scan_csv
+
+VALUES = (
+    "1", "-2", "+3", "1.5", ".5", "-.5", "1.", "1e5", "1E-3", "inf", "-inf", "NaN", "nan", "true",
+    "False", "TRUE", "abc", " 5", "5 ", "", "9223372036854775807", "0x1F", "1_000", "0", "-0",
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(VALUES), min_size=3, max_size=3), max_size=6))
+def test_as_polars_infers_from_all_rows(tmp_path_factory, rows) -> None:
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    path.write_text("a,b,c\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    ours = scan_csv([str(path)]).collect()
+    theirs = pl.read_csv(path, infer_schema_length=None)
+    assert ours.schema == theirs.schema
+    assert ours.equals(theirs)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (["007", "8"], pl.String),
+        (["-07"], pl.String),
+        (["007", "1.5"], pl.Float64),
+        (["18446744073709551615", "1"], pl.UInt64),
+        (["18446744073709551615", "-1"], pl.Int128),
+        (["9" * 42], pl.String),
+        (["9" * 42, "1.5"], pl.Float64),
+        (["9223372036854775807", "-9223372036854775808"], pl.Int64),
+    ],
+)
+def test_names_and_long_integers(tmp_path: Path, values: list[str], dtype: type) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["a", *values]) + "\n")
+    assert scan_csv([str(path)]).collect_schema() == {"a": dtype}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
+def test_a_compressed_file_is_not_held_to_tell_its_types(tmp_path: Path) -> None:
+    """150 MB in 600 kB: its types are told in the memory of some batches."""
+    path = tmp_path / "a.csv.gz"
+    row = b"12345678,some words that take room,0.25\n"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"a,b,c\n")
+        for _ in range(40):
+            file.write(row * 100_000)
+    code = (
+        "import resource, sys; from evalengine.readers.csv import scan_csv;"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "schema = scan_csv([sys.argv[1]]).collect_schema();"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, schema.len())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    grown, columns = map(int, done.stdout.split())
+    assert columns == 3
+    assert grown < 120_000
