@@ -38,7 +38,7 @@ from .free_memory import free_memory
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .row_files import merged_in_files
 from .scratch import gigabytes, scratch_folder
-from .sizing import BASE, Sizes, buckets, refused, sufficient_limit, unclear
+from .sizing import BASE, Sizes, buckets, refused, sufficient_limit, too_full, unclear
 from .splitting import Whole, heads_of, heights_of, rows_at, split
 from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
 
@@ -192,6 +192,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"dealing rows out to {n} buckets")
         whole = split(ready, found.heights, folder, n, pool, ahead)
+        notes += too_full(whole.fullest(folder), found.limit, pool.share(found.limit), options)
         several = None
         if ahead:
             plan, several = planner.may_fit(plan, whole.ahead)

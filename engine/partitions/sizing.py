@@ -10,11 +10,13 @@ import polars as pl
 
 from .. import planner, tasks
 from ..inputs.collecting import Prepared
+from ..inputs.problems import Note
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import OptionError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from .free_memory import free_memory
+from .scratch import gigabytes
 
 BASE = 400 << 20
 """Bytes that a process holds before it has any row: the interpreter, Polars, compiled kernels."""
@@ -23,6 +25,7 @@ LEAST = 448 << 20
 """The smallest limit of a process that leaves room for rows."""
 
 MOST_BUCKETS = 400  # files held open at once
+_HELD_FULL = 3  # bytes held of a byte of a bucket of few datums while it is matched
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _HELD_SCORE = 72
 """Bytes held beyond its columns of a score of classification in files while a bucket's scores are
@@ -200,6 +203,37 @@ def buckets(
         chunks=min(256, 4 * max(least, -(-ranked // group_rows))),
         at_once=max(1, workers - 1),
         piece=max(1, int(room) // _PIECES),
+    )
+
+
+def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Note]:
+    """Whether the rows of one bucket are more than a process may hold: a datum's stay together.
+
+    Args:
+        fullest: bytes of the rows of the largest bucket.
+        limit: bytes of memory that the run may take.
+        share: of which, one process.
+        options: of the run.
+
+    Returns:
+        a note, where nobody gave a limit.
+
+    Raises:
+        OptionError: the limit that was given would be passed.
+    """
+    needed = BASE + _HELD_FULL * fullest
+    if needed <= share:
+        return []
+    enough = -(-needed * limit // (share * _STEP)) * _STEP >> 20
+    said = (
+        "rows of one datum stay together, and those of the largest (or of the few that share its"
+        f" bucket) take, with the process, about {gigabytes(needed)} of {gigabytes(share)}"
+    )
+    if options.memory_limit is None:
+        return [Note("datum_beyond_memory", f"{said} that are free.")]
+    raise OptionError(
+        f"{option('memory_limit', options.memory_limit)}: {said}. Give at least"
+        f" {option('memory_limit', f'{enough}MiB')}, or look at the largest datums."
     )
 
 

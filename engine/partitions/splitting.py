@@ -89,6 +89,18 @@ class Whole(msgspec.Struct):
         return files, [self.begins[role][unit] for unit in units]
 
 
+    def fullest(self, folder: Path) -> int:
+        """Bytes of the rows of the largest bucket."""
+        return max(
+            sum(
+                path.stat().st_size
+                for role in self.dealt
+                for path in self.rows_of_bucket(folder, role, bucket)[0]
+            )
+            for bucket in range(self.n)
+        )
+
+
 def heads_of(ready: Prepared, rows: int = 1000) -> dict[str, pl.DataFrame]:
     """The first rows of every table but that of labels."""
     return {
