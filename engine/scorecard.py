@@ -209,7 +209,7 @@ class Scorecard:
         whole list instead of a cut-off.
 
         Args:
-            metric: metric name.
+            metric: metric name, or the title that the tables have for it, such as COCO's AP50.
             **filters: value of any column of the metrics frame, or ``label_name``; None means
                 null. Floats are compared within 1e-9.
 
@@ -220,9 +220,15 @@ class Scorecard:
             >>> card.value("mAP", iou_threshold=0.5)
             >>> card.value("AP", label_value="cat", iou_threshold=0.75)
         """
-        from .lookup import one_value
+        from .display.layouts import by_title
+        from .lookup import SHORT, one_value
 
         refuse_cut_off()
+        settled = {SHORT.get(name, name) for name in filters}
+        there = self.metrics["metric"].unique()
+        named = by_title(self.task, self.dialect, metric, settled, there)
+        if named is not None:
+            metric, filters = named[0], {**named[1], **filters}
         return one_value(self.metrics, self.labels, metric, filters)
 
     def to_valor(self) -> list[dict[str, Any]]:

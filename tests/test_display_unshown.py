@@ -300,3 +300,41 @@ class TestHeadings:
     def test_one_of_something(self) -> None:
         table = pl.DataFrame({"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"]})
         assert ": 1 row, 1 datum\n" in repr(ee.score(table))
+
+
+class TestNotes:
+    """Labels that never meet are told in every format, on standard error where it has no place."""
+
+    @pytest.fixture
+    def tables(self, tmp_path: Path) -> list[str]:
+        truths = pl.DataFrame({"datum_id": range(6), "label_value": ["CAR", "dog"] * 3})
+        lower = truths.with_columns(pl.col("label_value").str.to_lowercase(), score=0.5)
+        truths.write_parquet(tmp_path / "truths.parquet")
+        lower.write_parquet(tmp_path / "found.parquet")
+        return [str(tmp_path / "found.parquet"), str(tmp_path / "truths.parquet")]
+
+    @pytest.mark.parametrize("form", ["json", "csv", "markdown", "table"])
+    def test_in_every_format(
+        self, tables: list[str], form: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for more in ([], ["--frame", "metrics"]):
+            args = ["score", *tables, "--task", "classification", "--format", form, *more]
+            assert main(args) == 0
+            out, err = capsys.readouterr()
+            assert "1 label in the predictions only: 'car'." in out + err
+            if form == "csv":
+                pl.read_csv(io.StringIO(out))  # nothing but the frame
+
+    def test_in_python(self, tables: list[str]) -> None:
+        card = ee.score(*tables, task="classification")
+        said = "1 label in the predictions only: 'car'."
+        assert said in card.notes
+        assert said in repr(card)
+        assert said in card._repr_html_().replace("&#x27;", "'")
+
+    def test_parquet(self, tables: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        args = ["score", *tables, "--task", "classification", "--format", "parquet"]
+        assert main(args) == 0
+        out, err = capfdbinary.readouterr()
+        assert pl.read_parquet(io.BytesIO(out)).height
+        assert b"1 label in the predictions only: 'car'." in err

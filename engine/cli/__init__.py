@@ -19,6 +19,7 @@ from .base import (
     arguments,
     debug,
     progress_line,
+    tell_notes,
     with_tables,
 )
 from .gates import gate_keeper, told_gates
@@ -139,21 +140,13 @@ def score(
         else:
             show_frame(card.frame(frame), form, name=frame, card=card)
         if frame is not None or form in ("csv", "parquet"):
-            _tell_notes(card)
+            tell_notes(card)
         if frame is None and form in ("csv", "parquet"):
             _tell_of_frames(card, written=out is not None)
     if out is not None:
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
     failed = told_gates(judge_gates(card)) or (warned and bool(card.warnings))
     return GATE_FAILED if failed else DONE
-
-
-def _tell_notes(card: Any) -> None:
-    """Notes where standard output has no place for them."""
-    from ..display.summary import plain, told
-
-    for kind, note in told(card):
-        click.echo(f"{kind}: {plain(note)}", err=True)
 
 
 def _tell_of_frames(card: Any, *, written: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .base import Commands, debug
+from .base import Commands, debug, tell_notes
 
 _FORMATS = ("table", "json", "csv", "markdown")
 _STRUCTURED = ("auto", "schema", "object", "none")
@@ -180,6 +180,8 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
     from ..inputs.problems import count_of
 
     show(judged.card, form, beside=False)
+    if form == "csv":
+        tell_notes(judged.card)
     usage = judged.usage
     cost = "" if usage.cost is None else f", cost {usage.cost:.6g}"
     verdicts = judged.verdicts["verdict"].count()

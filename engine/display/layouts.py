@@ -6,6 +6,10 @@ an entry is laid out from the scorecard's own ``primary`` metrics.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from typing import Any
+
 import msgspec
 
 WHOLE = "whole"
@@ -125,3 +129,68 @@ _NONE = Layout((), (), ())
 def layout_of(task: str, dialect: str) -> Layout:
     """The layout of a task in a dialect; an empty one where nothing is known of it."""
     return LAYOUTS.get((task, dialect)) or LAYOUTS.get((task, None)) or _NONE
+
+
+_PLACES = {
+    "{iou:g}": r"(?P<iou_threshold>\d*\.?\d+)",
+    "{percent:g}": r"(?P<percent>\d+)",
+    "{area}": r"(?P<area>small|medium|large)",
+    "{cap}": r"(?P<max_detections>\d+)",
+}
+
+
+def by_title(
+    task: str, dialect: str, title: str, settled: Collection[str], there: Collection[str]
+) -> tuple[str, dict[str, Any]] | None:
+    """The rows that a title of the tables stands for, so that gates and look-ups mean the same.
+
+    COCO's ``AP`` is the mean over thresholds and labels there, of one label the mean over
+    thresholds, and at a threshold the metric of that name.
+
+    Args:
+        task: of the run.
+        dialect: of the run.
+        title: as written, in any capitals.
+        settled: columns of the metrics frame that rows are chosen by already.
+        there: metrics that the run has; a column of another one stands in no table.
+
+    Returns:
+        metric and values of further columns; None where no table has such a title.
+    """
+    if "iou_threshold" in settled:
+        return None
+    layout = layout_of(task, dialect)
+    labelled = "label_value" in settled or "label_name" in settled
+    entries = layout.label_columns if labelled else (*layout.headline, *layout.slice_columns)
+    for entry in entries:
+        found = _matching(entry, title) if entry.metric in there else None
+        if found is not None:
+            return entry.metric, found
+    return None
+
+
+def any_title(title: str) -> bool:
+    """Whether the tables of some task and dialect have a title, but for those with spaces."""
+    return any(
+        _matching(entry, title) is not None
+        for layout in LAYOUTS.values()
+        for entry in (*layout.headline, *layout.label_columns, *layout.slice_columns)
+    )
+
+
+def _matching(entry: Entry, title: str) -> dict[str, Any] | None:
+    pattern = re.escape(entry.title)
+    for place, group in _PLACES.items():
+        pattern = pattern.replace(re.escape(place), group)
+    found = re.fullmatch(pattern, title, re.IGNORECASE)
+    if found is None:
+        return None
+    values: dict[str, Any] = {}
+    for name, text in found.groupdict().items():
+        if name == "percent":
+            values["iou_threshold"] = int(text) / 100
+        elif name == "area":
+            values[name] = text.lower()
+        else:
+            values[name] = float(text) if name == "iou_threshold" else int(text)
+    return values

@@ -53,8 +53,8 @@ class Shown:
             kinds.setdefault(what, []).append(metric)
         said = [f"{', '.join(names)} ({what})" for what, names in kinds.items()]
         n = left.height
-        rows = f"{n:,} row{'s' if n > 1 else ''}"
-        return f"not shown: {'; '.join(said)}: {rows}; all: {getting('metrics')}"
+        count = f"{n:,} row{'s' if n > 1 else ''}"
+        return f"not shown: {'; '.join(said)}: {count}; all: {getting('metrics')}"
 
 
 def getting(frame: str) -> str:

@@ -331,10 +331,13 @@ def as_html(card: Scorecard) -> str:
         f"<div><small>{'<b>warning:</b> ' * (kind == 'warning')}{html.escape(note)}</small></div>"
         for kind, note in told(card)
     ]
-    rows = dict(made(card))
+    heights = dict(made(card))
     parts.append(
         "<div><small>frames: "
-        + (", ".join(f"<code>.{name}</code>{_rows(rows, name)}" for name in card.frames) or "none")
+        + (
+            ", ".join(f"<code>.{name}</code>{_rows(heights, name)}" for name in card.frames)
+            or "none"
+        )
         + "</small></div>"
     )
     return "<div>" + "".join(parts) + "</div>"

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .. import metrics, tasks
+from ..display.layouts import any_title
 from ..schemas.errors import OptionError, unknown
 
 EACH = "*"
@@ -162,9 +163,8 @@ def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:
     """
     gates = tuple(parse_gate(text) for text in texts)
     for gate in gates:
-        if gate.metric.casefold() != COVERAGE and not any(
-            metrics.has(task, gate.metric) for task in tasks.NAMES
-        ):
+        known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
+        if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             known = {name for task in tasks.NAMES for name in metrics.names(task)}
             raise OptionError(f"gate {gate.text!r}: {unknown('metric', gate.metric, known)}")
     return gates

@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 
 from .. import metrics as registry
+from ..display.layouts import by_title
 from ..lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..scorecard import Scorecard
@@ -50,11 +51,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """What gates look at: the metrics frame of a run, and the names of its labels."""
+    """What gates look at: the metrics frame of a run, the names of its labels, and its dialect."""
 
     task: str
     metrics: pl.DataFrame
     labels: pl.DataFrame
+    dialect: str = "standard"
 
 
 def numbers_of(card: Scorecard) -> Numbers:
@@ -69,7 +71,7 @@ def numbers_of(card: Scorecard) -> Numbers:
     )
     least = each.bottom_k(1, by="value").with_columns(statistic=pl.lit(None, pl.String))
     rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
-    return Numbers(card.task, pl.concat([card.metrics, *rows]), card.labels)
+    return Numbers(card.task, pl.concat([card.metrics, *rows]), card.labels, card.dialect)
 
 
 def judge_gates(
@@ -221,7 +223,6 @@ def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[
     Raises:
         ResultError: a condition on something that is no column, slice or label.
     """
-    metric = _metric(gate, numbers)
     filters: dict[str, Any] = {}
     each: list[str] = []
     slices = numbers.metrics["slice"].drop_nulls().unique(maintain_order=True).to_list()
@@ -242,7 +243,12 @@ def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[
             dtype = numbers.metrics.schema.get(column, pl.String())
             literal = name in gate.quoted and dtype == pl.String
             filters[column] = value if literal else _typed(value, dtype)
-    return metric, filters, tuple(dict.fromkeys(each))
+    there = numbers.metrics["metric"].unique()
+    named = by_title(numbers.task, numbers.dialect, gate.metric, {*filters, *each}, there)
+    if named is not None:
+        metric, told = named
+        return metric, {**told, **filters}, tuple(dict.fromkeys(each))
+    return _metric(gate, numbers), filters, tuple(dict.fromkeys(each))
 
 
 def _metric(gate: Gate, numbers: Numbers) -> str:

@@ -88,7 +88,6 @@ class Whole(msgspec.Struct):
         files = [bucket_file(folder, role, unit, bucket) for unit in units]
         return files, [self.begins[role][unit] for unit in units]
 
-
     def fullest(self, folder: Path) -> int:
         """Bytes of the rows of the largest bucket."""
         return max(

@@ -328,3 +328,15 @@ def test_options_of_the_command(server, tmp_path, monkeypatch, capsys):
     assert "temperature" not in body
     for wrong in (["--temperature", "warm"], ["--param", "seed"]):
         assert main([*command, *wrong]) == 2
+
+
+def test_notes_of_the_numbers_in_csv(server, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    rows = pl.DataFrame(
+        {"datum_id": [1, 2], "query": ["q", "q"], "text": ["t", "t"], "contexts": [["c"], []]}
+    )
+    rows.write_parquet("rows.parquet")
+    command = ["judge", "run", "rows.parquet", "--metric", "ContextRelevance", "--model", "m"]
+    assert main([*command, "--out", "v.parquet", "--format", "csv"]) == 0
+    assert "note: ContextRelevance: 1 of 2 rows scored; no_contexts 1." in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""A title of the tables and a gate of that name mean the same rows."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+import evalengine as ee
+from evalengine.display.sections import Grid, sections
+from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.verdicts import judge_gates, numbers_of
+from evalengine.schemas.errors import OptionError, ResultError
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "detection"
+
+
+@functools.cache
+def card(dialect: str, metrics: tuple[str, ...] = ()) -> ee.Scorecard:
+    return ee.score(
+        EXAMPLES / "predictions.parquet",
+        EXAMPLES / "groundtruths.parquet",
+        datums=EXAMPLES / "datums.parquet",
+        dialect=dialect,
+        by="weather",
+        **({"metrics": metrics} if metrics else {}),
+    )
+
+
+def gated(made: ee.Scorecard, gate: str) -> float | None:
+    (verdict,) = judge_gates(parse_gates([gate]), numbers_of(made))
+    return verdict.value
+
+
+def table(made: ee.Scorecard, name: str) -> Grid:
+    (section,) = sections(made)
+    grids = [section.labels, *section.slices]
+    return next(grid for grid in grids if grid is not None and grid.title == name)
+
+
+@pytest.mark.parametrize("dialect", ["standard", "coco"])
+@pytest.mark.parametrize("name", ["label", "weather"])
+def test_every_column_of_labels_and_slices(dialect: str, name: str) -> None:
+    made = card(dialect)
+    grid = table(made, name)
+    assert len(grid.columns) == 4
+    for row in grid.rows:
+        for title, value in zip(grid.columns, row.numbers, strict=True):
+            assert gated(made, f"{title}[{name}={row.names[0]}] >= 0") == value, title
+            if name == "label":
+                assert made.value(title, label_value=row.names[0]) == value
+            else:
+                assert made.value(title, slice=name, slice_value=row.names[0]) == value
+
+
+def test_every_line_of_cocos_headline() -> None:
+    made = card("coco")
+    lines = sections(made)[0].headline
+    assert len(lines) == 12
+    for line in lines:
+        assert gated(made, f"{line.title} >= 0") == line.value, line.title
+        assert gated(made, f"{line.title.lower()} >= 0") == line.value, line.title
+        assert made.value(line.title) == line.value
+
+
+def test_lines_of_the_headline_that_are_names() -> None:
+    made = card("standard")
+    for line in sections(made)[0].headline:
+        if "@" not in line.title:
+            assert gated(made, f"{line.title} >= 0") == line.value
+    assert gated(made, "mAP@0.75 >= 0") == made.value("mAP", iou_threshold=0.75)
+
+
+def test_at_a_threshold_it_is_the_metric_of_that_name() -> None:
+    made = card("coco")
+    rows = made.metrics.filter(metric="AP", label_value="car", iou_threshold=0.75, area="all")
+    (expected,) = rows.filter(rows["slice"].is_null())["value"]
+    assert gated(made, "AP[label=car, iou=0.75] >= 0") == expected
+    assert made.value("AP", label_value="car", iou_threshold=0.75) == expected
+
+
+def test_one_label_at_one_threshold_is_no_other_number() -> None:
+    """The metric AP has one row then, which is not what the tables call AP."""
+    made = ee.score(
+        EXAMPLES / "predictions.parquet",
+        EXAMPLES / "groundtruths.parquet",
+        dialect="coco",
+        label_map=dict.fromkeys(("car", "bus", "pedestrian", "cyclist", "traffic_light"), "thing"),
+        iou_thresholds_to_return=[0.5],
+    )
+    shown = next(line.value for line in sections(made)[0].headline if line.title == "AP")
+    assert gated(made, "AP >= 0") == shown == made.value("AP")
+    assert shown != made.value("AP", iou_threshold=0.5)
+
+
+def test_titles_of_another_dialect_are_refused() -> None:
+    with pytest.raises(ResultError, match=re.escape("'AP50' is not a known metric")):
+        gated(card("standard"), "AP50 >= 0")
+    with pytest.raises(OptionError, match="'APmidi' is not a known metric"):
+        parse_gates(["APmidi >= 0.1"])
+
+
+def test_of_a_run_without_that_column_the_metric_is_meant() -> None:
+    made = card("coco", ("AP",))
+    with pytest.raises(ResultError, match="AP has 10 such rows"):
+        gated(made, "AP >= 0")
