@@ -74,7 +74,7 @@ class Patience:
         tried = limited = 0
         while True:
             if not self.budget.take():
-                raise Unsent("budget", f"{self.budget.usage.stopped} was reached")
+                raise Unsent("budget", f"stopped by {self.budget.usage.stopped}")
             if self.stop.is_set():
                 self.budget.failed(None)
                 raise Unsent("stopped", "the run was stopped")

@@ -128,7 +128,7 @@ def _known(rows: pl.DataFrame) -> dict[tuple[Any, ...], _Named]:
     if len(levels) == 1:
         for own in given.values():
             own.pop(_LEVEL, None)
-    return {row: _named(*row[:3], own) for row, own in given.items()}
+    return {row: _named(row[0], row[1], row[2], own) for row, own in given.items()}
 
 
 def _named(metric: str, statistic: str | None, k: int | None, given: dict[str, Any]) -> _Named:

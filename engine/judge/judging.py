@@ -273,7 +273,7 @@ def judge(
         write_whole(verdicts, out)
     card = score(verdicts, options=options)
     if budget.usage.stopped:
-        notes = [*notes, f"stopped by {budget.usage.stopped}: rows not asked have status budget."]
+        notes = [*notes, f"stopped by {budget.usage.stopped}; rows not asked have status budget."]
     return Judged(verdicts, card, budget.usage, tuple(notes))
 
 

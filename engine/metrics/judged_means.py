@@ -85,8 +85,8 @@ def kinds_of(unscored: dict[str, int]) -> str:
     told = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
     rest = [count for _, count in first[_MOST_KINDS:]]
     if rest:
-        kinds = "1 other kind" if len(rest) == 1 else f"{len(rest):,} other kinds"
-        told.append(f"{kinds} {sum(rest)}")
+        kinds = "another kind" if len(rest) == 1 else f"{len(rest):,} other kinds"
+        told.append(f"{sum(rest):,} of {kinds}")
     return ", ".join(told)
 
 

@@ -157,7 +157,7 @@ def _rounded(
     ]
     if not found:
         return ()
-    return (("values_rounded", rounded_words(description, len(found), found[0]), len(found)),)
+    return (("values_rounded", rounded_words(description, len(found), int(found[0])), len(found)),)
 
 
 def rounded_words(where: str, count: int, first: int) -> str:

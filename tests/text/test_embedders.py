@@ -143,10 +143,10 @@ def test_limits_of_tokens_and_cost(given: dict[str, Any], tmp_path: Path) -> Non
     (tmp_path / "prices.toml").write_text("[m]\ninput = 1e6\noutput = 1e6\n")
     limit = next(iter(given))
     with serving() as server:
-        with pytest.raises(ee.EndpointError, match=rf"{limit}=2 was reached\. 1 of 9 distinct"):
+        with pytest.raises(ee.EndpointError, match=rf"stopped by {limit}=2\. 1 of 9 distinct"):
             score(server, batch_size=1, concurrency=1, **given)  # "a piano" is two tokens
         assert len(server.requests) == 1
-        with pytest.raises(ee.EndpointError, match=rf"{limit}=2 was reached\. 2 of 9 distinct"):
+        with pytest.raises(ee.EndpointError, match=rf"stopped by {limit}=2\. 2 of 9 distinct"):
             score(server, batch_size=1, concurrency=1, **given)  # the one in the cache counts
 
 
@@ -169,7 +169,7 @@ def test_vectors_of_another_length_than_asked_for() -> None:
 
 def test_a_limit_stops_and_the_next_call_goes_on() -> None:
     with serving() as server:
-        with pytest.raises(ee.EndpointError, match=r"max_requests=2 was reached\. 4 of 9 distinct"):
+        with pytest.raises(ee.EndpointError, match=r"stopped by max_requests=2\. 4 of 9 distinct"):
             score(server, batch_size=2, concurrency=1, max_requests=2)
         assert len(server.requests) == 2
         card = score(server, batch_size=2)

@@ -260,13 +260,14 @@ def _ndcg_at_relevant(lists: Lists, settings: Settings, workers: Workers) -> tup
 
 def _ndcg_at_levels(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     """The level decides only which queries have one: the others are 0 (trec_eval's m_Rndcg.c)."""
-    whole = _ndcg_means(lists, settings, workers)[1][:, None]
+    whole: Array = _ndcg_means(lists, settings, workers)[1][:, None]
 
     def at(level: float) -> Array:
         if level == ABOVE_ZERO:
             return whole
         reached = count(lists.gold_start, lists.gold >= level) > 0
-        return np.where(reached[:, None], whole, 0.0)
+        found: Array = np.where(reached[:, None], whole, 0.0)
+        return found
 
     made = variants(settings, **unusual(settings, "gains", "discount", "ideal"))
     return (Column(metric="RnDCG", parameters=made, values=by_level(settings, at)),)
