@@ -9,26 +9,28 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import store
+from evalengine import api, store
 from evalengine.cli import main
 from evalengine.jobs import lock
 from evalengine.jobs.lock import locked
 from evalengine.jobs.logs import WARNING
+from evalengine.readers import tables as readers
 from evalengine.schemas.errors import ReadError, ResultError, WriteError
 
 Write = Callable[..., Path]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def failing_folders(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let ``fsync`` of folders fail, as of disks that lose their connection."""
+def failing_sync(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
+    """Let ``fsync`` of a folder fail, as of disks that lose their connection."""
     sync = store.sync
 
     def failing(path: Path) -> None:
-        if path.is_dir() and not path.name.startswith("."):
+        if path == folder:
             raise OSError(number, os.strerror(number))
         sync(path)
 
@@ -39,7 +41,7 @@ class TestNamesThatMayNotBeOnTheDisk:
     def test_a_job_says_so(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        failing_folders(monkeypatch, errno.EIO)
+        failing_sync(monkeypatch, folder / "runs", errno.EIO)
         said: list[tuple[str, Any]] = []
         path = write()
         result = ee.run_job(path, tell=lambda text, **told: said.append((text, told.get("level"))))
@@ -55,7 +57,7 @@ class TestNamesThatMayNotBeOnTheDisk:
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
     ) -> None:  # fmt: skip
         card = ee.run_job(write()).card
-        failing_folders(monkeypatch, number)
+        failing_sync(monkeypatch, tmp_path, number)
         card.save(tmp_path / "other")
         assert caplog.text.count("is not known to be on the disk") == times
         assert ee.load(tmp_path / "other").metrics.equals(card.metrics)
@@ -154,8 +156,6 @@ def test_a_full_disk_of_results_ends_the_command_with_3(
 def test_a_full_scratch_disk_ends_the_command_with_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from evalengine import api
-
     def full(*_: object, **__: object) -> None:
         raise ee.ScratchError("the disk ran full while scratch was written.")
 
@@ -175,3 +175,28 @@ def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) ->
     path.write_text(f"a = {deep}")
     with pytest.raises(ReadError, match=r"job\.toml is no TOML"):
         ee.run_job(path)
+
+
+@pytest.mark.parametrize("command", ["score", "run"])
+def test_a_panic_of_compiled_code_is_never_a_failed_gate(
+    command: str,
+    folder: Path,
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While a file is read: bad input, by its name. Anywhere else: a fault of ours."""
+
+    def panic(*_: object, **__: object) -> None:
+        raise pl.exceptions.PanicException("assertion failed")
+
+    tables = folder / "tables" / "date=2026-11-20"
+    sides = [str(tables / f"{side}.parquet") for side in ("predictions", "truths")]
+    args = ["score", *sides] if command == "score" else ["run", str(write())]
+    with monkeypatch.context() as patch:
+        patch.setattr(readers, "scan", panic)
+        assert main(args) == 2
+        assert "predictions.parquet: cannot be read as Parquet" in capsys.readouterr().err
+    monkeypatch.setattr(api, "score", panic)
+    assert main(args) == 3
+    assert "assertion failed" in capsys.readouterr().err
