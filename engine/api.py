@@ -21,6 +21,7 @@ from .inputs.frames import Frames, checked_frames
 from .inputs.infer import infer_task
 from .inputs.opening import Inputs, open_inputs
 from .inputs.problems import Note
+from .readers.held import Room
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
@@ -81,8 +82,18 @@ def _open(
         labels=labels,
         options=options,
         storage_options=storage_options,
+        room=_room(options),
     )
     return plan or planner.make_plan(options, infer_task(inputs, options)), inputs
+
+
+def _room(options: Options) -> Room | None:
+    """The memory that a limit leaves; None without one."""
+    if options.memory_limit is None:
+        return None
+    from .partitions.sizing import BASE, limit_of
+
+    return Room(limit_of(options.memory_limit), BASE)
 
 
 def _task_of(options: Options) -> str:

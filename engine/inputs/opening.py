@@ -9,6 +9,7 @@ import polars as pl
 
 from evalengine.forked import refuse_cut_off
 from evalengine.readers.coco_meeting import renumbered
+from evalengine.readers.held import Room
 from evalengine.readers.source import Source
 from evalengine.readers.tables import open_source, schema_of
 from evalengine.schemas.columns import DATUM_ID
@@ -43,6 +44,7 @@ def open_inputs(
     labels: Any = None,
     options: Options | None = None,
     storage_options: dict[str, str] | None = None,
+    room: Room | None = None,
 ) -> Inputs:
     """Open every table that is there.
 
@@ -53,8 +55,10 @@ def open_inputs(
         labels: table or list of declared labels.
         options: box_format is used here, and whether masks can count.
         storage_options: for remote paths, as Polars takes them.
+        room: memory that reading may take; None for any.
 
     Raises:
+        OptionError: files that are held as a whole, for which there is no room.
         ReadError: a file that is missing or cannot be read.
         InputError: something that is no table.
         ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
@@ -70,6 +74,7 @@ def open_inputs(
             storage_options=storage_options,
             box_format=options.box_format,
             masks=not says_boxes(options),
+            room=room,
         )
         for role, thing in given.items()
     }

@@ -15,6 +15,7 @@ from evalengine.schemas.errors import OptionError, ReadError
 from . import formats
 from .explain import explain
 from .objects import open_object
+from .held import Room, refuse_beyond
 from .paths import expand, is_remote, looks_wild
 from .source import Source
 
@@ -31,6 +32,7 @@ def open_source(
     storage_options: dict[str, str] | None = None,
     box_format: str | None = None,
     masks: bool = True,
+    room: Room | None = None,
 ) -> Source:
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
 
@@ -43,8 +45,10 @@ def open_source(
         box_format: what lists of boxes hold, if said; COCO results are read as plain records
             where it says anything but xywh.
         masks: whether segmentations of COCO rows may be wanted.
+        room: memory that reading may take; None for any.
 
     Raises:
+        OptionError: files that are held as a whole, for which there is no room.
         ReadError: missing, empty, truncated or unreadable files, mixed formats.
         InputError: no table at all.
         ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
@@ -53,10 +57,10 @@ def open_source(
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, (str, os.PathLike)):
-        return _open_paths([os.fspath(thing)], storage_options, box_format, masks=masks)
+        return _open_paths([os.fspath(thing)], storage_options, box_format, masks=masks, room=room)
     if _paths(thing):
         paths = [os.fspath(item) for item in thing]
-        return _open_paths(paths, storage_options, box_format, masks=masks)
+        return _open_paths(paths, storage_options, box_format, masks=masks, room=room)
     return open_object(thing)
 
 
@@ -75,6 +79,7 @@ def _open_paths(
     box_format: str | None,
     *,
     masks: bool,
+    room: Room | None,
 ) -> Source:
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
@@ -91,6 +96,8 @@ def _open_paths(
     format_ = kinds[files[0]]
     if len(files) > 1 and len(paths) == 1:
         description = f"{paths[0]}: {len(files):,} files"
+    if room is not None:
+        refuse_beyond(room, files, format_, description)
     if format_ == "json":
         from .json_files import open_json
 
