@@ -233,6 +233,10 @@ def score(
     loaded = time.perf_counter()
     tell("matching")
     tallies = planner.run(plan, frames, threads) if streamed is None else streamed.tallies
+    if chosen.memory_limit is not None:
+        from .partitions.sizing import too_many_labels
+
+        too_many_labels(plan, tallies, chosen)
     frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     told = {"inputs": _sources(frames.sources, rows), "datums": len(tallies.datums),

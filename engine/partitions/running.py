@@ -38,7 +38,16 @@ from .free_memory import free_memory
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .row_files import merged_in_files
 from .scratch import gigabytes, scratch_folder
-from .sizing import BASE, Sizes, buckets, refused, sufficient_limit, too_full, unclear
+from .sizing import (
+    BASE,
+    Sizes,
+    buckets,
+    refused,
+    sufficient_limit,
+    too_full,
+    too_many_labels,
+    unclear,
+)
 from .splitting import Whole, heads_of, heights_of, rows_at, split
 from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
 
@@ -248,6 +257,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         if (late := plan.does.late_notes) is not None:
             kept = [note for note in notes if note.kind not in late.kinds]
             notes = kept + late.notes(tallies)
+        too_many_labels(plan, tallies, options)
         threads = Threads(1 if filed else options.threads)  # views of files hold one at a time
         makers, _ = planner.summarise(plan, tallies, threads=threads)
         tell("making frames")

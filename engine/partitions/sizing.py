@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -234,6 +235,27 @@ def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Not
     raise OptionError(
         f"{option('memory_limit', options.memory_limit)}: {said}. Give at least"
         f" {option('memory_limit', f'{enough}MiB')}, or look at the largest datums."
+    )
+
+
+def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
+    """Refuse frames with rows of so many labels that they would pass the limit that was given.
+
+    Raises:
+        OptionError: naming a limit that will do.
+    """
+    if options.memory_limit is None:
+        return
+    limit, held = limit_of(options.memory_limit), planner.held_by_labels(plan, tallies)
+    if BASE + held <= limit:
+        return
+    enough = -(-(BASE + held) // _STEP) * _STEP >> 20
+    raise OptionError(
+        f"{option('memory_limit', options.memory_limit)}: {len(tallies.labels):,} labels make"
+        f" frames that take about {gigabytes(held)} while they are made, beside the"
+        f" {gigabytes(BASE)} of the process. Give at least"
+        f" {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics, thresholds or"
+        " slices."
     )
 
 

@@ -1,4 +1,4 @@
-"""Formats whose files are held as a whole while they are read, and whether there is room for that."""
+"""Formats whose files are held as a whole while they are read; whether there is room for that."""
 
 from __future__ import annotations
 

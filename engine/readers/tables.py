@@ -14,8 +14,8 @@ from evalengine.schemas.errors import OptionError, ReadError
 
 from . import formats
 from .explain import explain
-from .objects import open_object
 from .held import Room, refuse_beyond
+from .objects import open_object
 from .paths import expand, is_remote, looks_wild
 from .source import Source
 

@@ -1,0 +1,70 @@
+"""Limits that would be passed are refused before, with one that will do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.partitions.sizing import limit_of
+
+
+def limit_named(error: ee.OptionError) -> int:
+    found = re.search(r"Give at least memory_limit='(\d+MiB)'", str(error))
+    assert found is not None
+    return limit_of(found[1])
+
+
+def test_rows_of_one_datum_that_take_more_than_a_process_may() -> None:
+    rng = np.random.default_rng(0)
+    n = 400_000
+    x, y = rng.random((2, n)) * 1000
+    boxes = pl.DataFrame(
+        {"datum_id": np.where(np.arange(n) % 10 > 0, 0, np.arange(n)), "label_value": "a",
+         "xmin": x, "ymin": y, "xmax": x + 5, "ymax": y + 5}
+    )  # fmt: skip
+    scored = boxes.with_columns(score=rng.random(n))
+    truths = boxes.head(100)
+    with pytest.raises(ee.OptionError, match="rows of one datum stay together") as raised:
+        ee.score(scored, truths, memory_limit="448MiB")
+    assert limit_of("448MiB") < limit_named(raised.value) < limit_of("1GiB")
+    even = [one.with_columns(datum_id=pl.int_range(pl.len())) for one in (scored, truths)]
+    assert ee.score(*even, memory_limit="480MiB").metrics.height
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_runs_and_json_that_are_read_as_a_whole(tmp_path: Path, packed: bool) -> None:
+    lines = "".join(f"q{i} Q0 d{i} 1 0.5 tag\n" for i in range(600_000)).encode()
+    run = tmp_path / ("a.run.gz" if packed else "a.run")
+    run.write_bytes(gzip.compress(lines, 1) if packed else lines)
+    with pytest.raises(ee.OptionError, match=r"a\.run(\.gz)? is read as a whole") as raised:
+        ee.score(run, {"q1": {"d1": 1}}, memory_limit="448MiB")
+    assert limit_named(raised.value) > limit_of("448MiB") + 4 * len(lines) - limit_of("64MiB")
+
+
+def test_coco_results_that_are_read_as_a_whole(tmp_path: Path) -> None:
+    row = json.dumps({"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5})
+    (tmp_path / "dets.json").write_text(f"[{','.join([row] * 200_000)}]")
+    with pytest.raises(ee.OptionError, match=r"dets\.json is read as a whole"):
+        ee.score(tmp_path / "dets.json", pl.DataFrame({"image_id": [1]}), memory_limit="448MiB")
+
+
+@pytest.mark.parametrize("rows", [20_000, 300_000])
+def test_labels_whose_frames_take_more_than_there_is(rows: int) -> None:
+    """As many labels as rows, in memory and in buckets."""
+    x = np.arange(rows) % 1000.0
+    boxes = pl.DataFrame(
+        {"datum_id": np.arange(rows) // 5, "label_value": np.arange(rows) % 20_000, "xmin": x,
+         "ymin": x, "xmax": x + 5, "ymax": x + 5}
+    )  # fmt: skip
+    given = boxes.with_columns(score=pl.lit(0.5)), boxes
+    with pytest.raises(ee.OptionError, match="20,000 labels make frames") as raised:
+        ee.score(*given, memory_limit="480MiB")
+    enough = ee.score(*given, memory_limit=limit_named(raised.value), metrics=["mAP"])
+    assert enough.value("mAP", iou=0.5) is not None
