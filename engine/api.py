@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 import polars as pl
@@ -31,6 +31,7 @@ from .scorecard import Scorecard
 
 if TYPE_CHECKING:
     from . import partitions
+    from .schemas.named import Named
 
 Progress = Callable[[str], None]
 
@@ -157,7 +158,7 @@ def score(
     executor: Executor | str | None = None,
     address: str | None = None,
     progress: Progress | None = None,
-    **named: Any,
+    **named: Unpack[Named],
 ) -> Scorecard:
     """Score predictions against ground truths.
 
@@ -399,7 +400,7 @@ def check(
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
-    **named: Any,
+    **named: Unpack[Named],
 ) -> CheckReport:
     """Read and check tables and options without scoring; arguments as :func:`score`.
 
@@ -432,18 +433,20 @@ def explain(
     ground_truths: Any = None,
     *,
     options: Options | Mapping[str, Any] | None = None,
-    **named: Any,
+    datums: Any = None,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    **named: Unpack[Named],
 ) -> str:
     """What :func:`score` would do, step by step.
 
     Tables that are given are read and checked, as :func:`check` does; without any, the plan that
     the options make is told alone.
     """
-    tables = {name: named.pop(name, None) for name in ("datums", "labels", "storage_options")}
     chosen = make_options(options, **named)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
-    plan, opened = _open(predictions, ground_truths, chosen, **tables)
+    plan, opened = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
     frames = checked_frames(opened, plan.task, chosen)
     plan = planner.fitted(plan, frames)
     report = _report(frames)

@@ -127,6 +127,9 @@ def _cuts(
         asked: metrics and the cut-offs in their names.
         settings: with the option's cut-offs.
         given: whether that option was given.
+
+    Raises:
+        OptionError: a cut-off below what the metric's reference takes.
     """
     found: dict[str, set[int | None]] = {}
     for metric, k in asked:
@@ -140,7 +143,28 @@ def _cuts(
             own.add(None)
         if metric.bare != "whole" or given:
             own.update(settings.k)
+    _not_too_low({metric.name: metric for metric, _ in asked}, found)
     return {name: tuple(sorted(ks, key=_whole_last)) for name, ks in found.items()}
+
+
+def _not_too_low(asked: Mapping[str, Metric], cuts: Mapping[str, set[int | None]]) -> None:
+    """Raise where a metric is to be cut off below what its reference takes."""
+    low = {
+        name: sorted(k for k in ks if k is not None and k < asked[name].lowest_k)
+        for name, ks in cuts.items()
+    }
+    wrong = [name for name, ks in low.items() if ks]
+    if not wrong:
+        return
+    lowest = asked[wrong[0]].lowest_k
+    names = ", ".join(wrong[:_NAMED]) + (" ..." if len(wrong) > _NAMED else "")
+    able = [name for name in cuts if name not in wrong]
+    rest = (
+        f"; of those asked for, {', '.join(able)} take{'s' * (len(able) == 1)} it" if able else ""
+    )
+    raise OptionError(
+        f"{option('k', low[wrong[0]])} for {names}: a cut-off is {lowest} or more{rest}."
+    )
 
 
 def _whole_last(k: int | None) -> tuple[bool, int]:

@@ -76,6 +76,19 @@ class WithOptions(click.Command):
             self.params += generated()
         return super().get_params(ctx)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from ..schemas.options import meant
+            from ..schemas.wording import in_shell
+
+            said = meant(error.option_name.lstrip("-"))
+            if said is None:
+                raise
+            said = said.replace(error.option_name.lstrip("-"), error.option_name, 1)
+            raise click.UsageError(in_shell(said), ctx) from None
+
 
 def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     STATE["debug"] = STATE["debug"] or value

@@ -16,7 +16,7 @@ from ..inputs.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
 from ..schemas.option_values import make_options
-from ..schemas.options import FIELDS, Options
+from ..schemas.options import FIELDS, Options, meant
 from .gates import Gate, parse_gates
 from .variables import Lookup, dates, expanded, for_records, from_environment, in_texts, mark
 
@@ -177,7 +177,8 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
         for key in found:
             if key not in known:
                 kind = f"key of [{table}]" if table else "key of a job"
-                raise OptionError(unknown(kind, key, known))
+                said = meant(key) if table == "options" else None
+                raise OptionError(said or unknown(kind, key, known))
 
 
 def _in_storage_options(raw: Mapping[str, Any], given: Mapping[str, str]) -> set[str]:

@@ -71,6 +71,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         bare: what the name without ``@`` stands for, of those that have a cut-off: ``cut`` for the
             cut-offs of the option ``k``; ``whole`` for the whole list, and the cut-offs only where
             ``k`` was given; ``both`` for the whole list and the cut-offs.
+        lowest_k: the lowest cut-off that its reference takes, of those that have one.
         aliases: other names that users know it by.
         averages: values of the ``average`` column beside per-label rows.
         range: smallest and largest value.
@@ -93,6 +94,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     reads: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
     bare: str = "cut"
+    lowest_k: int = 1
     aliases: tuple[str, ...] = ()
     averages: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, 1.0)

@@ -13,6 +13,7 @@ METRICS = (
         definition="relevant documents among the first k / all that are relevant",
         source=_REMEM,
         params=("k",),
+        lowest_k=0,
     ),
     metric(
         "RetrievalRecallAll",
@@ -21,6 +22,7 @@ METRICS = (
         definition="1 where all relevant documents are among the first k, else 0",
         source=_REMEM,
         params=("k",),
+        lowest_k=0,
     ),
     metric(
         "RetrievalNDCGAny",
@@ -30,6 +32,7 @@ METRICS = (
         " the best order of what was retrieved; relevance is 0 or 1",
         source=_REMEM,
         params=("k",),
+        lowest_k=0,
     ),
     metric(
         "PrecisionRecallF1",

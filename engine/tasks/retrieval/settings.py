@@ -12,6 +12,7 @@ from ...dialects import Dialect
 from ...dialects.retrieval import RetrievalDefaults, RetrievalRules
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
+from ...schemas.wording import option
 
 MATCHES = {
     "chunk_from_original": None,
@@ -121,7 +122,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     defaults: RetrievalDefaults = dialect.defaults
     cuts = tuple(sorted(set(_either(options.k, defaults.k))))
     if not cuts or cuts[0] < 0:
-        raise OptionError(f"k={list(cuts)}: a cut-off is 0 or more.")
+        raise OptionError(f"{option('k', list(cuts))}: a cut-off is 0 or more.")
     levels: tuple[float | None, ...] = (None,)
     if options.relevance_levels is not None:
         given = sorted(set(options.relevance_levels))

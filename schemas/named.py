@@ -1,0 +1,87 @@
+"""The options as keywords of the public calls, for type checkers: what is given is looser than what
+is kept, which is :class:`evalengine.Options`. A test holds the names of both against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+
+class Named(TypedDict, total=False):
+    """Every field of :class:`evalengine.Options`, one value where several may stand, or None."""
+
+    task: str | None
+    dialect: str | None
+    metrics: Iterable[str] | None
+    by: Iterable[str] | None
+    where: Mapping[str, str] | str | None
+    columns: Mapping[str, str] | None
+    label_map: Any
+    box_format: str | None
+    iou_type: str | None
+    iou_thresholds: float | Iterable[float] | None
+    iou_thresholds_to_return: float | Iterable[float] | None
+    score_thresholds: float | Iterable[float] | None
+    recall_score_threshold: float | None
+    pr_curve_iou_threshold: float | None
+    pr_curve_max_examples: int | None
+    max_detections: int | Iterable[int] | None
+    area_ranges: Mapping[str, Sequence[float]] | None
+    convert_to: str | None
+    invalid_polygons: str | None
+    boundary_ratio: float | None
+    ignore_index: int | None
+    background: int | None
+    resample: bool | None
+    remote_rasters: bool | None
+    raster_root: str | None
+    beta: float | None
+    average: str | None
+    positive_label: str | int | bool | None
+    zero_division: float | None
+    k: int | Iterable[int] | None
+    score_columns: Any
+    multilabel: bool | None
+    decision_threshold: float | None
+    n_bins: int | None
+    max_fpr: float | None
+    target_precision: float | None
+    target_recall: float | None
+    target_fpr: float | None
+    thin_curves: bool | None
+    match: str | None
+    match_threshold: float | None
+    ties: str | None
+    complete: bool | None
+    judged_only: bool | None
+    relevance_levels: float | Iterable[float] | None
+    gains: Any
+    discount: str | None
+    ideal: str | None
+    persistence: float | None
+    ignore_identical_ids: bool | None
+    mode: str | None
+    atomicity: str | None
+    coverage: str | None
+    strict_mode: bool | None
+    penalize_ambiguous: bool | None
+    rouge_types: Iterable[str] | None
+    use_stemmer: bool | None
+    rouge_tokenizer: str | None
+    bleu_weights: float | Iterable[float] | None
+    smoothing: str | None
+    tokenizer: str | None
+    lowercase: bool | None
+    stop_words: Any
+    faithfulness_threshold: float | None
+    ter_normalized: bool | None
+    ter_no_punct: bool | None
+    ter_asian_support: bool | None
+    ter_case_sensitive: bool | None
+    embedder: Any
+    similarity_threshold: float | None
+    nulls: str | None
+    threads: int | None
+    memory_limit: str | int | None
+    scratch: str | None

@@ -1,0 +1,74 @@
+"""Options as keywords: what type checkers know of them, and what other tools call them."""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.jobs.loading import load_job
+from evalengine.schemas.named import Named
+from evalengine.schemas.options import _ELSEWHERE, FIELDS
+
+
+@pytest.mark.parametrize("call", [ee.score, ee.check, ee.explain])
+def test_type_checkers_know_every_option(call):
+    assert tuple(typing.get_type_hints(Named)) == FIELDS
+    hint = call.__annotations__["named"]
+    assert hint == "Unpack[Named]"
+
+
+@pytest.mark.parametrize("theirs", sorted(_ELSEWHERE))
+def test_names_of_other_tools_are_answered_with_ours(theirs):
+    ours = _ELSEWHERE[theirs]
+    assert theirs not in FIELDS
+    assert ours in FIELDS
+    with pytest.raises(ee.OptionError, match=f"'{theirs}' is not a known option. It is {ours}= h"):
+        ee.explain(**{theirs: 1})
+
+
+@pytest.mark.parametrize("name", ["k_list", "metrics_to_return", "filters"])
+def test_the_shell_answers_them_too(name, capsys):
+    flag = "--" + name.replace("_", "-")
+    assert main(["score", "a.parquet", "b.parquet", flag, "1"]) == 2
+    said = capsys.readouterr().err
+    assert f"'{flag}' is not a known option. It is --{_ELSEWHERE[name]} here." in said
+
+
+def test_a_job_file_answers_them_too(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text('name = "n"\n[inputs]\npredictions = "a"\n[options]\nk_list = [1]\n')
+    with pytest.raises(ee.OptionError, match=r"'k_list' is not a known option[.] It is k= "):
+        load_job(job)
+
+
+@pytest.mark.parametrize("asked", [{"k": [0]}, {"k": [0, 5]}, {"metrics": ["nDCG@0"]}])
+@pytest.mark.parametrize("dialect", ["standard", "trec_eval", "remem"])
+def test_a_cut_off_of_0_is_refused_where_the_reference_has_none(asked, dialect):
+    given = {"metrics": ["nDCG", "RetrievalRecall"], "dialect": dialect, **asked}
+    with pytest.raises(ee.OptionError, match=r"k=\[0\] for nDCG: a cut-off is 1 or more") as said:
+        ee.explain(task="retrieval", **given)
+    assert ("RetrievalRecall takes it" in str(said.value)) is ("k" in asked)
+
+
+def test_the_shell_refuses_a_cut_off_of_0(tmp_path, capsys):
+    assert main(["explain", "--task", "retrieval", "--k", "0"]) == 2
+    assert "--k 0 for nDCG" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dialect", ["standard", "remem"])
+def test_a_cut_off_of_0_of_remem_s_metrics(dialect):
+    card = ee.score(
+        {"query_id": [1], "text": ["a"]},
+        {"query_id": [1], "text": ["a"]},
+        task="retrieval",
+        dialect=dialect,
+        metrics=["RetrievalRecall", "RetrievalRecallAll", "RetrievalNDCGAny"],
+        k=[0, 1],
+    )
+    assert card.metrics.select("k", "value").unique(maintain_order=True).rows() == [
+        (0, 0.0),
+        (1, 1.0),
+    ]
