@@ -93,7 +93,7 @@ def make_plan(options: Options, task: str) -> Plan:
     does = tasks.get(task)
     plain = options
     if options.metrics is not None:
-        every_named = _members(options.metrics, task, options)
+        every_named = _members(options.metrics, task, options, dialect)
         named = tuple(metrics.asked(task, name)[0].name for name in every_named)
         plain = msgspec.structs.replace(options, metrics=named)
     settings = does.settings(plain, dialect)
@@ -102,7 +102,7 @@ def make_plan(options: Options, task: str) -> Plan:
         raise OptionError("metrics is empty: name one, or leave it out for the usual ones.")
     if wanted is None:
         wanted = does.default_metrics(settings, dialect)
-    asked = [metrics.asked(task, name) for name in _members(wanted, task, options)]
+    asked = [metrics.asked(task, name) for name in _members(wanted, task, options, dialect)]
     chosen = tuple({metric.name: metric for metric, _ in asked}.values())
     cuts = _cuts(asked, settings, given=options.k is not None)
     every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
@@ -113,9 +113,13 @@ def make_plan(options: Options, task: str) -> Plan:
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
 
 
-def _members(names: tuple[str, ...], task: str, options: Options) -> tuple[str, ...]:
-    """Names of groups of metrics replaced by those of the metrics."""
-    return tuple(one for name in names for one in metrics.members(task, name, options))
+def _members(
+    names: tuple[str, ...], task: str, options: Options, dialect: dialects.Dialect
+) -> tuple[str, ...]:
+    """Names of groups of metrics replaced by those of the metrics, a dialect's own by ours."""
+    return tuple(
+        one for name in names for one in metrics.members(task, dialect.meant(name), options)
+    )
 
 
 def _cuts(

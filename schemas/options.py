@@ -411,19 +411,6 @@ TASKS_OF: dict[str, tuple[str, ...]] = {
 """Options that not every task reads -> the tasks that do."""
 
 
-ELSEWHERE = {
-    "metrics_to_return": "metrics",
-    "iou_thresholds_to_compute": "iou_thresholds",
-    "convert_annotations_to_type": "convert_to",
-    "filters": "where",
-    "k_list": "k",
-    "k_values": "k",
-    "matching_strategy": "match",
-    "rouge_use_stemmer": "use_stemmer",
-}
-"""What options of Valor, continuous-eval, REMem and others are called here."""
-
-
 def idle(options: Options, task: str) -> list[str]:
     """Options that were given and that the task does not read, one sentence each."""
     return [
@@ -440,8 +427,6 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
         OptionError: naming the first unknown option and the nearest right one.
     """
     for name in given:
-        if name in ELSEWHERE:
-            raise OptionError(f"{name!r} is called {ELSEWHERE[name]!r} here.")
         if name not in FIELDS:
             raise OptionError(meant(name) or unknown("option", name, FIELDS))
     return dict(given)

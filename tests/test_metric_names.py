@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.cli import cli
 from evalengine.display import listings
 from evalengine.schemas.errors import OptionError
-from evalengine.schemas.option_values import make_options
 
 
 @pytest.mark.parametrize(
@@ -78,20 +76,18 @@ def test_an_unknown_name_lists_no_hundred_others() -> None:
     assert len(said) < 120
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        ("metrics_to_return", "metrics"),
-        ("k_list", "k"),
-        ("matching_strategy", "match"),
-        ("iou_thresholds_to_compute", "iou_thresholds"),
-        ("convert_annotations_to_type", "convert_to"),
-        ("filters", "where"),
-    ],
-)
-def test_parameters_of_other_tools_are_told_by_our_names(theirs: str, ours: str) -> None:
-    with pytest.raises(ee.OptionError, match=f"'{theirs}' is called '{ours}' here"):
-        make_options({theirs: 1})
-    shell = CliRunner().invoke(cli, ["score", "p", f"--{theirs.replace('_', '-')}", "1"])
-    assert shell.exit_code == 2
-    assert f"is called --{ours.replace('_', '-')} here" in shell.output
+def test_a_dialects_own_names_are_its_references() -> None:
+    """ragas calls LLMContextRecall context_recall; Valor's has that name elsewhere."""
+    verdicts = pl.DataFrame(
+        {
+            "datum_id": [1, 1, 1, 1],
+            "metric": ["LLMContextRecall", "LLMContextRecall", "ContextRecall", "ContextRecall"],
+            "verdict": ["1", "0", "yes", "yes"],
+            "item_index": [0, 1, 0, 1],
+        }
+    )
+    card = ee.score(verdicts, metrics=["context_recall"], dialect="ragas")
+    assert card.metrics["metric"].to_list() == ["LLMContextRecall"]
+    assert list(card.to_ragas()) == [{"context_recall": 0.5}]
+    valor = ee.score(verdicts, metrics=["context_recall"])
+    assert valor.metrics["metric"].to_list() == ["ContextRecall"]

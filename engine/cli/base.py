@@ -55,19 +55,6 @@ class WithOptions(click.Command):
 
     _grown = False
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            from ..schemas.options import ELSEWHERE
-
-            ours = ELSEWHERE.get(error.option_name.lstrip("-").replace("-", "_"))
-            if ours is None:
-                raise
-            named = f"--{ours.replace('_', '-')}"
-            message = f"{error.option_name} is called {named} here."
-            raise click.UsageError(message, ctx) from None
-
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._grown:
             from .options import generated

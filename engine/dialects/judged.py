@@ -219,6 +219,7 @@ DIALECTS: dict[str, Dialect] = {
                 most_decide=False,
             ),
             export="ragas",
+            own_names={"context_recall": "LLMContextRecall"},
         ),
         _dialect(
             "deepeval-4.1",

@@ -32,6 +32,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         undefined: what exports in the reference's shape put for an undefined value.
         export: name of the export that has the reference's shape.
         better: metric -> ``higher`` or ``lower``, where the dialect turns it round.
+        own_names: names of the reference, in small letters -> the metric they mean under this
+            dialect, where by themselves they mean another.
     """
 
     name: str
@@ -42,6 +44,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     undefined: float | None
     export: str
     better: dict[str, str] = {}
+    own_names: dict[str, str] = {}
+
+    def meant(self, metric: str) -> str:
+        """A metric's name as the registry knows it; ``ContextRecall`` itself is no other's."""
+        return self.own_names.get(metric, metric)
 
 
 def _of(task: str) -> dict[str, Dialect]:

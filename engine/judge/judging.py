@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from .. import dialects
 from .. import metrics as registry
 from ..api import score
 from ..endpoint.budget import Budget, Limits, Usage, price_of
@@ -224,6 +225,9 @@ def judge(
         OptionError: an option or metric that does not exist; the extra ``judge`` is missing.
         JudgeError: the endpoint cannot be used: wrong key, unknown model, nobody there.
     """
+    dialect = dialects.get("judged", (scoring or {}).get("dialect") or "standard")
+    named = [metrics] if isinstance(metrics, str) else metrics
+    metrics = [dialect.meant(name) for name in named]
     asks = make_asking(metrics, model=model, base_url=base_url, **asking)
     limits = Limits(
         requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
