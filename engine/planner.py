@@ -28,7 +28,6 @@ from .schemas.wording import option, options_in
 R = TypeVar("R")
 
 _CELL_FRAMES = ("metrics", "curves")
-_CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
 _GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised (32 MB)
 
 
@@ -470,25 +469,6 @@ def summarise(
         if name in filled or name in _CELL_FRAMES
     }
     return makers, views.whole
-
-
-def held_by_labels(plan: Plan, tallies: Any) -> int:
-    """Bytes, about, that frames take which have rows of every label, while they are made.
-
-    Args:
-        plan: the plan that made the tallies.
-        tallies: the task's tallies.
-    """
-    columns = tallies.datums.slices.columns
-    groups = 1 + sum(len(tallies.datums.groups(column)[1]) for column in columns)
-    curve = len(getattr(plan.settings, "score_thresholds", ()))
-    each = sum(
-        max(1, curve) if metric.frame == "curves" else len(plan.cuts.get(metric.name, (None,)))
-        for metric in plan.metrics
-        if metric.frame in _CELL_FRAMES
-    )
-    cells = int(plan.does.cells_per_group(tallies, plan.settings))
-    return _CELL * cells + _CELL_ROW * each * groups * len(tallies.labels)
 
 
 def explain(plan: Plan) -> str:

@@ -40,6 +40,7 @@ has a truth, and of a score."""
 _SHOWN_UNIT, _SHOWN_SCORE = 60, 30
 """What these take more where frames show single datums, beside ids as long as their columns."""
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
+_CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
 _STEP = 64 << 20  # to which limits in messages are rounded up
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -246,7 +247,7 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
     """
     if options.memory_limit is None:
         return
-    limit, held = limit_of(options.memory_limit), planner.held_by_labels(plan, tallies)
+    limit, held = limit_of(options.memory_limit), _held_by_labels(plan, tallies)
     if BASE + held <= limit:
         return
     enough = -(-(BASE + held) // _STEP) * _STEP >> 20
@@ -257,6 +258,25 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
         f" {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics, thresholds or"
         " slices."
     )
+
+
+def _held_by_labels(plan: planner.Plan, tallies: Any) -> int:
+    """Bytes, about, that frames take which have rows of every label, while they are made.
+
+    Args:
+        plan: the plan that made the tallies.
+        tallies: the task's tallies.
+    """
+    columns = tallies.datums.slices.columns
+    groups = 1 + sum(len(tallies.datums.groups(column)[1]) for column in columns)
+    curve = len(getattr(plan.settings, "score_thresholds", ()))
+    each = sum(
+        max(1, curve) if metric.frame == "curves" else len(plan.cuts.get(metric.name, (None,)))
+        for metric in plan.metrics
+        if metric.frame in ("metrics", "curves")
+    )
+    cells = int(plan.does.cells_per_group(tallies, plan.settings))
+    return _CELL * cells + _CELL_ROW * each * groups * len(tallies.labels)
 
 
 def _scores_of(ready: Prepared, role: str) -> int:
