@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 
 _THREADS = ("polars-", "async-executor", "tokio-rt-worker")
@@ -17,6 +18,10 @@ with the same runtime (tokio) is not told from it."""
 _IDLE = ("polars-ooc",)
 """Threads that importing Polars starts: nobody waits for them."""
 _TASKS = "/proc/self/task"
+_NAMED_WITHIN = 0.2  # seconds; a thread has the name of its process until it gives itself one
+
+_plain: set[str] = set()
+"""Threads that were seen to keep the name of the process, as those of other libraries do."""
 
 _read = False
 """Whether this process has opened or computed anything here, where threads cannot be looked at."""
@@ -48,17 +53,36 @@ def _has_threads() -> bool:
     """Whether Polars has threads of work in this process, whoever gave it the work."""
     if "polars" not in sys.modules:
         return False
-    try:
-        tasks = os.listdir(_TASKS)
-    except OSError:  # no Linux
-        return _read
-    for task in tasks:
-        with suppress(OSError):  # ended meanwhile
-            with open(f"{_TASKS}/{task}/comm", "rb") as file:
-                name = file.read().decode(errors="replace")
-            if name.startswith(_THREADS) and not name.startswith(_IDLE):
-                return True
-    return False
+    until = time.monotonic() + _NAMED_WITHIN
+    while True:
+        try:
+            names = _names()
+        except OSError:  # no Linux
+            return _read
+        if any(name.startswith(_THREADS) and not name.startswith(_IDLE) for name in names.values()):
+            return True
+        own = names.get(str(os.getpid()))
+        unnamed = {task for task, name in names.items() if name == own} - _plain
+        if len(unnamed) <= 1:  # the main thread alone
+            return False
+        if time.monotonic() > until:
+            _plain.update(unnamed)
+            return False
+        time.sleep(0.005)
+
+
+def _names() -> dict[str, str]:
+    """The name of every thread of this process, by its number.
+
+    Raises:
+        OSError: the system does not tell.
+    """
+    names: dict[str, str] = {}
+    for task in os.listdir(_TASKS):
+        # Threads may end meanwhile.
+        with suppress(OSError), open(f"{_TASKS}/{task}/comm", "rb") as file:
+            names[task] = file.read().decode(errors="replace")
+    return names
 
 
 def _before() -> None:

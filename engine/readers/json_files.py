@@ -82,11 +82,8 @@ def _shallow(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except RecursionError:
-        raise ReadError(
-            f"{name}: the JSON is nested too deeply to be read: lists or objects within one"
-            " another, hundreds of levels down. No table has that; write the file again."
-        ) from None
+    except RecursionError as error:
+        raise malformed(error, b"", 0, name) from None
 
 
 def _mixed(files: list[str], sources: list[Source], description: str) -> str:
@@ -168,8 +165,6 @@ def _first_object(buffer: Any, head: bytes) -> dict[str, Any] | None:
             first, _ = json.JSONDecoder().raw_decode(text)
         except ValueError:
             continue
-        except RecursionError:  # said when all of it is decoded
-            return None
         return first if isinstance(first, dict) else None
     return None
 

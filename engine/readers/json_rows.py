@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -98,8 +97,8 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
     text = str(error)
     if isinstance(error, RecursionError):
         return ReadError(
-            f"{name}: JSON nested deeper than any table is ({sys.getrecursionlimit():,} levels and"
-            " more). Write it again."
+            f"{name}: the JSON is nested too deeply to be read: lists or objects within one another,"
+            " hundreds of levels down. No table has that; write the file again."
         )
     if "truncated" in text:
         return ReadError(

@@ -97,7 +97,8 @@ def test_variants_are_told_apart_where_they_are_shown() -> None:
     ]
     (grid,) = shown.slices
     assert grid.columns == titles
-    assert grid.rows == [(("a",), (0.5, 0.5), 1), (("b",), (1.0, 0.0), 1)]
+    rows = [(row.names, row.numbers, row.support) for row in grid.rows]
+    assert rows == [(("a",), (0.5, 0.5), 1), (("b",), (1.0, 0.0), 1)]
 
 
 def test_recall_levels_are_told_apart() -> None:
