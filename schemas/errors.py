@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .wording import in_python
+from .wording import in_python, without_secrets
 
 
 class EvalengineError(ValueError):
@@ -21,8 +21,8 @@ class EvalengineError(ValueError):
     """
 
     def __init__(self, said: str = "") -> None:
-        self.said = said
-        super().__init__(in_python(said))
+        self.said = without_secrets(said)
+        super().__init__(in_python(self.said))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.said, self.__dict__)

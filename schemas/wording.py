@@ -54,6 +54,17 @@ def in_shell(text: str) -> str:
     return _rendered(text, _shell)
 
 
+_USER = re.compile(r"(?<=://)[^\s/@'\"]+@")
+_QUERY = re.compile(r"(?<=[^\s?])\?[\w.%~-]+=[^\s'\")]*")
+
+
+def without_secrets(text: str) -> str:
+    """A text with users, passwords and queries (signatures) of addresses taken out."""
+    if "@" not in text and "?" not in text:
+        return text
+    return _QUERY.sub("?[hidden]", _USER.sub("[hidden]@", text))
+
+
 def options_in(text: str) -> tuple[str, ...]:
     """Names of the options that a message speaks of, in order."""
     return tuple(json.loads(mark)[0] for mark in _MARKED.findall(text))

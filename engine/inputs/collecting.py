@@ -93,7 +93,7 @@ def checked(
     """Problems and notes of one side, and its frame in final dtypes."""
     empty = frame.height == 0 and not part and not _rows(side)
     problems = [
-        problem
+        _with_texts(side, problem)
         for problem in side.naming.problems
         if not (empty and _has(side.schema, side.naming, problem.column))
     ]
@@ -109,6 +109,29 @@ def checked(
     if frame.height == 0:
         return [], notes, _without_rows(frame, side.table)
     return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
+
+
+def _with_texts(side: Side, problem: Problem) -> Problem:
+    """A problem of a column of text that is to hold numbers, with the texts that are none."""
+    kinds = {column.name: column.kind for column in side.table.columns}
+    own = {name: mine for mine, name in side.naming.recognised.items()}
+    name = own.get(problem.column, problem.column)
+    if kinds.get(problem.column) != "number" or side.schema.get(name) != pl.String:
+        return problem
+    text = pl.col(name)
+    strange = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()
+    rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
+    counted, filled = rows.select(pl.col("strange").sum(), pl.col("text").count()).collect().row(0)
+    if not counted:
+        return problem
+    first = rows.filter("strange").head(3).collect()
+    shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
+    few = " For values that are missing, leave the field empty, or leave the rows out."
+    message = (
+        f"{problem.message} {counted} of {filled} texts are no numbers, first (rows count from 0):"
+        f" {shown}.{few if counted < filled else ''}"
+    )
+    return msgspec.structs.replace(problem, message=message)
 
 
 def _rows(side: Side) -> int:

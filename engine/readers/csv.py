@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from evalengine.schemas.errors import ReadError
+
+_AGAIN = re.compile(r"_duplicated_\d+$")  # how Polars names another column of one name
 _INTEGER = r"^-?\d+$"
 _ZEROS = r"^-?0\d"
 _FLOAT = r"^[-+]?((\d*\.\d+)([eE][-+]?\d+)?|inf|NaN|\d+[eE][-+]?\d+|\d+\.)$"
@@ -36,16 +41,21 @@ def scan_csv(
             glob=remote,
         )
 
-    return scan(_dtypes(scan({})))
+    return scan(_dtypes(scan({}), paths[0]))
 
 
-def _dtypes(texts: pl.LazyFrame) -> dict[str, pl.DataType]:
+def _dtypes(texts: pl.LazyFrame, path: str) -> dict[str, pl.DataType]:
     """The type of every column, from all of its values.
 
     Args:
         texts: the table, all columns strings; nulls tell nothing.
+        path: the first file, for messages.
+
+    Raises:
+        ReadError: a header that names a column twice.
     """
     names = texts.collect_schema().names()
+    _refuse_repeated(names, path)
     asked = [pl.col(name) for name in names]
     seen = texts.select(
         *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
@@ -60,6 +70,20 @@ def _dtypes(texts: pl.LazyFrame) -> dict[str, pl.DataType]:
         if found[name] == pl.Int64 and length > _LONG
     ]
     return found | (_long_integers(texts, long) if long else {})
+
+
+def _refuse_repeated(names: Sequence[str], path: str) -> None:
+    twice = [
+        name[: found.start()]
+        for name in names
+        if (found := _AGAIN.search(name)) and name[: found.start()] in names
+    ]
+    if any(twice):  # unnamed columns, as of commas at the line's end, are none
+        named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
+        raise ReadError(
+            f"{path}: the header names {named} more than once. Rename the columns, so that it"
+            " is clear which is meant."
+        )
 
 
 def _kind(column: pl.Expr) -> pl.Expr:

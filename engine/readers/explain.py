@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import polars as pl
@@ -57,12 +58,54 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     kind = NAMES.get(format_, "table")
     said = reason(error)
     repair = _REPAIR.get(format_, "")
+    found = _place(name, format_)
+    if found:
+        return ReadError(f"{name}: cannot be read as {kind}: {found}")
     if name.endswith(_COMPRESSED) and _CUT_OFF in said:
         repair = "The compressed file is cut off: copy or write it anew."
     if said.startswith(_STORE):  # which says nothing of the file's content
         said = said.removeprefix(_STORE)
         repair = next(what for mark, what in _AWAY if mark in said.lower())
     return ReadError(f"{name}: cannot be read as {kind}: {said}. {repair}".rstrip())
+
+
+def _place(name: str, format_: str) -> str:
+    """The first line of a plain local file that is no UTF-8, or no JSON object; empty if none."""
+    if format_ not in ("csv", "ndjson") or name.endswith(_COMPRESSED):
+        return ""
+    try:
+        with open(name, "rb") as file:
+            for number, line in enumerate(file, 1):
+                found = _wrong(line, format_)
+                if found:
+                    return f"line {number} {found}"
+    except OSError:  # an address, or gone
+        pass
+    return ""
+
+
+def _wrong(line: bytes, format_: str) -> str:
+    """What is wrong with one line, and the way out."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return (
+            f"is not UTF-8 (byte {line[error.start]:#04x}, behind"
+            f" {line[max(0, error.start - _SHOWN) : error.start].decode('utf-8', 'replace')!r})."
+            " Save the file as UTF-8; of Latin-1: iconv -f LATIN1 -t UTF-8 OLD > NEW."
+        )
+    if format_ != "ndjson" or not text.strip():
+        return ""
+    try:
+        whole = isinstance(json.loads(text), dict)
+        said = "is no JSON object"
+    except (ValueError, RecursionError) as error:
+        whole, said = False, f"is no JSON ({error})"
+    shown = text.strip()[:_SHOWN]
+    return "" if whole else f"{said}: {shown!r}. Every line must be one whole JSON object."
+
+
+_SHOWN = 40
 
 
 def reason(error: BaseException) -> str:

@@ -97,8 +97,8 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
     text = str(error)
     if isinstance(error, RecursionError):
         return ReadError(
-            f"{name}: the JSON is nested too deeply to be read: lists or objects within one another,"
-            " hundreds of levels down. No table has that; write the file again."
+            f"{name}: the JSON is nested too deeply to be read: lists or objects within one"
+            " another, hundreds of levels down. No table has that; write the file again."
         )
     if "truncated" in text:
         return ReadError(

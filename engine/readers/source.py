@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from evalengine.schemas.wording import without_secrets
+
 
 class Source(msgspec.Struct):
     """One side's table before anything is known about its columns.
@@ -33,6 +35,9 @@ class Source(msgspec.Struct):
     notes: tuple[tuple[str, str, int | None], ...] = ()
     warnings: tuple[tuple[str, str, int | None], ...] = ()
     facts: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.description = without_secrets(self.description)
 
     @property
     def text(self) -> bool:
