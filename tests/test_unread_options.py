@@ -42,3 +42,17 @@ def test_options_without_effect(task: str, metric: str, given: dict[str, Any], t
     (name,) = given
     said = [note for note in card.notes if f"{name}=" in note and "is not read by any" in note]
     assert len(said) == told
+
+
+@pytest.mark.parametrize("mode", ["f1", "precision", "recall"])
+def test_beta_has_no_effect_where_factual_correctness_is_no_f(mode: str) -> None:
+    verdicts = {
+        "datum_id": [1, 1],
+        "metric": ["FactualCorrectness"] * 2,
+        "step": ["response", "reference"],
+        "verdict": ["1", "1"],
+        "item_index": [0, 0],
+    }
+    card = ee.score(verdicts, task="judged", metrics=["FactualCorrectness"], mode=mode, beta=2.0)
+    said = [note for note in card.notes if "beta=2.0" in note and "no effect" in note]
+    assert len(said) == (mode != "f1")

@@ -51,6 +51,21 @@ def fit_written(
         settings: the run's settings.
         asked_for: whether the user named them.
     """
+    chosen, notes = _fit_written(metrics, rows, settings, asked_for=asked_for)
+    idle = "beta" in settings.given and settings.mode != "f1"
+    if idle and any("beta" in metric.params for metric in chosen):
+        said = (
+            f"{option('beta', settings.beta)} weighs recall in F and has no effect with"
+            f" {option('mode', settings.mode)}."
+        )
+        notes = [*notes, Note("option_not_read", said)]
+    return chosen, notes
+
+
+def _fit_written(
+    metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """As :func:`fit_written`, without what options do to single metrics."""
     strange = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
     there = set(metric_names(pl.Series([*rows], dtype=pl.String)).values())
     notes = []
