@@ -49,8 +49,8 @@ def cli() -> None:
 
 
 @cli.command(cls=WithOptions)
-@click.argument("predictions")
-@click.argument("ground_truths", required=False)
+@click.argument("predictions", type=click.Path())
+@click.argument("ground_truths", required=False, type=click.Path())
 @click.option("-o", "--out", metavar="DIR", help="Write all frames and run.json into a folder.")
 @click.option("--overwrite", is_flag=True, help="Let --out replace an earlier result.")
 @click.option(
@@ -161,8 +161,8 @@ cli.add_command(run)
 
 
 @cli.command(cls=WithOptions)
-@click.argument("predictions")
-@click.argument("ground_truths", required=False)
+@click.argument("predictions", type=click.Path())
+@click.argument("ground_truths", required=False, type=click.Path())
 @click.option("form", "--format", type=click.Choice(("text", "json")), default="text")
 @with_tables
 def check(
@@ -198,8 +198,8 @@ def check(
 
 
 @cli.command(cls=WithOptions)
-@click.argument("predictions", required=False)
-@click.argument("ground_truths", required=False)
+@click.argument("predictions", required=False, type=click.Path())
+@click.argument("ground_truths", required=False, type=click.Path())
 @with_tables
 def explain(
     predictions: str | None,
@@ -231,8 +231,8 @@ def convert() -> None:
 
 
 @convert.command()
-@click.argument("ground_truths")
-@click.argument("predictions", required=False)
+@click.argument("ground_truths", type=click.Path())
+@click.argument("predictions", required=False, type=click.Path())
 @click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
 @debug
 def coco(ground_truths: str, predictions: str | None, out: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
@@ -228,7 +229,27 @@ def _option(name: str, hint: Any) -> click.Option:
     said = meta.description or ""
     if meta.examples:
         said += f" E.g. {meta.examples[0]}"
-    return click.Option(declared, help=said, **_reading(name, base))
+    complete = partial(_values, name) if name in ("task", "dialect", "metrics") else None
+    return click.Option(declared, help=said, shell_complete=complete, **_reading(name, base))
+
+
+def _values(name: str, ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """Values of an option that a shell completes; of lists the piece behind the last comma."""
+    from .. import dialects, metrics, tasks
+
+    given = ctx.params.get("task")
+    of = [given] if given in tasks.NAMES else list(tasks.NAMES)
+    known = {
+        "task": lambda: list(tasks.NAMES),
+        "dialect": lambda: [one for task in of for one in dialects.names(task)],
+        "metrics": lambda: [one for task in of for one in metrics.names(task)],
+    }[name]()
+    before, comma, piece = begun.rpartition(",")
+    return [
+        before + comma + one
+        for one in dict.fromkeys(known)
+        if one.casefold().startswith(piece.casefold())
+    ]
 
 
 def _given(kind: Any) -> Any:
