@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import evalengine as ee
@@ -66,3 +69,27 @@ def test_standard_output_that_takes_no_more(form: str) -> None:
     assert done.returncode == 3
     assert "standard output cannot be written: No space left on device." in done.stderr
     assert "should not happen" not in done.stderr
+
+
+class Dataset:
+    """Stands for Hugging Face's."""
+
+    __module__ = "datasets.arrow_dataset"
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (["dog", "cat"], "a list of texts is a list of paths, and 'dog' is no file. Values stand"),
+        (np.array(["dog", "cat"]), "a numpy.ndarray alone is no table. Values stand in a dict"),
+        (np.array([0.1, 0.2]), "a numpy.ndarray alone is no table. Values stand in a dict"),
+        (pl.Series([1, 2]), "a polars.Series alone is no table. Values stand in a dict"),
+        (pd.Series([1, 2]), "a pandas.Series alone is no table. Values stand in a dict"),
+        (Dataset(), "give one split as a table"),
+        ({"a": ["x", "y"], "b": ["x"]}, "columns of a table have one length, .*'a' 2, 'b' 1"),
+    ],
+)
+def test_what_is_no_table_names_the_way_out(thing: object, said: str) -> None:
+    with pytest.raises(ee.InputError, match=said) as found:
+        ee.score(thing, thing)
+    assert "Error:" not in str(found.value)

@@ -33,6 +33,13 @@ def open_object(thing: Any) -> Source:
     if other is not None:
         raise ReadError(other)
     name = _name(thing)
+    if _is_column(thing):
+        raise ReadError(f"a {name} alone is no table. {COLUMNS}")
+    if name in _HUGGING_FACE and not hasattr(thing, "__arrow_c_stream__"):
+        raise ReadError(
+            f"a {name} is not read as it is: give one split as a table, such as"
+            " dataset['test'].to_polars()."
+        )
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()
     if _nested(thing):
@@ -46,9 +53,14 @@ def open_object(thing: Any) -> Source:
         if mixed:
             raise InputError(f"{name} cannot be used:\n" + "\n".join(mixed)) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        raise InputError(
-            f"{name}: cannot be made a table: {type(error).__name__}: {reason}"
-        ) from error
+        lengths = _lengths(thing)
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS])
+            raise InputError(
+                f"{name}: columns of a table have one length, and these have {told}. Give each the"
+                " same number of values, None where one is missing."
+            ) from error
+        raise InputError(f"{name}: cannot be made a table: {reason}") from error
     return Source(frame.lazy(), f"{name} of {frame.height:,} rows")
 
 
@@ -81,6 +93,30 @@ def _object_columns(thing: Any) -> dict[str, list[Any]]:
     return {}
 
 
+COLUMNS = "Values stand in a dict of columns, such as {'actual': [...], 'predicted': [...]}."
+_HUGGING_FACE = ("datasets.Dataset", "datasets.DatasetDict", "datasets.IterableDataset")
+_COLUMNS = 6  # whose lengths are told
+
+
+def _is_column(thing: Any) -> bool:
+    """Whether it is a series, or an array of one or two axes: neither has names of columns."""
+    if _is(thing, "numpy", "ndarray"):
+        return thing.ndim in (1, 2) and thing.dtype.names is None
+    if isinstance(thing, pl.Series):
+        return thing.dtype != pl.Struct
+    return _is(thing, "pandas", "Series")
+
+
+def _lengths(thing: Any) -> dict[Any, int]:
+    """Columns of a mapping and their lengths; empty where some have none."""
+    if not isinstance(thing, Mapping):
+        return {}
+    try:
+        return {name: len(values) for name, values in thing.items()}
+    except TypeError:
+        return {}
+
+
 def _name(thing: Any) -> str:
     kind = type(thing)
     module = kind.__module__.split(".")[0]
@@ -101,8 +137,7 @@ def _convert(thing: Any) -> pl.DataFrame:
             return frame_of_rows(thing)
         raise ReadError(
             "a list given as a table must hold rows as dicts, or paths; this one holds"
-            f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}. Values stand in"
-            " a dict of columns, such as {'actual': [...], 'predicted': [...]}."
+            f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}"
         )
     raise ReadError(
         f"a {_name(thing)} is no table. Give a path or glob, a Polars, pandas or pyarrow table, a"

@@ -15,7 +15,7 @@ from evalengine.schemas.errors import OptionError, ReadError
 from . import formats
 from .explain import explain
 from .held import Room, refuse_beyond
-from .objects import open_object
+from .objects import COLUMNS, open_object
 from .paths import expand, is_remote, looks_wild
 from .source import Source
 
@@ -84,6 +84,12 @@ def _open_paths(
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
         return _open_remote(paths, description, storage_options)
+    if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
+        values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
+        if len(values) == len(paths):
+            raise ReadError(
+                f"a list of texts is a list of paths, and {paths[0]!r} is no file. {COLUMNS}"
+            )
     files = [file for path in paths for file in expand(path)]
     kinds = {file: formats.detect(file) for file in files}
     if len(set(kinds.values())) > 1:
