@@ -28,6 +28,7 @@ from .codes import Coded
 from .collecting import Prepared, Side, checked, collect
 from .contracts import contract
 from .distinct import distinct
+from .file_overlap import overlapping
 from .geometry_choice import leave_unread
 from .infer import infer_task
 from .kept import Kept
@@ -353,6 +354,7 @@ def told_before(
     notes += [Note(*note) for source in sources for note in source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
+    notes += overlapping(sides)
     notes += rounded(sides, ready.where, frames)
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)

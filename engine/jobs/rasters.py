@@ -23,8 +23,8 @@ Stamp = tuple[int, int, int]
 
 _NAMES = {name.casefold() for name in (RASTER.name, *RASTER.aliases)}
 """What a column of rasters may be called, in segmentation and in detection."""
-_PARSED, _WITHOUT = "json", "trec"
-"""A format whose columns are not known before all of it is read, and one that has no rasters."""
+_PARSED, _WITHOUT = "json", ("trec", "raster")
+"""A format whose columns are not known before all of it is read, and those that point to none."""
 
 
 class Pointed(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ def rasters_of(path: str, columns: Mapping[str, str] | None) -> Pointed:
     """
     named = {own for own, name in (columns or {}).items() if name == RASTER.name}
     form = by_extension(path)
-    if form == _WITHOUT or (form == _PARSED and not _mentions(path, named)):
+    if form in _WITHOUT or (form == _PARSED and not _mentions(path, named)):
         return Pointed()
     source = open_source(path)
     own = [

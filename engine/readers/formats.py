@@ -16,6 +16,8 @@ EXTENSIONS = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
     ".jsonl": "ndjson", ".ndjson": "ndjson", ".json": "json",
     ".run": "trec", ".qrels": "trec", ".qrel": "trec", ".trec": "trec", ".res": "trec",
+    ".png": "raster", ".tif": "raster", ".tiff": "raster", ".bmp": "raster", ".gif": "raster",
+    ".pgm": "raster",
 }  # fmt: skip
 COMPRESSED = (".gz", ".zst", ".zip", ".bz2", ".xz")
 NAMES = {
@@ -26,14 +28,17 @@ NAMES = {
     "ndjson": "JSON Lines",
     "json": "JSON",
     "trec": "TREC",
+    "raster": "a label map",
 }
 _KNOWN = (
-    "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, and runs and qrels as TREC has them"
+    "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, runs and qrels as TREC has them, and"
+    " label maps of segmentation (PNG, TIFF, BMP, GIF, PGM)"
 )
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "ipc",
     b"\xff\xff\xff\xff": "ipc_stream",
+    b"\x89PNG\r\n\x1a\n": "raster",
 }
 _PACKED = {
     b"\x1f\x8b": "gzip",

@@ -1,8 +1,9 @@
-"""Label maps in memory: arrays of pixels, one a datum, as a table that holds them as they are."""
+"""Label maps without a table: arrays of pixels, or files of images, one a datum."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,32 @@ def open_label_maps(thing: Any) -> Source:
         f"{kind} of {len(maps):,} label maps",
         FORMAT,
     )
+
+
+def open_label_map_files(files: Sequence[str], description: str) -> Source:
+    """Images as a table of ``datum_id``, the file's name without its extension, and ``raster``.
+
+    Args:
+        files: local paths, one a datum.
+        description: what stands for them, for people.
+
+    Raises:
+        InputError: two files of one name, in different folders or formats.
+    """
+    stems: dict[str, str] = {}
+    for file in files:
+        other = stems.setdefault(Path(file).stem, file)
+        if other != file:
+            raise InputError(
+                f"{description}: a label map's datum is its file's name without the extension, and"
+                f" two have the same one: {other} and {file}. Rename one of them, or write a table"
+                " with datum_id and raster (the path)."
+            )
+    rows = pl.DataFrame(
+        {"datum_id": list(stems), "raster": list(stems.values())},
+        schema={"datum_id": pl.String, "raster": pl.String},
+    )
+    return Source(rows.lazy(), description, "raster", tuple(files))
 
 
 def _each(thing: Any) -> Any:

@@ -86,7 +86,8 @@ def _kept(path: str) -> str:
 
 
 def _in_folder(path: str) -> list[str]:
-    found = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+    there = [entry for entry in os.scandir(path) if not entry.name.startswith(".")]
+    found = sorted(entry.path for entry in there if entry.is_file())
     readable = [name for name in found if by_extension(name)]
     kinds = {by_extension(name) for name in readable}
     if len(kinds) == 1:

@@ -14,8 +14,8 @@ class Source(msgspec.Struct):
     Attributes:
         frame: the rows.
         description: path or type, for people.
-        format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, label maps or
-            memory.
+        format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, raster, label maps
+            or memory.
         files: local files behind it, in row order.
         storage_options: as given for remote paths.
         datums: datums that came along (COCO images).

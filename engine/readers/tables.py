@@ -37,7 +37,8 @@ def open_source(
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
 
     JSON files are read at once: they have no lazy form, and COCO files need a look inside. So are
-    runs and qrels as TREC has them, whose broken lines are named by number.
+    runs and qrels as TREC has them, whose broken lines are named by number. Of label maps in files
+    the table of their paths is made; pixels are read later.
 
     Args:
         thing: what the user gave for one side.
@@ -112,6 +113,10 @@ def _open_paths(
         from .trec import open_trec
 
         return open_trec(files, description)
+    if format_ == "raster":
+        from .label_maps import open_label_map_files
+
+        return open_label_map_files(files, description)
     source = Source(pl.LazyFrame(), description, format_, tuple(files))
     try:
         source.frame = scan(files, format_)

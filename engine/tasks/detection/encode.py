@@ -21,6 +21,7 @@ from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
 from .comparing import compared
+from .repeats import doubled
 from .settings import Settings
 from .shapes import Shapes
 from .units import apart
@@ -62,6 +63,11 @@ class Side(msgspec.Struct, frozen=True):
                 out[here, corner] = column[rows[here] - before]
             before += piece.corners[0].size
         return out
+
+    def scores(self, rows: Array) -> Array | None:
+        """Scores of some rows of the table, float64 [k]; None of ground truths."""
+        every = np.concatenate([piece.score for piece in self.pieces] or [np.zeros(0)])
+        return every[rows].astype(np.float64) if every.size else None
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -205,8 +211,12 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     )
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
-    warning = apart(ours, theirs, len(datums))
-    frames.notes += [] if warning is None else [warning]
+    warnings = (
+        apart(ours, theirs, len(datums)),
+        doubled(ours, "predictions", len(datums)),
+        doubled(theirs, "ground truths", len(datums)),
+    )
+    frames.notes += [warning for warning in warnings if warning is not None]
     return Batch(
         datums=datums,
         labels=labels,

@@ -1,0 +1,49 @@
+"""Label maps without a table: a folder, a glob or a list of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+
+import evalengine as ee
+
+
+def written(folder: Path, maps: dict[str, np.ndarray]) -> Path:
+    folder.mkdir()
+    for name, pixels in maps.items():
+        height, width = pixels.shape
+        driver = "PNG" if name.endswith(".png") else "GTiff"
+        with rasterio.open(
+            folder / name, "w", driver=driver, width=width, height=height, count=1, dtype="uint8"
+        ) as file:
+            file.write(pixels, 1)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+def test_a_datum_a_file_named_by_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    truth = {f"im{i}.png": rng.integers(0, 3, (8, 9)).astype(np.uint8) for i in range(3)}
+    found = {
+        name: np.where(rng.random((8, 9)) < 0.2, 0, p).astype(np.uint8) for name, p in truth.items()
+    }
+    ours, theirs = written(tmp_path / "ours", found), written(tmp_path / "theirs", truth)
+    (theirs / "readme.md").write_text("maps")
+    card = ee.score(ours, theirs)
+    arrays = ee.score([*found.values()], [*truth.values()], task="segmentation")
+    assert card.value("mIOU") == arrays.value("mIOU")
+    assert card.per_datum["datum_id"].unique().sort().to_list() == ["im0", "im1", "im2"]
+    assert ee.score(ours / "*.png", theirs / "*.png").value("mIOU") == card.value("mIOU")
+    assert ee.check(ours, theirs).rows == {"predictions": 3, "ground_truths": 3}
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    pixels = np.zeros((4, 4), np.uint8)
+    folder = written(tmp_path / "maps", {"a.png": pixels, "a.tif": pixels})
+    other = written(tmp_path / "others", {"a.png": pixels})
+    with pytest.raises(ee.InputError, match=r"two have the same one: .*a\.png and .*a\.tif"):
+        ee.score(folder, other)
