@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from rich.console import Console
 
+import evalengine as ee
 from evalengine.cli import _FORMATS
 from evalengine.display.show import FORMATS, render, show
 from evalengine.schemas.errors import OptionError
@@ -274,6 +275,13 @@ class TestFormats:
 
     def test_markdown_of_all_labels(self) -> None:
         assert shown(many(50), "markdown").count("| class ") == 50
+
+    def test_markdown_of_labels_that_are_markup(self) -> None:
+        table = pl.DataFrame({"actual": ["![x](http://e/x.png)", "a|b", "[c](javascript:d)"]})
+        said = shown(ee.score(table.with_columns(predicted="actual")), "markdown")
+        assert r"| !\[x\](http://e/x.png) |" in said
+        assert r"| a\|b |" in said
+        assert r"| \[c\](javascript:d) |" in said
 
 
 class TestPromptAndNotebook:

@@ -29,6 +29,7 @@ from .judge import judge
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _FORMATS = ("table", "json", "csv", "parquet", "markdown")
+_EXPORTS = ("coco", "continuous-eval", "phoenix", "ragas", "remem", "trec", "valor")
 _FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "per_datum")
 _LISTINGS = ("text", "json", "csv", "markdown")
 
@@ -66,6 +67,11 @@ def cli() -> None:
     help="Print this frame instead, in any of the formats; csv unless --format is given.",
 )
 @click.option(
+    "--export",
+    type=click.Choice(_EXPORTS),
+    help="Print another tool's shape instead: JSON, or trec_eval's lines.",
+)
+@click.option(
     "gates",
     "--fail-under",
     multiple=True,
@@ -91,6 +97,7 @@ def score(
     overwrite: bool,
     form: str | None,
     frame: str | None,
+    export: str | None,
     gates: tuple[str, ...],
     baseline: str | None,
     executor: str | None,
@@ -113,6 +120,8 @@ def score(
       evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
     """
     given = arguments(storage, datums, labels, fields)
+    if export is not None and (form or frame):
+        raise click.UsageError("--export has a form of its own: leave --format and --frame out.")
     form = form or ("table" if frame is None else "csv")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
@@ -132,7 +141,12 @@ def score(
             if progress:
                 progress("writing")
             card.save(out, overwrite=overwrite)
-    if form != "parquet" or not sys.stdout.isatty():
+    if export is not None:
+        from ..exports.printing import as_text
+
+        click.echo(as_text(card, export), nl=False)
+        tell_notes(card)
+    elif form != "parquet" or not sys.stdout.isatty():
         from ..display.show import show, show_frame
 
         if frame is None:

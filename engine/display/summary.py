@@ -306,7 +306,10 @@ def _numbers_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: 
 
 
 def _escaped(text: str) -> str:
-    return plain(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    text = plain(text)
+    for mark in "\\|[]`*":  # no table is broken, no image fetched, no link made by a label
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("<", "&lt;")
 
 
 def _digits(value: Number) -> str:

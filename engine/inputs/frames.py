@@ -354,8 +354,7 @@ def told_before(
     notes += [Note(*note) for source in sources for note in source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
-    notes += overlapping(sides)
-    notes += rounded(sides, ready.where, frames)
+    notes += [*overlapping(sides), *rounded(sides, ready.where, frames)]
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)
     return notes

@@ -215,3 +215,38 @@ class TestScore:
         status, out, _ = run("score", *tables, "--format", "json", "--metric", "mAP")
         assert status == 0
         assert [row["value"] for row in json.loads(out)["metrics"]] == [pytest.approx(1.0)] * 2
+
+
+EXAMPLES = {
+    "coco": ("detection/predictions.parquet", "detection/groundtruths.parquet"),
+    "valor": ("detection/predictions.parquet", "detection/groundtruths.parquet"),
+    "trec": ("retrieval/run.parquet", "retrieval/qrels.parquet"),
+    "phoenix": ("classification/urgent.parquet",),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_other_tools_shapes_are_printed(run: Run, name: str) -> None:
+    tables = [f"examples/{path}" for path in EXAMPLES[name]]
+    status, out, err = run("score", *tables, "--export", name)
+    assert status == 0
+    made = getattr(ee.score(*tables), f"to_{name}")()
+    if name == "trec":
+        assert out.strip() == made.strip()
+    elif name == "coco":
+        printed = json.loads(out)
+        assert printed["stats"] == made["stats"]
+        assert not {"precision", "scores"} & set(printed)
+    else:
+        assert json.loads(out) == json.loads(json.dumps(made))
+    assert "note:" in err or not ee.score(*tables).notes
+
+
+def test_a_shape_that_a_task_does_not_have_is_refused(run: Run) -> None:
+    tables = [f"examples/{path}" for path in EXAMPLES["coco"]]
+    status, out, err = run("score", *tables, "--export", "ragas")
+    assert (status, out) == (2, "")
+    assert "to_ragas() has no shape for task detection" in err
+    status, _, err = run("score", *tables, "--export", "coco", "--format", "json")
+    assert status == 2
+    assert "leave --format and --frame out" in err

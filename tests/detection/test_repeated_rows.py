@@ -62,8 +62,8 @@ def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> No
     told = [note for note in card.notes if "are of several models" in note]
     assert told == [
         "predictions: 59 of 59 datums looked at stand in 'one.parquet' and in 'two.parquet' alike,"
-        " and all their rows are scored together. If the files are of several models, score them one"
-        " by one."
+        " and all their rows are scored together. If the files are of several models, score them"
+        " one by one."
     ]
 
 

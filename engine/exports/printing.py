@@ -1,0 +1,36 @@
+"""Exports as text: what a shell prints of other tools' shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..scorecard import Scorecard
+
+_ARRAYS = ("precision", "recall", "scores")
+"""Of COCO's shape: arrays of millions of numbers, which Python code takes from ``to_coco()``."""
+
+
+def as_text(card: Scorecard, name: str) -> str:
+    """An export as lines of text where it is text, else as JSON.
+
+    Rows of single datums bear their ids: ``{"ids": [...], "rows": [...]}``. COCO's arrays are left
+    out.
+
+    Args:
+        card: the scorecard.
+        name: of the export, ``to_<name>``.
+
+    Raises:
+        ResultError: the task or dialect has no such shape.
+    """
+    made: Any = getattr(card, f"to_{name.replace('-', '_')}")()
+    if isinstance(made, str):
+        return made if made.endswith("\n") else made + "\n"
+    if isinstance(made, Mapping):
+        made = {key: made[key] for key in made if key not in _ARRAYS}
+    elif hasattr(made, "ids"):
+        made = {"ids": list(made.ids), "rows": list(made)}
+    return json.dumps(made, ensure_ascii=False, indent=1, default=str) + "\n"
