@@ -234,7 +234,7 @@ def score(
     loaded = time.perf_counter()
     tell("matching")
     tallies = planner.run(plan, frames, threads) if streamed is None else streamed.tallies
-    if chosen.memory_limit is not None:
+    if chosen.memory_limit is not None and not unlimited:
         from .partitions.sizing import too_many_labels
 
         too_many_labels(plan, tallies, chosen)

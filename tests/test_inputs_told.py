@@ -106,9 +106,9 @@ class TestMixedTypes:
         )
         assert "strings in 1 row, integers in 1 row." in refusal(table)
 
-    def test_other_failures_keep_their_message(self) -> None:
+    def test_columns_of_two_lengths_are_named(self) -> None:
         said = refusal({"actual": [1, 2], "score": [0.5]})
-        assert said.startswith("dict: cannot be made a table: ")
+        assert "have one length, and these have 'actual' 2, 'score' 1" in said
 
 
 class TestEmpty:

@@ -95,8 +95,9 @@ def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     assert compiled(warm, home) == (0, "")  # made anew, and for nobody else to write
 
 
-@pytest.mark.parametrize("kind", ["nbi", "nbc", "bin"])
-@pytest.mark.parametrize("harm", ["altered", "cut short", "emptied"])
+@pytest.mark.parametrize(
+    ("kind", "harm"), [("nbi", "altered"), ("nbc", "cut short"), ("bin", "emptied")]
+)
 def test_files_that_are_not_as_they_were_written_are_made_anew(
     kind: str, harm: str, tmp_path: Path
 ) -> None:

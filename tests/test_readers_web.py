@@ -20,6 +20,8 @@ from partitions.cases import in_buckets
 from web_server import _Handler, web_server
 
 import evalengine as ee
+from evalengine.readers.explain import explain
+from evalengine.readers.source import Source
 
 ROWS = pl.DataFrame(
     {"datum_id": range(300), "actual": [i % 3 for i in range(300)],
@@ -212,3 +214,14 @@ def test_a_certificate_that_is_named_is_known(folder: Path, certificate: tuple[s
             text=True,
         )
     assert float(done.stdout) == accuracy(str(folder / "t.parquet"))
+
+
+def test_a_port_is_no_status() -> None:
+    """The 404 in a port's number does not say that the address is wrong."""
+    said = (
+        "object-store error: Generic HTTP error: HTTP error: request or response body error"
+        " (location: t.arrow) (path: http://127.0.0.1:40481)"
+    )
+    source = Source(pl.LazyFrame(), "http://127.0.0.1:40481/t.arrow", "ipc")
+    told = str(explain(source, pl.exceptions.ComputeError(said)))
+    assert "Check the address, access and connection, and try again" in told

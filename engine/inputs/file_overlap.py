@@ -14,6 +14,7 @@ from .problems import Note
 
 _FILES = 12  # looked at
 _ROWS = 500  # of each, its first
+_LEAST = 5  # datums of each, below which a cut through one of them looks like many in common
 _FORMATS = ("parquet", "ipc", "csv", "ndjson")
 
 
@@ -63,6 +64,6 @@ def _first_pair(
     for one, other in combinations(files, 2):
         fewest = min(len(seen[one]), len(seen[other]))
         both = len(seen[one] & seen[other])
-        if fewest >= 2 and 2 * both >= fewest:
+        if fewest >= _LEAST and 2 * both >= fewest:
             return one, other, both, fewest
     return None

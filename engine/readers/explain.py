@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 import polars as pl
@@ -65,7 +66,12 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
         repair = "The compressed file is cut off: copy or write it anew."
     if said.startswith(_STORE):  # which says nothing of the file's content
         said = said.removeprefix(_STORE)
-        repair = next(what for mark, what in _AWAY if mark in said.lower())
+        # Whole words: the number of a port may hold the 404 of a status.
+        repair = next(
+            what
+            for mark, what in _AWAY
+            if re.search(rf"(?<!\w){mark}(?!\w)", said.lower()) or not mark
+        )
     return ReadError(f"{name}: cannot be read as {kind}: {said}. {repair}".rstrip())
 
 
