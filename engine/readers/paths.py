@@ -89,6 +89,8 @@ def _in_folder(path: str) -> list[str]:
     there = [entry for entry in os.scandir(path) if not entry.name.startswith(".")]
     found = sorted(entry.path for entry in there if entry.is_file())
     readable = [name for name in found if by_extension(name)]
+    tables = [name for name in readable if by_extension(name) != "raster"]
+    readable = tables or readable  # a chart beside tables is no label map
     kinds = {by_extension(name) for name in readable}
     if len(kinds) == 1:
         return readable
@@ -101,14 +103,25 @@ def _in_folder(path: str) -> list[str]:
         )
     if not readable:
         other = _foreign(found)
+        nested = _nested(path)
         raise ReadError(
-            other or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
+            other or f"{path}: the folder holds no readable file.{nested or _near(path + os.sep)}"
         )
     some = ", ".join(repr(os.path.basename(name)) for name in readable[:5])
     raise ReadError(
         f"{path}: the folder holds several formats ({some}); name the files, e.g."
         f" {os.path.join(path, '*.parquet')!r}."
     )
+
+
+def _nested(path: str) -> str:
+    """How to name the readable files one folder further down; empty without any."""
+    for folder in sorted(entry.path for entry in os.scandir(path) if entry.is_dir()):
+        for name in sorted(os.listdir(folder)):
+            if by_extension(name):
+                wild = os.path.join(path, "**", f"*{os.path.splitext(name)[1]}")
+                return f" Its folders hold some: write {wild!r}."
+    return ""
 
 
 def _foreign(files: Sequence[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import rasterio
 
@@ -47,3 +48,21 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     other = written(tmp_path / "others", {"a.png": pixels})
     with pytest.raises(ee.InputError, match=r"two have the same one: .*a\.png and .*a\.tif"):
         ee.score(folder, other)
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+def test_images_beside_tables_are_not_read(tmp_path: Path) -> None:
+    folder = written(tmp_path / "run", {"chart.png": np.zeros((4, 4), np.uint8)})
+    table = pl.DataFrame({"actual": [0, 1], "score": [0.1, 0.9]})
+    table.write_parquet(folder / "part.parquet")
+    assert ee.score(folder).value("ROCAUC") == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+def test_images_one_folder_down_are_pointed_to(tmp_path: Path) -> None:
+    (tmp_path / "maps").mkdir()
+    written(tmp_path / "maps" / "city", {"a.png": np.zeros((4, 4), np.uint8)})
+    with pytest.raises(ee.ReadError, match=r"Its folders hold some: write '.*\*\*.*\*\.png'"):
+        ee.score(tmp_path / "maps", tmp_path / "maps")
+    card = ee.score(tmp_path / "maps" / "**" / "*.png", tmp_path / "maps" / "**" / "*.png")
+    assert card.value("mIOU") == 1.0
