@@ -221,19 +221,15 @@ def score(
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
-    streamed = planner.streamed(plan, inputs, threads)
-    if streamed is None:
-        frames = checked_frames(inputs, plan.task, chosen, threads.each)
-    else:
-        frames = streamed.frames
+    frames = checked_frames(inputs, plan.task, chosen, threads.each)
     plan = planner.fitted(plan, frames)
     if unlimited:
         said = f"all rows are held in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", said))
-    rows = _rows(frames) if streamed is None else streamed.rows
+    rows = _rows(frames)
     loaded = time.perf_counter()
     tell("matching")
-    tallies = planner.run(plan, frames, threads) if streamed is None else streamed.tallies
+    tallies = planner.run(plan, frames, threads)
     if chosen.memory_limit is not None and not unlimited:
         from .partitions.sizing import too_many_labels
 

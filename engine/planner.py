@@ -16,8 +16,7 @@ from . import dialects, exports, metrics, tasks
 from ._version import __version__
 from .assemble import frame_of
 from .executors import Threads
-from .inputs.frames import Frames, prepare
-from .inputs.opening import Inputs
+from .inputs.frames import Frames
 from .inputs.problems import Note
 from .metrics import Metric
 from .schemas.errors import OptionError
@@ -305,22 +304,6 @@ def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
     """
     if plan.does.examine is not None:
         plan.does.examine(frames, plan.settings, plan.needs, threads)
-
-
-def streamed(plan: Plan, inputs: Inputs, threads: Threads) -> Any:
-    """Large tables read in batches and tallied, in tasks that have such a step.
-
-    Returns:
-        frames of a few rows, rows by role and the task's tallies; None where tables have to be
-        read whole.
-
-    Raises:
-        InputError: what the columns alone tell is wrong.
-    """
-    if plan.does.stream is None:
-        return None
-    ready = prepare(inputs, plan.task, plan.options)
-    return plan.does.stream(ready, plan.options, plan.settings, plan.needs, plan.metrics, threads)
 
 
 def run(plan: Plan, frames: Frames, threads: Threads) -> Any:

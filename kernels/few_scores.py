@@ -23,10 +23,8 @@ _NEGATIVE_ZERO = np.uint64(1 << 63)
 
 
 @kernel
-def _count(
-    bits: Array, outcome: Array, n_seen: int, place: Array, key: Array, count: Array, code: Array
-) -> int:
-    """Rows by score and outcome, and the code of each row's score where ``code`` has room for it.
+def _count(bits: Array, outcome: Array, n_seen: int, place: Array, key: Array, count: Array) -> int:
+    """Rows by score and outcome.
 
     Scores are numbered as they come. Returns how many distinct ones there are; -1 as soon as there
     are too many, or a zero has a sign: it equals the other zero.
@@ -48,53 +46,7 @@ def _count(
             place[at] = c
             key[c] = b
         count[c, outcome[i]] += 1
-        if code.size:
-            code[i] = c
     return n_seen
-
-
-class FewScores:
-    """The distinct scores of rows that come piece by piece, and rows of each outcome at each.
-
-    Args:
-        n_outcomes: number of outcomes.
-    """
-
-    def __init__(self, n_outcomes: int) -> None:
-        self._place = np.full(1 << _BITS, -1, np.int16)
-        self._key = np.zeros(MOST, np.uint64)
-        self._count = np.zeros((MOST, n_outcomes), np.int64)
-        self._seen = 0
-
-    def add(self, score: Array, outcome: Array, *, coded: bool = False) -> Array | None:
-        """Count the rows of a piece.
-
-        Args:
-            score: float64 [n], without NaN.
-            outcome: uint8 [n], below ``n_outcomes``.
-            coded: whether the code of each row's score is asked for.
-
-        Returns:
-            codes of the scores in ``values``, uint16 [n], or empty; None where more than ``MOST``
-            scores differ or one is -0.0, after which the counts hold no more.
-        """
-        bits = frozen(np.ascontiguousarray(score, np.float64).view(np.uint64), np.uint64)
-        code = np.empty(bits.size if coded else 0, np.uint16)
-        self._seen = _count(
-            bits, frozen(outcome, np.uint8), self._seen, self._place, self._key, self._count, code
-        )
-        return None if self._seen < 0 else code
-
-    @property
-    def values(self) -> Array:
-        """The distinct scores in the order of their codes, float64 [m]."""
-        return self._key[: self._seen].view(np.float64)
-
-    @property
-    def ascending(self) -> tuple[Array, Array]:
-        """The distinct scores ascending, float64 [m]; rows, int64 [n_outcomes, m]."""
-        order = np.argsort(self.values)
-        return self.values[order], self._count[order].T
 
 
 def count_few(
@@ -111,9 +63,16 @@ def count_few(
         the distinct scores ascending, float64 [m]; rows, int64 [n_outcomes, m]. None as well where
         a score is -0.0.
     """
-    few, offset = FewScores(n_outcomes), 0
+    place, key = np.full(1 << _BITS, -1, np.int16), np.zeros(MOST, np.uint64)
+    count = np.zeros((MOST, n_outcomes), np.int64)
+    seen, offset = 0, 0
     for part in parts:
-        if few.add(part, outcome[offset : offset + part.size]) is None:
+        bits = frozen(np.ascontiguousarray(part, np.float64).view(np.uint64), np.uint64)
+        here = frozen(outcome[offset : offset + bits.size], np.uint8)
+        seen = _count(bits, here, seen, place, key, count)
+        if seen < 0:
             return None
-        offset += part.size
-    return few.ascending
+        offset += bits.size
+    values = key[:seen].view(np.float64)
+    order = np.argsort(values)
+    return values[order], count[order].T

@@ -181,7 +181,7 @@ def partition(
     only = only_label(label)
     if group is None and only is not None and n_outcomes == 3 and not want_rows:
         return _of_one_label(parts, outcome, only, n_labels)
-    start = segment_starts(outcome, label, datum, group, shape)
+    start = _segment_starts(outcome, label, datum, group, shape)
     none = np.zeros(0, np.int32)
     rows = (
         frozen(outcome, np.uint8),
@@ -211,7 +211,7 @@ def partition(
     return start, out, row
 
 
-def segment_starts(
+def _segment_starts(
     outcome: Array,
     label: Array | None,
     datum: Array | None,

@@ -15,23 +15,17 @@ from .carried_pairs import no_pairs, pairs_onward
 from .carried_points import no_points, points_onward
 from .carried_sums import no_sums, sums_onward
 from .carried_wins import no_wins, wins_onward
-from .columns import lay_columns
 from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
-from .group_ranges import GroupRange
 from .hash_codes import hash_codes
-from .held_values import hold
 from .label_matching import match_labels
 from .majority import majority_order
 from .marking import look_up, mark, place, rises
-from .near_points import near_points
-from .pairing import meet, write_truths
 from .pairs import candidates, rows_by_datum, truths_by_datum
-from .partition import partition, segment_starts
+from .partition import partition
 from .roc import pair_wins
 from .run_merging import merge_runs
 from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
-from .score_ranges import count_ranges, gather_range
 from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
 
@@ -56,23 +50,12 @@ def _scores() -> None:
     value = np.arange(4, dtype=np.int64)
     code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
     count_few([score], outcome, 3)
-    table = np.zeros(4, np.uint8)
-    write_truths(value, outcome, 0, np.zeros(256, np.bool_), table)
-    meet(value, outcome, 0, 0, table, np.empty(4, np.int32), np.empty(4, np.uint8))
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     partition([score], outcome, None, None, None, (1, 1, 3))
     partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
     partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
-    start = segment_starts(outcome, None, None, code, (4, 1, 3))
-    room = np.empty(4, np.int32), np.empty(4)
-    GroupRange([score], outcome, None, None, code, 0, 4, start, (4, 1, 3), room).laid(0, 1)
-    count_ranges([score], outcome, np.zeros(1))
-    gather_range([score], outcome, (-np.inf, np.inf), (4, 0), np.empty(6))
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
-    lay_columns(score, 0, np.empty((2, 2)), np.empty(2, np.int32), np.empty(2))
-    hold(value, 0, 4, np.empty(1, np.int64))
-    near_points(score, score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))

@@ -15,7 +15,7 @@ from .text_order import text_order
 Array = np.ndarray[Any, Any]
 
 _OTHER_SEED = 0x9E3779B97F4A7C15
-_SAMPLE = 20_000  # strings looked at to see whether they repeat
+_SAMPLE = 20_000  # strings looked at to see whether they repeat, spread out or in a row
 _DISTINCT = 0.7  # share of them that may differ
 _SPREAD = 8  # a table of codes is used while the range of integers is at most this many per row
 
@@ -33,11 +33,14 @@ class Coded(msgspec.Struct, frozen=True):
 
 
 def coded(column: pl.Series) -> Coded | None:
-    """Strings by their distinct values; None where too few of them repeat, going by a sample."""
+    """Strings by their distinct values; None where too few of them repeat, going by samples."""
     if column.dtype != pl.String or len(column) < FEW:
         return None
-    sample = column.gather_every(max(1, len(column) // _SAMPLE)).head(_SAMPLE)
-    if sample.n_unique() > _DISTINCT * len(sample):
+    # Of many values in any order some repeat among rows spread out; of rows sorted by value, among
+    # those that stand together.
+    spread = column.gather_every(max(1, len(column) // _SAMPLE)).head(_SAMPLE)
+    together = column.slice((len(column) - _SAMPLE) // 2 if len(column) > _SAMPLE else 0, _SAMPLE)
+    if all(some.n_unique() > _DISTINCT * len(some) for some in (spread, together)):
         return None
     codes, rows = by_hash(column)
     return Coded(column.gather(rows), codes)

@@ -58,17 +58,30 @@ def _in_order(columns: Sequence[pl.Series]) -> bool:
     """Whether the rows stand in strict order of the columns, the first one first."""
     if len(columns) == 1:
         return False  # asked already
-    for size in (min(1000, len(columns[0])), len(columns[0])):
-        if size >= FEW and len(columns) == 2 and all(map(_ordered_as_int64, columns)):
-            return _pairs_rise(*columns)
-        above = [column.slice(0, size - 1) for column in columns]
-        below = [column.slice(1, size - 1) for column in columns]
-        later = below[-1] > above[-1]
-        for upper, lower in zip(reversed(above[:-1]), reversed(below[:-1]), strict=True):
-            later = (lower > upper) | ((lower == upper) & later)
-        if not later.all():
+    if len(columns[0]) >= FEW and len(columns) == 2 and all(map(_ordered_as_int64, columns)):
+        return _pairs_rise(*columns)
+    at, size = 0, 1000  # a look at the first few spares most others
+    while at < len(columns[0]) - 1:
+        if not _rise([column.slice(at, size + 1) for column in columns]):
             return False
+        at, size = at + size, _BLOCK
     return True
+
+
+def _rise(columns: Sequence[pl.Series]) -> bool:
+    """Whether a few rows stand in strict order of the columns, the first one first."""
+    equal: pl.Series | None = None  # in all columns before
+    for column in columns[:-1]:
+        above, below = column.head(len(column) - 1), column.slice(1)
+        same = above == below
+        # Whether texts are equal is found much faster than which of them is greater.
+        changed = ~same if equal is None else equal & ~same
+        if not (below.filter(changed) > above.filter(changed)).all():
+            return False
+        equal = same if equal is None else equal & same
+    last = columns[-1]
+    later = last.slice(1) > last.head(len(last) - 1)
+    return bool((later if equal is None else later | ~equal).all())
 
 
 def _ordered_as_int64(column: pl.Series) -> bool:

@@ -27,24 +27,22 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         slices: one column per ``by`` entry, aligned with ``id``; null where unknown.
         dataset: the dataset each datum belongs to, aligned with ``id``, or None.
         rows: number of datums where ``ids`` is None.
-        low: id of the first of them; the others follow one by one.
     """
 
     ids: pl.Series | None
     slices: pl.DataFrame
     dataset: pl.Series | None = None
     rows: int = 0
-    low: int = 0
 
     def __len__(self) -> int:
         return self.rows if self.ids is None else len(self.ids)
 
     @cached_property
     def id(self) -> pl.Series:
-        """Unique ids in ascending order: those given, or integers from ``low`` on."""
+        """Unique ids in ascending order: those given, or numbers of rows."""
         if self.ids is not None:
             return self.ids
-        return pl.Series("datum_id", np.arange(self.low, self.low + self.rows, dtype=np.int64))
+        return pl.Series("datum_id", np.arange(self.rows, dtype=np.int64))
 
     @property
     def id_dtype(self) -> pl.DataType:
@@ -77,20 +75,6 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
             return joined["code"].fill_null(-1).to_numpy(), names.to_list()
         codes = values.cast(pl.Enum(names)).to_physical().cast(pl.Int32).fill_null(-1)
         return codes.to_numpy(), names.to_list()
-
-
-class CodedDatums(Datums, frozen=True, dict=True):
-    """Datums whose slices were coded as they were read; ``slices`` has their columns, and no rows.
-
-    Attributes:
-        coded: slice column to the group code of each datum, int32 [n], and the groups' names.
-    """
-
-    coded: dict[str, tuple[Array, list[str]]] = {}
-
-    def groups(self, column: str) -> tuple[Array, list[str]]:
-        """Group code of each datum, int32 [n], and the groups' names."""
-        return self.coded[column]
 
 
 def lie_close(low: int, high: int, n: int) -> bool:

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.group_ranges import cut_groups
 from ..kernels.order import rank_by_score
 from ..kernels.partition import partition
 from .units import Scored
@@ -135,13 +134,27 @@ def _ascending(score: Array, start: Array) -> Iterator[tuple[int, int, Array]]:
     Yields:
         where the rows of some labels begin and end, and their order, int32, counted from there.
     """
-    for first, last in pairwise(cut_groups(start, _AT_ONCE).tolist()):
+    for first, last in pairwise(_some_labels(start, _AT_ONCE).tolist()):
         own = start[first : last + 1] - start[first]
         begin, end = int(start[first]), int(start[last])
         falling = np.negative(score[begin:end], dtype=np.float64)  # which the kernel ranks by
         order = np.empty(end - begin, np.int32)
         rank_by_score(falling, own, 0, last - first, order)
         yield begin, end, order
+
+
+def _some_labels(start: Array, rows: int) -> Array:
+    """Where to cut labels into ranges of about as many rows; no label is cut.
+
+    Args:
+        start: int64 [l + 1], CSR offsets of the labels.
+        rows: of a range, at least 1; a range has more where its last label does.
+
+    Returns:
+        int64 [ranges + 1], ascending from 0 to l: first label of each range, and the end.
+    """
+    marks = np.arange(int(start[0]) + rows, int(start[-1]), rows)
+    return np.unique(np.r_[0, np.searchsorted(start, marks), start.size - 1])
 
 
 def rows_between(rows: ScoreRows, first: int, last: int) -> ScoreRows:

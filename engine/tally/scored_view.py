@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.partition import partition, segment_starts
+from ..kernels.partition import partition
 from ..kernels.reached import first_reaching, weights_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
 from .ascending import Ascending
-from .columns import ColumnCounts
 from .datums import Labels
 from .grid import GridCounts
 from .pairwise import areas_between, won_between
@@ -29,7 +28,7 @@ from .sorted_scores import (
     Sorted,
     sort_segments,
     sorted_by_counts,
-    wins_by_ranges,
+    wins_of_groups,
 )
 from .unit_classes import UnitClasses
 from .units import Scored, Units
@@ -209,11 +208,6 @@ class ScoredView(UnitClasses):
         shape = (self.n_groups, self.slots.size, N_OUTCOMES)
         return scored.outcome, scored.label_codes, datum, self.group, shape
 
-    @cached_property
-    def _start(self) -> Array:
-        """CSR offsets of ``_laid``, which take no scores."""
-        return segment_starts(*self._segments)
-
     @property
     def _by_pairs(self) -> bool:
         """Whether areas are found without an order: of groups, unless there is one already."""
@@ -231,17 +225,12 @@ class ScoredView(UnitClasses):
         return Sorted(start, score, weight[rows.unit[row]])
 
     @cached_property
-    def _grid(self) -> GridCounts | ColumnCounts | None:
+    def _grid(self) -> GridCounts | None:
         """Counts of a grid of scores, where they take less than an order of all scores; or None."""
         scored = self.scored
         assert scored is not None
         if self.group is not None or self.unit_weight is not None or scored.grid is None:
             return None
-        if scored.columns is not None:
-            true = self.units.truth[scored.grid.unit]
-            if (true < 0).any():
-                return None
-            return ColumnCounts(scored.grid, scored.columns, true, len(self.labels), self.over)
         hits = np.flatnonzero(scored.outcome == HIT)
         if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
             return None
@@ -252,7 +241,7 @@ class ScoredView(UnitClasses):
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
         if self._grid is not None:
             return self._grid.listed
-        found = Sorted(self._start, np.zeros(0), None) if self._by_pairs else self.sorted
+        found = self._laid if self._by_pairs else self.sorted
         sums = [self.spread(found.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
@@ -262,9 +251,7 @@ class ScoredView(UnitClasses):
         if self._grid is not None:
             return self._grid.won()
         if self._by_pairs:
-            assert self.scored is not None
-            twice = wins_by_ranges(self.scored.parts, *self._segments, self._start, self.over)
-            return np.asarray(self.spread(twice, 0) / 2)
+            return np.asarray(self.spread(wins_of_groups(self._laid, self.over), 0) / 2)
         found = self.sorted
         sides = found.bounds(HIT), found.bounds(OTHER)
         won = self.spread(wins(*sides, found.score, found.weight), 0)

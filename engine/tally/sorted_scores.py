@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..kernels.few_scores import MOST, count_few
-from ..kernels.group_ranges import GroupRange, cut_groups
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
-from ..kernels.scratch_arrays import scratch
 from ..kernels.sorting import sort_short
 from .units import Scored
-from .view import Over, in_turn
+from .view import Over
 
 Array = np.ndarray[Any, Any]
 
@@ -31,16 +27,12 @@ __all__ = [
     "Sorted",
     "sort_segments",
     "sorted_by_counts",
-    "wins_by_ranges",
     "wins_of_groups",
 ]
 
 _PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
 _MANY = 100_000  # rows from which a look at a sample pays
 _EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
-_RANGE = 1 << 18  # rows of a range of groups, where there are few
-_RANGES = 4  # of groups, about: each looks at all rows
-_BATCH = 1 << 16  # rows laid out at a time, which fit the cache
 _SHORT = 48  # scores up to which a range is sorted by our own kernel
 _SAMPLE = 8192  # rows of it: with as few distinct scores as MOST, many of them come up twice
 
@@ -152,63 +144,6 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
     return out
 
 
-def wins_by_ranges(
-    parts: Sequence[Array],
-    outcome: Array,
-    label: Array | None,
-    datum: Array | None,
-    group: Array | None,
-    shape: tuple[int, int, int],
-    start: Array,
-    over: Over,
-) -> Array:
-    """What :func:`wins_of_groups` counts, of scores as they were read.
-
-    One range of groups after the other is laid out, so that beside the rows there is no copy of
-    all of them.
-
-    Args:
-        parts: float64 arrays of n scores together, without weights.
-        outcome: uint8 [n].
-        label: int32 [n], label codes; None where all rows are of one label.
-        datum: int32 [n], datum of each row; None where row i is datum i.
-        group: int32 [n_datums], group of each datum, -1 for none.
-        shape: groups, scored labels, outcomes.
-        start: int64 [groups * labels * outcomes + 1], CSR offsets of the segments.
-        over: calls a function on ranges of groups, perhaps side by side.
-
-    Returns:
-        int64 [groups * labels].
-    """
-    assert group is not None
-    n_groups, n_labels, n_outcomes = shape
-    out = np.zeros(n_groups * n_labels, np.int64)
-    if not out.size:
-        return out
-    label = None if label is None else np.ascontiguousarray(label)
-    begin = start[:: n_labels * n_outcomes]
-    cuts = cut_groups(begin, max(_RANGE, -(-outcome.size // _RANGES)))
-    most = int(np.diff(begin[cuts]).max())
-    room = scratch(most, np.int32), scratch(most, np.float64)
-
-    def range_of(low: int, high: int) -> None:  # a call each, which leaves nothing for the next
-        near = GroupRange(parts, outcome, label, datum, group, low, high, start, shape, room)
-        buckets = near.buckets
-        batches = cut_groups(buckets, _BATCH)
-
-        def some(first: int, last: int) -> None:
-            for a, b in pairwise(batches[first : last + 1].tolist()):
-                found = wins_of_groups(Sorted(*near.laid(a, b), None), in_turn)
-                place = (low + (a << near.shift)) * n_labels
-                out[place : place + found.size] = found
-
-        over(buckets[batches], some)
-
-    for low, high in pairwise(cuts.tolist()):
-        range_of(low, high)
-    return out
-
-
 def sorted_by_counts(scored: Scored) -> Sorted | None:
     """Distinct scores of one label in one group by outcome, weighing as many as have them.
 
@@ -232,8 +167,6 @@ def sorted_by_counts(scored: Scored) -> Sorted | None:
 
 def _counted(scored: Scored) -> tuple[Array, Array] | None:
     """The distinct scores ascending, and rows of each outcome at each."""
-    if scored.few is not None:
-        return scored.few.ascending, scored.few.count
     n = scored.outcome.size
     if not _MANY <= n < _EXACT:
         return None

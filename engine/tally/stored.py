@@ -45,7 +45,11 @@ Columns = dict[int, dict[str, Any]]
 
 _HEAD = "about.json"
 _HOMES = ("evalengine.tally.", "evalengine.tasks.")
-_RENAMED = {"evalengine.tally.units:Scored": {"parts": "given"}}  # fields of older files
+_RENAMED = {"evalengine.tally.units:Scored": {"given": "parts"}}  # fields of older files
+_GONE = {  # fields of older files that were never filled in what was stored
+    "evalengine.tally.units:Scored": {"few", "columns"},
+    "evalengine.tally.datums:Datums": {"low"},
+}
 
 
 def save(
@@ -364,7 +368,12 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
         return node
     if "struct" in node:
         names = _RENAMED.get(node["struct"], {})
-        fields = {names.get(name, name): _made(one, tables) for name, one in node["fields"].items()}
+        gone = _GONE.get(node["struct"], set())
+        fields = {
+            names.get(name, name): _made(one, tables)
+            for name, one in node["fields"].items()
+            if name not in gone
+        }
         return _struct(node["struct"])(**fields)
     if "array" in node:
         table, column = node["array"]

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from .ascending import Ascending, ascending
-from .columns import Columns
 from .grid import Grid
 from .precision import comparable
 from .view import Over
@@ -98,22 +97,6 @@ class Units(msgspec.Struct, frozen=True):
         return self.datum if unit is None else self.datum[unit]
 
 
-class Few(msgspec.Struct, frozen=True):
-    """Scores of which few differ, each row's by its code.
-
-    Attributes:
-        values: float64 [m], the scores that codes stand for.
-        codes: uint16 arrays of n codes together.
-        ascending: the distinct scores ascending, float64 [m].
-        count: int64 [outcomes, m], rows of each outcome at each of them.
-    """
-
-    values: Array
-    codes: tuple[Array, ...]
-    ascending: Array
-    count: Array
-
-
 class Listed:
     """Rows of scores, each of a label and a unit: what structs with these attributes tell of them.
 
@@ -162,8 +145,7 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     """Scored labels of one partition, one row per prediction, in input order.
 
     Attributes:
-        given: float64 arrays of n scores together: columns of large files come in pieces; none
-            where ``few`` or ``columns`` hold the scores.
+        parts: float64 arrays of n scores together: columns of large files come in pieces.
         outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
             true labels (or may have several and has none), 2 where it has none.
         label: int32 [n], label codes; None where all rows are of label ``only``, or there
@@ -177,11 +159,9 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
         row: int64 [n], where each row stands in the whole input, where the table is part of one;
             None where rows stand in that order by themselves.
         grid: labels and units of the rows, where every unit lists the same labels in one order.
-        few: the scores, where they were counted as they were read.
-        columns: the scores of a ``grid``, where they were laid out as they were read.
     """
 
-    given: tuple[Array, ...]
+    parts: tuple[Array, ...]
     outcome: Array
     label: Array | None
     unit: Array | None
@@ -191,17 +171,6 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     ranked: bool = True
     row: Array | None = None
     grid: Grid | None = None
-    few: Few | None = None
-    columns: Columns | None = None
-
-    @cached_property
-    def parts(self) -> tuple[Array, ...]:
-        """Float64 arrays of n scores together."""
-        if self.columns is not None:
-            return (self.columns.rows(),)
-        if self.few is None:
-            return self.given
-        return tuple(self.few.values[codes] for codes in self.few.codes)
 
     def ascending(self, over: Over) -> Ascending:
         """The rows in ascending order, sorted when first asked for.

@@ -70,20 +70,6 @@ class Merge(Protocol):
     def __call__(self, parts: Sequence[Any], settings: Any) -> Any: ...
 
 
-class Stream(Protocol):
-    """Large tables read in batches and tallied; None where they have to be read whole."""
-
-    def __call__(
-        self,
-        ready: Prepared,
-        options: Options,
-        settings: Any,
-        needs: Needs,
-        metrics: Sequence[Metric],
-        threads: Workers,
-    ) -> Any: ...
-
-
 NeedsAllRows = Callable[[Prepared, Mapping[str, pl.DataFrame], Any, Options], str]
 """From tables, the first rows of each, settings and options."""
 
@@ -247,7 +233,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         explain: the steps of a run in words.
         samples: tiny runs that reach every kernel but those of large tables.
         examine: looks for what only encoding finds, and adds notes to the frames.
-        stream: reads large tables in batches.
         needs_all_rows: why only all rows together tell what tables hold; empty where the first
             ones do.
         scaling: metrics that scale by a value of the whole input.
@@ -275,7 +260,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     explain: Callable[[Any, Needs], list[str]]
     samples: Callable[[], Iterable[Any]]
     examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
-    stream: Stream | None = None
     needs_all_rows: NeedsAllRows | None = None
     scaling: Scaling | None = None
     late_notes: LateNotes | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalengine.kernels.few_scores import MOST, FewScores, count_few
+from evalengine.kernels.few_scores import MOST, count_few
 from evalengine.tally import sorted_scores
 from evalengine.tally.units import Scored
 
@@ -36,16 +36,12 @@ def test_counting_is_sorting(monkeypatch: pytest.MonkeyPatch, values: int) -> No
     assert found.start[-1] == found.score.size
 
 
-def test_codes_stand_for_the_scores_of_each_piece() -> None:
+def test_rows_of_several_pieces() -> None:
     score = np.round(rng.random(5_000), 2)
     outcome = rng.integers(0, 2, score.size).astype(np.uint8)
-    few, pieces = FewScores(2), []
-    for piece, hits in zip(np.array_split(score, 4), np.array_split(outcome, 4), strict=True):
-        codes = few.add(piece, hits, coded=True)
-        assert codes is not None
-        pieces.append(codes)
-    assert few.values[np.concatenate(pieces)].tobytes() == score.tobytes()
-    values, count = few.ascending
+    found = count_few(np.array_split(score, 4), outcome, 2)
+    assert found is not None
+    values, count = found
     assert values.tolist() == np.unique(score).tolist()
     for hit in (0, 1):
         assert count[hit].tolist() == [int((score[outcome == hit] == v).sum()) for v in values]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from classification.batches import assert_counts
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +29,31 @@ METRICS = [
     "Precision", "Recall", "F1", "ROCAUC", "mROCAUC", "AP", "PrecisionRecallCurve", "ROCCurve",
     "LogLoss", "TopKAccuracy", "ConfusionMatrix",
 ]  # fmt: skip
+THRESHOLDS = np.array([-1.0, 0.0, 0.25, 0.75])
+"""Among the scores that the property tests draw."""
+
+
+def assert_counts(counts: Any, table: Array, label: Array, outcome: Array) -> None:
+    """Wins, rows at thresholds and rows listed of every label are those of plain comparisons.
+
+    Args:
+        counts: of rows in a grid; its only slice is taken.
+        table: (units, labels) scores.
+        label: (labels,) the code of each column.
+        outcome: (units, labels) whether a row's label is the true one.
+    """
+    won = counts.won()
+    for thresholds in (THRESHOLDS, np.array([0.0, 1.0])):
+        hits, others, strays = counts.reached(thresholds)
+        assert not strays.any()
+        for column, code in enumerate(label.tolist()):
+            own, right = table[:, column], outcome[:, column] == 1
+            positive, negative = own[right][:, None], own[~right]
+            assert won[0, code] == (positive > negative).sum() + (positive == negative).sum() / 2
+            reach = own[:, None] >= thresholds
+            assert hits[0, code].tolist() == reach[right].sum(axis=0).tolist()
+            assert others[0, code].tolist() == reach[~right].sum(axis=0).tolist()
+            assert [part[0, code] for part in counts.listed] == [right.sum(), (~right).sum(), 0]
 
 
 @modest

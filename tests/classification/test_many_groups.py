@@ -14,13 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from late import Late
 
-from evalengine.executors.threads import Threads
-from evalengine.kernels import group_ranges
 from evalengine.kernels.partial_area import area_in_all, areas_onward, no_area
-from evalengine.kernels.partition import partition, segment_starts
 from evalengine.metrics.segments import first_of, largest_of, last_of, segment_of
-from evalengine.tally import sorted_scores
-from evalengine.tally.sorted_scores import HIT, OTHER, Sorted, wins_by_ranges, wins_of_groups
+from evalengine.tally.sorted_scores import HIT, OTHER, Sorted, wins_of_groups
 from evalengine.tally.view import in_turn
 
 sk = Late("sklearn.metrics")
@@ -207,62 +203,10 @@ def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@modest
-@given(
-    rows=st.integers(0, 400),
-    groups=st.integers(1, 60),
-    labels=st.integers(1, 3),
-    distinct=st.sampled_from([2, 40, 10**6]),
-    with_datum=st.booleans(),
-    seed=st.integers(0, 10_000),
-)
-def test_ranges_of_groups_win_as_all_at_once(
-    threads: int, rows: int, groups: int, labels: int, distinct: int, with_datum: bool, seed: int
-) -> None:
-    """Empty groups, groups of one class, rows of no group, ties, a group that outgrows a range."""
-    rng = np.random.default_rng(seed)
-    n_datums = 50 if with_datum else rows
-    datum = rng.integers(0, n_datums, rows).astype(np.int32) if with_datum else None
-    group = (rng.random(n_datums) ** 3 * (groups + 1)).astype(np.int32) - 1
-    outcome = rng.choice(np.array([HIT, OTHER, 2], np.uint8), rows, p=[0.45, 0.45, 0.1])
-    label = rng.integers(0, labels, rows).astype(np.int32) if labels > 1 else None
-    score = rng.integers(0, distinct, rows) / distinct
-    parts = np.array_split(score, 3)
-    shape = (groups, labels, 3)
-    start, values, _ = partition(parts, outcome, label, datum, group, shape)
-    starts = segment_starts(outcome, label, datum, group, shape)
-    assert np.array_equal(start, starts)
-    expected = wins_of_groups(Sorted(start, values, None), in_turn)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_scores, "_RANGE", 50)
-        patch.setattr(sorted_scores, "_BATCH", 9)
-        patch.setattr(group_ranges, "_BUCKETS", 8)
-        patch.setattr(group_ranges, "_ROWS", 7)
-        over = Threads(threads).over
-        found = wins_by_ranges(parts, outcome, label, datum, group, shape, starts, over)
-    assert found.tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_areas_of_ranges_are_those_of_an_order(
-    monkeypatch: pytest.MonkeyPatch, threads: int, weighted: bool
-) -> None:
+def test_areas_by_pairs_are_those_of_an_order(threads: int, weighted: bool) -> None:
     """A metric that orders the groups' scores first has the areas found from that order."""
-    monkeypatch.setattr(sorted_scores, "_RANGE", 40)
-    monkeypatch.setattr(sorted_scores, "_BATCH", 16)
     rows = grouped(5, weighted)
     alone = score((rows,), ["ROCAUC"], by="part", threads=threads).metrics
     after = score((rows,), ["AP", "ROCAUC"], by="part", threads=threads).metrics
     assert alone.equals(after.filter(metric="ROCAUC"))
-
-
-@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 20))
-def test_cuts_of_groups(sizes: list[int], rows: int) -> None:
-    """Every group is in one range, and a range without its last group has at most ``rows``."""
-    begin = np.r_[0, np.cumsum(np.array(sizes, np.int64))]
-    cuts = group_ranges.cut_groups(begin, rows).tolist()
-    assert cuts[0] == 0
-    assert cuts[-1] == len(sizes)
-    assert all(a < b for a, b in pairwise(cuts))
-    assert all(begin[b - 1] - begin[a] <= rows for a, b in pairwise(cuts))

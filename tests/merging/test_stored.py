@@ -40,8 +40,9 @@ def test_stored_parts_make_the_whole(
 
 
 @pytest.mark.parametrize("name", ["classification", "binary"])
-def test_files_of_the_first_layout_are_read(name: str, tmp_path: Path) -> None:
-    """Its scored labels had one field for the scores, and none for what came later."""
+@pytest.mark.parametrize("first", [True, False])
+def test_files_of_earlier_versions_are_read(name: str, first: bool, tmp_path: Path) -> None:
+    """Fields had other names in some of them, and there were none for what came later or went."""
     task, draw = CASES[name]
     case = draw(7)
     tallies = parts.tallied(case, parts.plan_of(case, task))
@@ -57,10 +58,14 @@ def test_files_of_the_first_layout_are_read(name: str, tmp_path: Path) -> None:
                 content = json.dumps(json.loads(content) | {"format": 1}).encode()
             if member == f"{stored.WHOLE}/tree.json":
                 tree = json.loads(content)
-                fields = tree["root"]["fields"]["scored"]["fields"]
-                assert fields.pop("few") is None
-                assert fields.pop("grid") is None
-                fields["parts"] = fields.pop("given")
+                whole = tree["root"]["fields"]
+                fields = whole["scored"]["fields"]
+                if first:
+                    assert fields.pop("grid") is None
+                else:
+                    fields["given"] = fields.pop("parts")
+                    fields |= {"few": None, "columns": None}
+                    whole["datums"]["fields"]["low"] = 0
                 content = json.dumps(tree).encode()
             target.writestr(member, content)
     found = stored.load(old)

@@ -16,6 +16,9 @@ from merging.parts import Case
 from partitions import cases
 
 import evalengine as ee
+from evalengine import api, planner
+from evalengine.executors.threads import Threads
+from evalengine.inputs.frames import checked_frames
 from evalengine.partitions import by_score, running, sizing
 from evalengine.partitions.score_pieces import key_at, place
 from evalengine.partitions.slabs import BEFORE_ALL
@@ -27,6 +30,7 @@ from evalengine.tally.score_counts import (
     sum_slab,
 )
 from evalengine.tally.sorted_scores import HIT, OTHER, STRAY, Sorted
+from evalengine.tasks.classification.counting import count, merge_counted
 
 METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
@@ -295,3 +299,16 @@ def test_a_tally_beyond_the_limit_is_told(
     assert bool(counted) == (not held)
     for note in told:
         assert "limit of 1.0 GB: give at least memory_limit='954MiB'" in note
+
+
+def test_counts_take_no_weights_of_draws() -> None:
+    """They are refused: left out, every draw would be the whole set."""
+    rows = pl.DataFrame({"actual": [0, 1, 1, 0], "score": [0.1, 0.4, 0.3, 0.2]})
+    plan, inputs = api._open(rows, None, ee.Options(metrics=["ROCAUC"]), *[None] * 3)
+    frames = checked_frames(inputs, plan.task, plan.options)
+    tallies, units, scores, _ = count(
+        planner.run(plan, frames, Threads(1)), plan.settings, Threads(1)
+    )
+    whole = merge_counted([tallies], [units], [scores], [], plan.settings)
+    with pytest.raises(RuntimeError, match="no rows to draw from"):
+        planner.summarise(plan, whole, weights=np.ones(4, np.int64))

@@ -1,7 +1,6 @@
 """Classification: labels are encoded, matched and tallied here."""
 
 from ..task import Counting, LateNotes, RowFiles, RowsApart, Task
-from .batched import stream
 from .counting import count, counts_suffice, merge_counted
 from .explaining import explain
 from .filing import filed_part, files_suffice, of_files, shown_part, shows_datums
@@ -26,7 +25,6 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
-    stream=stream,
     late_notes=LateNotes(("zero_weights",), weight_notes),
     counting=Counting(counts_suffice, count, merge_counted),
     row_files=RowFiles(files_suffice, filed_part, of_files, shows_datums, shown_part),

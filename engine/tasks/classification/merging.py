@@ -78,13 +78,11 @@ def without_scores(scored: Scored) -> Scored:
     none = np.zeros(0, np.int32)
     return msgspec.structs.replace(
         scored,
-        given=(),
+        parts=(),
         outcome=np.zeros(0, np.uint8),
         label=none if scored.several else None,
         unit=None if scored.unit_codes is None else none,
         grid=None,
-        few=None,
-        columns=None,
         row=None if scored.row is None else np.zeros(0, np.int64),
     )
 
