@@ -22,7 +22,7 @@ _SCORE_NAMES = (
 CLASS_DATUM = renamed(DATUM_ID, *_ROW_NAMES)
 CLASS_SCORE = renamed(SCORE, *_SCORE_NAMES)
 PREDICTED_VALUE = renamed(LABEL_VALUE, *_PREDICTED_NAMES, about="The class predicted.")
-TRUE_VALUE = renamed(LABEL_VALUE, *_TRUE_NAMES, about="The true class.")
+TRUE_VALUE = renamed(LABEL_VALUE, "actual", *_TRUE_NAMES, about="The true class.")
 ACTUAL = Column(
     "actual",
     "label",

@@ -341,6 +341,33 @@ def test_tables_without_ids_are_paired_row_by_row() -> None:
     assert named.value("Accuracy") == 0.5
 
 
+def test_unread_columns_beside_rows_that_are_paired_are_a_warning() -> None:
+    """One of them may be the id that was meant."""
+    answers = pl.DataFrame({"order": [1, 2, 3], "y_pred": ["a", "b", "b"]})
+    truths = pl.DataFrame({"email_ref": [3, 2, 1], "y_true": ["b", "b", "a"]})
+    card = ee.score(answers, truths, metrics=["Accuracy"])
+    (said,) = [one for one in card.warnings if "paired row by row" in one]
+    assert "predictions: 'order'; ground truths: 'email_ref'" in said
+    sliced = truths.rename({"email_ref": "part"})
+    assert not ee.score(answers.drop("order"), sliced, by="part").warnings
+    columns = {"order": "datum_id", "email_ref": "datum_id"}
+    named = ee.score(answers, truths, metrics=["Accuracy"], columns=columns)
+    assert named.value("Accuracy") == 1.0
+
+
+@pytest.mark.parametrize("name", ["id", "sample_id", "row_id", "datum_id", "image_id"])
+@pytest.mark.parametrize(
+    ("answer", "truth"), [("pred", "truth"), ("y_pred", "y_true"), ("predicted", "actual")]
+)
+def test_tables_with_ids_meet_by_them(name: str, answer: str, truth: str) -> None:
+    answers = pl.DataFrame({name: [1, 2, 3], answer: ["a", "b", "b"]})
+    truths = pl.DataFrame({name: [3, 2, 1], truth: ["b", "b", "a"]})
+    assert ee.score(answers, truths, metrics=["Accuracy"]).value("Accuracy") == 1.0
+    for sides in ((answers, truths.drop(name)), (answers.drop(name), truths)):
+        with pytest.raises(ee.InputError, match="column 'datum_id' is missing"):
+            ee.score(*sides, metrics=["Accuracy"])
+
+
 def test_absent_positive_label_is_refused() -> None:
     table = pl.DataFrame({"expected": ["yes", "no"], "output": ["yes", "yes"]})
     with pytest.raises(ee.InputError, match="positive_label='zz': no such label"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIO
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
+from evalengine.schemas.wording import option
 
 from .finding import Finder
 from .geometry_columns import says_boxes
@@ -131,18 +133,29 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
             and all(_has(finders[1], column) for column in truths)
             and any(_has(finders[0], column) for column in answers)
         ):
-            return _paired(sources, sides, schemas)
+            known = [*truths, *(columns.values())]
+            idle = {
+                role: [name for name in schema if name not in _claimed(find, known, options)]
+                for role, find, schema in zip(
+                    (PREDICTIONS, GROUND_TRUTHS), finders, schemas, strict=True
+                )
+            }
+            return _paired(sources, sides, schemas, idle)
     return None
 
 
+def _claimed(find: Finder, columns: Iterable[Column], options: Options) -> set[str]:
+    """The columns of a table that a run reads, or that are of its slices."""
+    names = {name for column in columns for name in (column.name, *column.aliases)}
+    sliced = {piece for entry in options.by or () for piece in entry.split("*")}
+    return {*find.candidates(names), *find.used, *sliced}
+
+
 def _datum_columns() -> set[Column]:
-    """The columns that name datums: the common one, and those that a task calls otherwise."""
+    """The columns that name datums, under all the names that any task knows them by."""
     tables = [table for task in task_names() for table in contracts(task).values()]
     return {DATUM_ID} | {
-        column
-        for table in tables
-        for column in table.columns
-        if column.name == table.datum != DATUM_ID.name
+        column for table in tables for column in table.columns if column.name == table.datum
     }
 
 
@@ -152,29 +165,52 @@ def _has(find: Finder, column: Column) -> bool:
 
 
 def _paired(
-    sources: dict[str, Source], sides: list[Source], schemas: list[dict[str, pl.DataType]]
+    sources: dict[str, Source],
+    sides: list[Source],
+    schemas: list[dict[str, pl.DataType]],
+    idle: dict[str, list[str]],
 ) -> dict[str, Source]:
+    """One source of two tables side by side.
+
+    Args:
+        sources: all tables by role.
+        sides: the predictions and the ground truths.
+        schemas: their columns.
+        idle: by role, columns that nothing reads: perhaps ids under names that nobody knows.
+
+    Raises:
+        InputError: they have different lengths, or a column name in common.
+    """
+    way = option("columns", {"mine": "datum_id"})
     both = [name for name in schemas[0] if name in schemas[1]]
     if both:
         raise InputError(
             f"two tables without datum ids are paired row by row, and both have the columns"
-            f" {both[:5]}: leave them out of one, or give both a datum_id."
+            f" {both[:5]}. If one of these is the id of the datums, say so: {way}; else leave them"
+            " out of one of the tables."
         )
     heights = [int(side.frame.select(pl.len()).collect().item()) for side in sides]
     if heights[0] != heights[1]:
         raise InputError(
             f"two tables without datum ids are paired row by row, but the predictions have"
-            f" {heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id."
+            f" {heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id, or"
+            f" say which column it is: {way}."
         )
+    said = "neither table has datum ids: paired row by row."
+    strange = [f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"
+               for role, own in idle.items() if own]  # fmt: skip
+    if strange:
+        said += (
+            f" Columns that nothing reads ({'; '.join(strange)}) are not compared: if one is"
+            f" an id, say so: {way}."
+        )
+    told = ("paired_by_row", said, heights[0])
     paired = Source(
         pl.concat([side.frame for side in sides], how="horizontal"),
         f"{sides[0].description} and {sides[1].description}, row by row",
         "csv" if all(side.text for side in sides) else "memory",
-        notes=(
-            *sides[0].notes,
-            *sides[1].notes,
-            ("paired_by_row", "neither table has datum ids: paired row by row.", heights[0]),
-        ),
+        notes=(*sides[0].notes, *sides[1].notes, *(() if strange else (told,))),
+        warnings=(*sides[0].warnings, *sides[1].warnings, *((told,) if strange else ())),
     )
     rest = {role: source for role, source in sources.items() if role in (DATUMS, LABELS)}
     return {TABLE: paired, **rest}

@@ -231,7 +231,6 @@ def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str)
         partial(averaged_ratio, of=of, reason=reason),
         params=_FILLED,
         averages=_MEANS,
-        by_counts=True,
     )
 
 
@@ -264,7 +263,6 @@ METRICS = (
         f"{_VALOR}; {_SKLEARN}.accuracy_score",
         _accuracy,
         params=("multilabel", "decision_threshold"),
-        by_counts=True,
     ),
     _ratio_metric(
         "Precision",
@@ -293,7 +291,6 @@ METRICS = (
         "Mean of recall over the labels that have ground truth.",
         f"{_SKLEARN}.balanced_accuracy_score",
         _balanced,
-        by_counts=True,
     ),
     metric(
         "BalancedAccuracyAdjusted",
@@ -301,7 +298,6 @@ METRICS = (
         f"{_SKLEARN}.balanced_accuracy_score(adjusted=True)",
         partial(_balanced, adjusted=True),
         range=(-np.inf, 1.0),
-        by_counts=True,
     ),
     metric(
         "MCC",
@@ -310,7 +306,6 @@ METRICS = (
         f"Gorodkin 2004; {_SKLEARN}.matthews_corrcoef",
         _matthews,
         range=(-1.0, 1.0),
-        by_counts=True,
     ),
     metric(
         "CohenKappa",
@@ -318,7 +313,6 @@ METRICS = (
         f"Cohen 1960; {_SKLEARN}.cohen_kappa_score",
         _kappa,
         range=(-1.0, 1.0),
-        by_counts=True,
     ),
     metric(
         "CohenKappaLinear",
@@ -341,7 +335,6 @@ METRICS = (
         f"{_SKLEARN}.hamming_loss",
         _hamming,
         better="lower",
-        by_counts=True,
     ),
     metric(
         "Counts",
@@ -350,7 +343,6 @@ METRICS = (
         _counts,
         range=(0.0, np.inf),
         better="neither",
-        by_counts=True,
     ),
     metric(
         "TopKAccuracy",

@@ -153,7 +153,6 @@ METRICS = (
         "Valor metrics document, Precision-Recall Curves",
         _at_thresholds,
         params=("score_thresholds",),
-        by_counts=True,
     ),
     _curve(
         "ROCCurve",

@@ -196,7 +196,6 @@ METRICS = (
         " that do not list the label rank last.",
         f"Valor metrics document, ROCAUC; {_SKLEARN}.roc_auc_score; Hanley and McNeil 1982",
         _label_auc,
-        by_counts=True,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
     ),
     _metric(
@@ -208,7 +207,6 @@ METRICS = (
         _mean_auc,
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
-        by_counts=True,
     ),
     _metric(
         "mROCAUCOneVsOne",

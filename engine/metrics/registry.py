@@ -76,8 +76,6 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         averages: values of the ``average`` column beside per-label rows.
         range: smallest and largest value.
         better: ``higher``, ``lower`` or ``neither``.
-        by_counts: whether whole numbers by label and score suffice, so that runs in bounded memory
-            need no rows of single datums; of classification.
         pairs: whether it holds truths of a label against those of another, so that runs in bounded
             memory keep the true label beside every scored one; of classification.
         definition: one sentence with the formula.
@@ -99,7 +97,6 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     averages: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
-    by_counts: bool = False
     pairs: bool = False
     definition: str
     source: str

@@ -31,7 +31,6 @@ from ..schemas.wording import option
 from ..tally import stored
 from .by_datum import merged_by_datums
 from .by_label import merged_by_labels
-from .by_score import merged_by_scores
 from .dealing import unit_folder
 from .frame_files import frames_beyond, frames_of
 from .free_memory import free_memory
@@ -139,8 +138,8 @@ def wanted(
         least=pool.least,
         workers=limit // share,
         given=given,
-        filed=(filed := _in_files(plan, ready, options)),
-        shown=filed and _shows_datums(plan),
+        filed=_bytes_in_files(plan, ready),
+        shown=_shows_datums(plan),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
@@ -207,8 +206,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             plan, several = planner.may_fit(plan, whole.ahead)
         notes += whole.notes
         grouped = plan.does.by_labels
-        counted = _by_counts(plan, ready, options)
-        filed = _in_files(plan, ready, options)
+        filed = _bytes_in_files(plan, ready) is not None
         job = Job(
             _told(options, plan),
             plan.task,
@@ -218,10 +216,9 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             whole,
             found.sizes.chunks if grouped else 0,
             giant=max(1, found.sizes.group_rows // (2 * n)),
-            piece=max(1, found.sizes.group_rows // (n if counted else 4 * n)),
+            piece=max(1, found.sizes.group_rows // (4 * n)),
             filed=filed,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
-            counted=counted,
             room=found.sizes.piece if filed or plan.does.datum_files else 0,
             several=several,
             highest=_highest(folder, whole, plan),
@@ -241,8 +238,6 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         parts = list(range(n))
         if grouped:
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
-        elif counted:
-            tallies, n_datums = merged_by_scores(here, parts, heads, plan, found.sizes, pool)
         elif filed:
             tallies, n_datums = merged_in_files(here, parts, heads, plan, found.sizes, pool)
         elif job.room:
@@ -318,20 +313,12 @@ def _mebibytes(size: int) -> int:
     return -(-size // (1 << 20))
 
 
-def _by_counts(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
-    """Whether counts by label and score are all that the merged tally needs."""
-    counting = plan.does.counting
-    if counting is None:
-        return False
-    return counting.suffice(plan.metrics, plan.settings, heads_of(ready), options.by)
-
-
-def _in_files(plan: planner.Plan, ready: Prepared, options: Options) -> bool:
-    """Whether counts are not all that is needed, but rows in files are."""
-    files = plan.does.row_files
-    if files is None or _by_counts(plan, ready, options):
-        return False
-    return files.suffice(plan.metrics, plan.settings, heads_of(ready))
+def _bytes_in_files(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | None:
+    """Bytes on disk of a unit and of a scored label where these are merged in files; else None."""
+    files, heads = plan.does.row_files, heads_of(ready)
+    if files is None or not files.suffice(heads):
+        return None
+    return files.bytes_on_disk(plan.settings, plan.needs, heads, len(ready.plan.by))
 
 
 def _shows_datums(plan: planner.Plan) -> bool:

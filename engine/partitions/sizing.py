@@ -34,11 +34,9 @@ put in order, by label and then by label key."""
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
 _PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
-_FILED_UNIT, _FILED_SCORE = 140, 100
-"""The same of classification in files, where they stand twice while they are merged: of a row that
-has a truth, and of a score."""
 _SHOWN_UNIT, _SHOWN_SCORE = 60, 30
-"""What these take more where frames show single datums, beside ids as long as their columns."""
+"""Bytes on disk that a unit and a score in files take more where frames show single datums, beside
+ids as long as their columns."""
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
 _CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
 _STEP = 64 << 20  # to which limits in messages are rounded up
@@ -151,7 +149,7 @@ def buckets(
     least: int = 1,
     workers: int = 1,
     given: str | int | None = None,
-    filed: bool = False,
+    filed: tuple[int, int] | None = None,
     shown: bool = False,
 ) -> Sizes:
     """How to cut a run up so that it stays within a limit.
@@ -166,7 +164,7 @@ def buckets(
         workers: processes that share the limit given, the first one among them.
         given: that limit; None where the limit is a share of what is free, which is then made do
             with.
-        filed: whether units and scored labels are merged in files.
+        filed: bytes on disk of a unit and of a scored label where these are merged in files.
         shown: whether frames of those show single datums.
 
     Raises:
@@ -179,7 +177,7 @@ def buckets(
         if role in heads and role != LABELS
     )
     held = size * (tasks.get(task).growth or _GROWTH)
-    if filed:
+    if filed is not None:
         scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
         held = max(held, size + _HELD_SCORE * scores)
     n = max(least, -(-int(held) // max(1, int(room))))
@@ -193,8 +191,8 @@ def buckets(
         )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
-    if filed:
-        each = _FILED_UNIT + _SHOWN_UNIT * shown, _FILED_SCORE + _SHOWN_SCORE * shown
+    if filed is not None:
+        each = filed[0] + _SHOWN_UNIT * shown, filed[1] + _SHOWN_SCORE * shown
         beyond = sum(_filed_row(ready, role, *each) * rows for role, rows in heights.items())
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(

@@ -30,7 +30,7 @@ from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
-from . import datum_blocks, row_pieces, score_pieces, slabs
+from . import datum_blocks, row_pieces, slabs
 from .dealing import read_rows
 from .sealed import leave, taken
 from .splitting import Whole
@@ -52,7 +52,6 @@ class Job(msgspec.Struct):
         giant: rows of one bucket above which a group of labels is written in pieces.
         piece: rows of such a piece, at most.
         ids: datum ids that are written together.
-        counted: whether counts by label and score are all that is kept.
         room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
         filed: whether units and scored labels are merged in files.
         several: what the task told of all rows ahead; None of tasks that are not asked.
@@ -70,7 +69,6 @@ class Job(msgspec.Struct):
     giant: int
     piece: int
     ids: int
-    counted: bool = False
     room: int = 0
     filed: bool = False
     several: bool | None = None
@@ -197,9 +195,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
         found["findings"] = msgspec.to_builtins(findings)
-    if job.counted:
-        things, apart = score_pieces.apart(tallies, plan, Threads(threads), job.piece)
-    elif job.filed:
+    if job.filed:
         sizes = whole.n, job.room, job.piece
         things, apart = row_pieces.write_apart(tallies, plan, job.needs, sizes, folder, bucket)
     elif job.room:

@@ -173,32 +173,21 @@ class DatumFiles(msgspec.Struct, frozen=True):
     single_datums: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]]
 
 
-class Counting(msgspec.Struct, frozen=True):
-    """How tallies are reduced to counts by label and score, where metrics need no more.
-
-    Attributes:
-        suffice: whether they do, for metrics, settings, first rows by role, slices.
-        count: a part's tally without rows, counts of its units and scores, sorted scores.
-        merge: of parts, their counts, and the counts of ranges of scores.
-    """
-
-    suffice: Callable[[Sequence[Metric], Any, Mapping[str, pl.DataFrame], Sequence[Any]], bool]
-    count: Callable[[Any, Any, Workers], tuple[Any, Any, Any, Any]]
-    merge: Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any], Any], Any]
-
-
 class RowFiles(msgspec.Struct, frozen=True):
     """How units and scored rows are merged in files.
 
     Attributes:
-        suffice: whether they do, for metrics, settings and first rows by role.
+        suffice: whether they do, for the first rows by role.
+        bytes_on_disk: of a unit and of a scored row, for settings, needs, first rows by role and
+            the number of slices.
         part: what a part writes.
         of_files: the tally that the files are.
         shows_datums: whether frames show single datums.
         shown: what a part keeps for them.
     """
 
-    suffice: Callable[[Sequence[Metric], Any, Mapping[str, pl.DataFrame]], bool]
+    suffice: Callable[[Mapping[str, pl.DataFrame]], bool]
+    bytes_on_disk: Callable[[Any, Needs, Mapping[str, pl.DataFrame], int], tuple[int, int]]
     part: Callable[[Any, Any, Needs, Sequence[Metric]], Any]
     of_files: Callable[[Sequence[Any], Sequence[Mapping[str, int]], list[list[str]], Any], Any]
     shows_datums: Callable[[Sequence[Metric], Any], bool]
@@ -240,7 +229,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         told_by_rows: rows say which metrics they carry.
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
         datum_files: merging in files of tallies with single datums.
-        counting: merging of counts.
         row_files: merging in files of units and scored rows.
         rows_apart: merging rows one part after the other.
         growth: bytes held for a byte of the input, where they are many.
@@ -266,7 +254,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     told_by_rows: ToldByRows | None = None
     by_labels: bool = False
     datum_files: DatumFiles | None = None
-    counting: Counting | None = None
     row_files: RowFiles | None = None
     rows_apart: RowsApart | None = None
     growth: int | None = None

@@ -348,24 +348,14 @@ def of_sequences() -> pl.DataFrame:
     return pl.DataFrame(made).rename({"b": "predicted"})
 
 
-HELD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
-    "sequences": (of_sequences(), {"metrics": ["F1"]}),
-    "weights of datums": (
-        one_table(5, weighted=True, named=True),
-        {"metrics": ["AP"], "dialect": "valor", "by": ["level"]},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", HELD)
-def test_what_is_held(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """These are merged in memory, which the run is asked about."""
-    table, options = HELD[name]
+def test_sequences_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of several labels are merged in memory, which the run is asked about."""
     cases.in_buckets(monkeypatch, TINY)
     asked: list[Any] = []
     real = running._beyond
     monkeypatch.setattr(running, "_beyond", lambda *call: asked.append(call) or real(*call))
-    cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    case = Case((of_sequences(),), {"metrics": ["F1"]})
+    cases.same_as_in_memory(case, "classification", tmp_path)
     assert asked
 
 
@@ -383,28 +373,25 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
     )
 
 
-UNTOLD: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
-    "weights of datums in one table": (
-        weights_of_datums(14),
-        {"dialect": "valor", "metrics": ["PrecisionRecallCurve", "Accuracy", "F1"]},
-    ),
-    "examples of cells": (
-        odd_table(weighted=False),
-        {"metrics": ["ConfusionMatrix"], "pr_curve_max_examples": 2},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", UNTOLD)
-def test_what_rows_in_files_do_not_tell(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("metrics", [["AP"], ["PrecisionRecallCurve", "Accuracy", "F1"]])
+@pytest.mark.parametrize("by", [[], ["level"]])
+def test_weights_of_datums_add_up_in_any_order(
+    metrics: list[str], by: list[str], tmp_path: Path, filed: list[str]
 ) -> None:
-    """Weights that are added in the order of ids, and examples: as in memory, whatever is held."""
-    cases.in_buckets(monkeypatch, TINY)
-    table, options = UNTOLD[name]
-    card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
-    shown = [frame for frame in card.frames if "confusion" in frame]
-    assert name != "examples of cells" or shown
+    """``valor`` counts every datum as a true negative, also those without the key."""
+    level = pl.Series("level", np.random.default_rng(3).integers(0, 3, 80))
+    table = weights_of_datums(14).with_columns(level)
+    options = {"dialect": "valor", "metrics": metrics, "by": by}
+    cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    assert filed
+
+
+def test_examples_of_cells(tmp_path: Path, filed: list[str]) -> None:
+    options = {"metrics": ["ConfusionMatrix"], "pr_curve_max_examples": 2}
+    case = Case((odd_table(weighted=False),), options)
+    card = cases.same_as_in_memory(case, "classification", tmp_path)
+    assert [frame for frame in card.frames if "confusion" in frame]
+    assert filed
 
 
 def test_frames_beyond_the_limit_are_told(

@@ -108,6 +108,20 @@ def test_texts_of_another_type() -> None:
         ee.score(pl.DataFrame({"text": ["a"], "reference": [[0.5]]}), task="text")
 
 
+def test_texts_without_a_word_of_rouge_are_told() -> None:
+    """Texts of other scripts are empty to ROUGE's usual tokens, as to rouge-score's."""
+    texts = ["你好", "a", "привет мир", "?!", ""]
+    card = score(texts, [[text] for text in texts], metrics=["ROUGE1"])
+    assert values(card, "ROUGE1") == [0.0, 1.0, 0.0, 0.0, 0.0]
+    what = "without a Latin letter or a digit, empty to ROUGE unless rouge_tokenizer='unicode'"
+    for side in ("predictions", "references"):
+        assert f"2 {side} {what} is given, of datums: 0, 2." in notes(card)
+    for quiet in ({"metrics": ["ROUGE1"], "rouge_tokenizer": "unicode"}, {"metrics": ["chrF"]}):
+        card = score(texts, [[text] for text in texts], **quiet)
+        assert values(card, quiet["metrics"][0])[:3] == [1.0, 1.0, 1.0]
+        assert what not in notes(card)
+
+
 def test_empty_texts_and_missing_references() -> None:
     every = [
         "ROUGE", "ROUGE3", "BLEU", "CorpusBLEU", "chrF", "chrF++", "TER", "WER", "CER",
@@ -122,7 +136,7 @@ def test_empty_texts_and_missing_references() -> None:
     assert values(card, "EditSimilarity") == [0.0, 0.0, None, 1.0]
     assert card.value("WER") == 2.0  # two edits, one word
     assert "1 datum without references: 2." in notes(card)
-    assert "2 empty predictions, scored as they are: datum 0, 3." in notes(card)
+    assert "2 empty predictions scored as they are, of datums: 0, 3." in notes(card)
     nothing = score([], [], metrics=every)
     assert nothing.metrics["value"].null_count() == nothing.metrics.height > 0
     alone = score(["a"], [[""]], metrics=["WER"]).metrics.row(0, named=True)

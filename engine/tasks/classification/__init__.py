@@ -1,9 +1,15 @@
 """Classification: labels are encoded, matched and tallied here."""
 
-from ..task import Counting, LateNotes, RowFiles, RowsApart, Task
-from .counting import count, counts_suffice, merge_counted
+from ..task import LateNotes, RowFiles, RowsApart, Task
 from .explaining import explain
-from .filing import filed_part, files_suffice, of_files, shown_part, shows_datums
+from .filing import (
+    bytes_on_disk,
+    filed_part,
+    files_suffice,
+    of_files,
+    shown_part,
+    shows_datums,
+)
 from .fitting import fit
 from .merging import lean, merge
 from .samples import samples
@@ -26,8 +32,8 @@ TASK = Task(
     explain=explain,
     samples=samples,
     late_notes=LateNotes(("zero_weights",), weight_notes),
-    counting=Counting(counts_suffice, count, merge_counted),
-    row_files=RowFiles(files_suffice, filed_part, of_files, shows_datums, shown_part),
+    row_files=RowFiles(
+        files_suffice, bytes_on_disk, filed_part, of_files, shows_datums, shown_part
+    ),
     rows_apart=RowsApart(lean, merge),
-    scratch_row=20,
 )

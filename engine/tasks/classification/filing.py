@@ -23,8 +23,7 @@ from ...tally.merging import merge_labels, merged_seconds
 from ...tally.merging_units import merge_places
 from ...tally.score_rows import OrderedScores, score_rows
 from ...tally.unit_blocks import UnitBlock, without_rows
-from .counting import merge_heads
-from .merging import without_scores
+from .merging import merge_heads, without_scores
 from .settings import Settings
 from .tallies import Tallies
 from .views import view
@@ -55,23 +54,34 @@ class FiledPart(NamedTuple):
     alone: bool
 
 
-def files_suffice(
-    metrics: Sequence[Metric], settings: Settings, heads: Mapping[str, pl.DataFrame]
-) -> bool:
-    """Whether all that is asked for can be made of rows in files.
+def files_suffice(heads: Mapping[str, pl.DataFrame]) -> bool:
+    """Whether the tally can be merged as rows in files: not where rows hold sequences of labels.
 
     Args:
-        metrics: those of the run.
-        settings: the run's settings.
         heads: the first rows of every table.
     """
-    columns = {name: dtype for head in heads.values() for name, dtype in head.schema.items()}
-    # Weights of datums are added in the order of ids there, which rows of one table do not have.
-    of_datums = settings.rules.curve_every_datum and "weight" in columns and "actual" in columns
-    return (
-        not of_datums
-        and not any(dtype.is_nested() for dtype in columns.values())  # sequences of labels
-    )
+    return not any(dtype.is_nested() for head in heads.values() for dtype in head.dtypes)
+
+
+def bytes_on_disk(
+    settings: Settings, needs: frozenset[str], heads: Mapping[str, pl.DataFrame], n_slices: int
+) -> tuple[int, int]:
+    """Bytes that a unit and a score take in files, at most: they stand twice while they are merged.
+
+    Args:
+        settings: the run's settings.
+        needs: what is tallied.
+        heads: the first rows of every table.
+        n_slices: number of slice columns.
+    """
+    each = _COLUMN * n_slices + _WEIGHT * any("weight" in head.columns for head in heads.values())
+    score = _SCORE + each
+    unit = _UNIT + each + _FACTS * bool(needs & {"probabilities", "ranks"})
+    unit += _SAMPLES * (settings.multilabel + (settings.average == "samples"))
+    return unit, score * (1 + (settings.average == "micro"))
+
+
+_UNIT, _SCORE, _COLUMN, _WEIGHT, _FACTS, _SAMPLES = 45, 55, 10, 20, 70, 50
 
 
 def shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...schemas.errors import InputError
 from ...tally.gathering import Load, gather_scored, places
-from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.merging import merge_datums, merge_labels, merged_seconds, one_precision
 from ...tally.merging_units import merge_places, merge_scored, merge_units
 from ...tally.units import Scored
 from .settings import Settings
@@ -85,6 +86,31 @@ def without_scores(scored: Scored) -> Scored:
         grid=None,
         row=None if scored.row is None else np.zeros(0, np.int64),
     )
+
+
+def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored | None:
+    """Scored labels of all parts, without their rows.
+
+    Args:
+        parts: those of each part, without their rows.
+        rows: how many rows each had.
+
+    Raises:
+        InputError: parts that were scored differently.
+    """
+    found = [(part, n) for part, n in zip(parts, rows, strict=True) if part is not None]
+    if not found:
+        return None
+    filled = [part for part, n in found if n] or [found[0][0]]
+    if len({(part.several, part.only, part.ranked) for part in filled}) > 1:
+        raise InputError(
+            "score columns were read differently in the partitions: as that of one label and as"
+            " those of several, or of different labels. Name all labels with labels=, and"
+            " positive_label= where there is one."
+        )
+    single = one_precision([(part.single, n) for part, n in found])
+    shown = np.any([part.labels for part in filled], axis=0)
+    return msgspec.structs.replace(filled[0], single=single, labels=shown)
 
 
 def _scored(

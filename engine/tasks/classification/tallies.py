@@ -11,7 +11,6 @@ import numpy as np
 from ...inputs.frames import Frames
 from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
-from ...tally.counted_view import Counted
 from ...tally.datums import Datums, Labels
 from ...tally.filed_view import Filed
 from ...tally.grid import best_labels, outcomes_of
@@ -42,7 +41,6 @@ class Tallies(msgspec.Struct, frozen=True):
         keyed: whether declared labels came with label keys of their own.
         details: whether the detailed curve was asked for.
         confusion_examples: whether examples of the confusion matrix were.
-        counted: what is left of units and scored labels where their rows were counted and are gone.
         filed: files of units and scored labels where their rows are there.
     """
 
@@ -56,7 +54,6 @@ class Tallies(msgspec.Struct, frozen=True):
     keyed: bool = False
     details: bool = False
     confusion_examples: bool = False
-    counted: Counted | None = None
     filed: Filed | None = None
 
     @property

@@ -11,7 +11,6 @@ import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
 from ...schemas.results import empty_frame
-from ...tally.counted_view import CountedView
 from ...tally.filed_view import FiledView, GroupsByCode
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
@@ -45,8 +44,6 @@ def view(
     make: Callable[..., ScoredView] = ScoredView
     if tallies.filed is not None:
         make = partial(FiledView, tallies.filed)
-    elif tallies.counted is not None and group is None:
-        make = partial(CountedView, tallies.counted)
     return make(
         tallies.units,
         tallies.scored,

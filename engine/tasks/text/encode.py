@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of, listing
+from ...inputs.problems import Note, count_of, listing, note_of
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -260,13 +261,42 @@ def _tell(frames: Frames, datums: Datums, status: Array) -> None:
 
 def _tell_empty(frames: Frames, batch: Batch) -> None:
     """Texts without a character, which are scored all the same."""
+    what = "scored as they are, of datums"
+    _tell_texts(frames, batch, "empty_text", lambda text: text.str.len_bytes() == 0, "empty ", what)
+
+
+def tell_wordless(frames: Frames, batch: Batch) -> None:
+    """Texts of other scripts, of which the usual tokens of ROUGE, as its reference's, hold nothing.
+
+    Args:
+        frames: whose notes are added to.
+        batch: the texts.
+    """
+    way = option("rouge_tokenizer", "unicode")
+    what = f"without a Latin letter or a digit, empty to ROUGE unless {way} is given, of datums"
+
+    def wordless(text: pl.Series) -> pl.Series:
+        return ~text.str.contains("[A-Za-z0-9]") & text.str.contains(r"[\p{L}\p{N}]")
+
+    _tell_texts(frames, batch, "no_rouge_words", wordless, "", what)
+
+
+def _tell_texts(
+    frames: Frames,
+    batch: Batch,
+    kind: str,
+    such: Callable[[pl.Series], pl.Series],
+    before: str,
+    what: str,
+) -> None:
+    """Say how many texts of each side are of a kind, and of which datums."""
     pairs = batch.pairs
     for name, texts, datum in (
         ("prediction", pairs.candidates, batch.datum),
         ("reference", pairs.references, batch.datum[pairs.candidate]),
     ):
-        found = np.flatnonzero((texts.str.len_bytes() == 0).to_numpy())
+        found = np.flatnonzero(such(texts).to_numpy())
         if found.size:
-            names = listing(batch.datums.id.gather(datum[found[:3]]), found.size)
-            said = f"{count_of(found.size, f'empty {name}')}, scored as they are: datum {names}."
-            frames.notes.append(Note("empty_text", said, int(found.size)))
+            lowest = batch.datums.id.gather(np.unique(datum[found])[:5]).to_list()
+            words = (f"{before}{name}", f"{before}{name}s", what)
+            frames.notes.append(note_of(kind, int(found.size), words, lowest))

@@ -14,8 +14,8 @@ from ...schemas.wording import option
 from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
-from .encode import STATUS, Batch, encode_batch
-from .measures import all_measures, by_vectors, summed
+from .encode import STATUS, Batch, encode_batch, tell_wordless
+from .measures import all_measures, by_vectors, in_rouge_words, summed
 from .settings import Settings
 from .vectors import made
 
@@ -45,6 +45,9 @@ def tally(
         )
         batch.pairs.made["vectors"] = vectors
         frames.notes.append(note)
+    usual = settings.rules.sequence == "rouge-score" and settings.rouge_tokenizer == "ascii"
+    if usual and any(map(in_rouge_words, needs)):
+        tell_wordless(frames, batch)
     encoded = time.perf_counter()
     stats = stats_of(batch, settings, needs, workers)
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}

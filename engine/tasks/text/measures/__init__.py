@@ -25,8 +25,8 @@ _MODULES: tuple[str, ...] = (
     "faithfulness",
 )
 """Modules of this package that hold ``MEASURES``: need -> measure; and ``SUMS``, the needs whose
-columns are summed over datums before a formula, and ``VECTORS``, those that vectors answer, where
-there are any."""
+columns are summed over datums before a formula, ``VECTORS``, those that vectors answer, and
+``ROUGE_WORDS``, those made of the tokens of ``rouge_tokenizer``, where there are any."""
 
 
 def all_measures() -> dict[str, Measure]:
@@ -55,3 +55,13 @@ def by_vectors(needs: tuple[str, ...]) -> bool:
     """
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
     return any(need in getattr(module, "VECTORS", ()) for module in modules for need in needs)
+
+
+def in_rouge_words(need: str) -> bool:
+    """Whether a need is made of the tokens that ``rouge_tokenizer`` cuts.
+
+    Args:
+        need: what the measure answers.
+    """
+    modules = [import_module(f".{name}", __name__) for name in _MODULES]
+    return any(need in getattr(module, "ROUGE_WORDS", ()) for module in modules)

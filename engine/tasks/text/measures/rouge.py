@@ -177,3 +177,4 @@ MEASURES = {
     "rougel": _sequence,
     "rougelsum": _summary,
 }
+ROUGE_WORDS = tuple(MEASURES)
