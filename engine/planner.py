@@ -311,21 +311,17 @@ def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
     return plan.does.tally(frames, plan.settings, plan.needs, threads)
 
 
-def merge(plan: Plan, parts: Sequence[Any], load: Callable[[int], Any] | None = None) -> Any:
+def merge(plan: Plan, parts: Sequence[Any]) -> Any:
     """The tally of all parts, to the bit that of one run over all of their rows.
 
     Args:
         plan: the plan that made the parts.
         parts: tallies of disjoint sets of datums; in the order of their rows, where those are
             numbered from the first row of each part.
-        load: reads the rows of one part, of tasks that keep them apart.
 
     Raises:
         InputError: a datum stands in two parts, or they were read in different ways.
     """
-    if load is not None:
-        assert plan.does.rows_apart is not None
-        return plan.does.rows_apart.merge(parts, plan.settings, load)
     return plan.does.merge(parts, plan.settings)
 
 

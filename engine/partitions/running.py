@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ from .sizing import (
     unclear,
 )
 from .splitting import Whole, heads_of, heights_of, rows_at, split
-from .stages import ROWS, Job, collected, part_file, tally_bucket, write_job
+from .stages import Job, collected, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -245,8 +244,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         else:
             notes += _beyond(here, parts, found.limit)
             wholes = [stored.load(part_file(folder, b)) for b in parts]
-            load = partial(_rows_of, folder) if plan.does.rows_apart else None
-            tallies = planner.merge(plan, wholes, load)
+            tallies = planner.merge(plan, wholes)
             del wholes
             n_datums = len(tallies.datums)
         if (late := plan.does.late_notes) is not None:
@@ -325,11 +323,6 @@ def _shows_datums(plan: planner.Plan) -> bool:
     """Whether frames show single datums, of a run in files."""
     files = plan.does.row_files
     return files is not None and files.shows_datums(plan.metrics, plan.settings)
-
-
-def _rows_of(folder: Path, part: int) -> Any:
-    """The rows of one bucket's tally."""
-    return stored.load(part_file(folder, part), ROWS)
 
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:

@@ -201,7 +201,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     elif job.room:
         things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:
-        things, apart = _apart(tallies, job) if job.chunks else (_lean(tallies, plan), {})
+        things, apart = _apart(tallies, job) if job.chunks else ({stored.WHOLE: tallies}, {})
     notes = [msgspec.to_builtins(note) for note in checked.notes]
     about = {
         "notes": notes,
@@ -216,18 +216,6 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)
     for path in (path for paths, _ in files.values() for path in paths):
         path.unlink(missing_ok=True)
-
-
-ROWS = "rows"
-"""Name of the thing that holds the rows of a tally which come in one bucket after the other."""
-
-
-def _lean(tallies: Any, plan: planner.Plan) -> dict[str, Any]:
-    """A tally as the thing it is, and its rows as another where its task merges them in turn."""
-    if plan.does.rows_apart is None:
-        return {stored.WHOLE: tallies}
-    whole, rows = plan.does.rows_apart.split(tallies)
-    return {stored.WHOLE: whole} | ({} if rows is None else {ROWS: rows})
 
 
 def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -194,18 +194,6 @@ class RowFiles(msgspec.Struct, frozen=True):
     shown: Callable[[Any], Any]
 
 
-class RowsApart(msgspec.Struct, frozen=True):
-    """Tallies whose rows are merged one part after the other.
-
-    Attributes:
-        split: a tally without its rows, and the rows.
-        merge: of tallies without rows; the function reads the rows of one of them.
-    """
-
-    split: Callable[[Any], tuple[Any, Any]]
-    merge: Callable[[Sequence[Any], Any, Callable[[int], Any]], Any]
-
-
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task.
 
@@ -230,7 +218,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
         datum_files: merging in files of tallies with single datums.
         row_files: merging in files of units and scored rows.
-        rows_apart: merging rows one part after the other.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
             rows go as tallies come, and these are merged again.
@@ -255,6 +242,5 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     by_labels: bool = False
     datum_files: DatumFiles | None = None
     row_files: RowFiles | None = None
-    rows_apart: RowsApart | None = None
     growth: int | None = None
     scratch_row: int | None = None

@@ -1,6 +1,6 @@
 """Classification: labels are encoded, matched and tallied here."""
 
-from ..task import LateNotes, RowFiles, RowsApart, Task
+from ..task import LateNotes, RowFiles, Task
 from .explaining import explain
 from .filing import (
     bytes_on_disk,
@@ -11,7 +11,7 @@ from .filing import (
     shows_datums,
 )
 from .fitting import fit
-from .merging import lean, merge
+from .merging import merge
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, tally, weight_notes
@@ -35,5 +35,4 @@ TASK = Task(
     row_files=RowFiles(
         files_suffice, bytes_on_disk, filed_part, of_files, shows_datums, shown_part
     ),
-    rows_apart=RowsApart(lean, merge),
 )

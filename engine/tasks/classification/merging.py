@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from ...schemas.errors import InputError
-from ...tally.gathering import Load, gather_scored, places
 from ...tally.merging import merge_datums, merge_labels, merged_seconds, one_precision
 from ...tally.merging_units import merge_places, merge_scored, merge_units
 from ...tally.units import Scored
@@ -19,18 +18,12 @@ from .tallies import Tallies
 Array = np.ndarray[Any, Any]
 
 
-def merge(
-    parts: Sequence[Tallies],
-    settings: Settings,
-    load: Load | None = None,
-) -> Tallies:
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     """The tally of all parts.
 
     Args:
         parts: tallies of disjoint sets of datums, in the order of their rows.
         settings: the run's settings.
-        load: reads the scored labels of one part, where ``parts`` come without their rows
-            (:func:`lean`).
 
     Raises:
         InputError: parts that do not go together.
@@ -54,24 +47,13 @@ def merge(
             [(part.declared, part.labels) for part in parts], of_label, labels, keyed=first.keyed
         ),
         units,
-        _scored(scored, of_unit, of_label, len(labels), load),
+        merge_scored(scored, of_unit, of_label, len(labels)),
         merged_seconds(parts),
         max((part.beside for part in parts), key=len),
         keyed=first.keyed,
         details=first.details,
         confusion_examples=first.confusion_examples,
     )
-
-
-def lean(tallies: Tallies) -> tuple[Tallies, Scored | None]:
-    """A tally without the rows of its scored labels, which are of several labels; and these.
-
-    None where they are of one label, and as many as units: then nothing is taken out.
-    """
-    scored = tallies.scored
-    if scored is None or not scored.several:
-        return tallies, None
-    return msgspec.structs.replace(tallies, scored=without_scores(scored)), scored
 
 
 def without_scores(scored: Scored) -> Scored:
@@ -111,21 +93,3 @@ def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored |
     single = one_precision([(part.single, n) for part, n in found])
     shown = np.any([part.labels for part in filled], axis=0)
     return msgspec.structs.replace(filled[0], single=single, labels=shown)
-
-
-def _scored(
-    scored: Sequence[Scored | None],
-    units: Sequence[Array],
-    labels: Sequence[Array],
-    n_labels: int,
-    load: Load | None,
-) -> Scored | None:
-    if load is None:
-        return merge_scored(scored, units, labels, n_labels)
-    apart = [one is not None and one.several for one in scored]
-    sizes = [load(part).outcome.size if own else 0 for part, own in enumerate(apart)]
-    start = places(load, sizes) if all(apart) and any(sizes) else None
-    if start is None:
-        full = [load(i) if own else scored[i] for i, own in enumerate(apart)]
-        return merge_scored(full, units, labels, n_labels)
-    return gather_scored(load, sizes, start, units, labels, n_labels)
