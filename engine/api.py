@@ -439,14 +439,17 @@ def explain(
     Tables that are given are read and checked, as :func:`check` does; without any, the plan that
     the options make is told alone.
     """
+    from . import partitions
+
     chosen = make_options(options, **named)
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
     plan, opened = _open(predictions, ground_truths, chosen, datums, labels, storage_options)
+    memory = partitions.told_of_memory(plan, opened, chosen)
     frames = checked_frames(opened, plan.task, chosen)
     plan = planner.fitted(plan, frames)
     report = _report(frames)
-    said = planner.explain(plan)
+    said = "\n".join([planner.explain(plan), *memory])
     inputs = [
         f"input     {name.replace('_', ' ')}: {count} rows from {report.sources.get(name)}"
         for name, count in report.rows.items()

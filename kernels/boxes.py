@@ -167,21 +167,3 @@ def box_iou(
         return 0.0
     overlap = w * h
     return overlap / (area if crowd else area + areas[j] - overlap)
-
-
-def paired_iou(boxes_a: Array, boxes_b: Array) -> Array:
-    """IoU row by row of two arrays of boxes.
-
-    Args:
-        boxes_a: float64 [n, 4].
-        boxes_b: float64 [n, 4].
-
-    Returns:
-        float64 [n], 0 where the union is empty.
-    """
-    w = np.minimum(boxes_a[:, 2], boxes_b[:, 2]) - np.maximum(boxes_a[:, 0], boxes_b[:, 0])
-    h = np.minimum(boxes_a[:, 3], boxes_b[:, 3]) - np.maximum(boxes_a[:, 1], boxes_b[:, 1])
-    overlap = np.where((w > 0) & (h > 0), w * h, 0.0)
-    area = [(b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1]) for b in (boxes_a, boxes_b)]
-    union = area[0] + area[1] - overlap
-    return np.divide(overlap, union, out=np.zeros_like(overlap), where=union > 0)

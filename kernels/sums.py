@@ -282,8 +282,3 @@ class ExactSums:
         if self.chunks.shape[1]:
             _round(self.chunks, self.first, out)
         return out if self._odd is None else np.where(self._odd == 0, out, self._odd)
-
-
-def exact_sums(values: Array, cell: Array | None, cells: int) -> Array:
-    """Exact sums of values by cell, float64 [cells]; see :class:`ExactSums`."""
-    return ExactSums(cells).add(values, cell).rounded()

@@ -10,7 +10,6 @@ import pytest
 
 import evalengine as ee
 from evalengine.inputs.frames import Frames, load_frames
-from evalengine.inputs.given import as_label
 from evalengine.schemas.errors import EvalengineError, InputError, OptionError
 from evalengine.schemas.option_values import make_options
 
@@ -303,27 +302,6 @@ def test_one_table_for_a_task_of_two_is_refused() -> None:
         load_frames({"actual": [1]}, task="detection")
     with pytest.raises(OptionError, match="Did you mean 'classification'"):
         load_frames({"actual": [1]}, task="clasification")
-
-
-@pytest.mark.parametrize(
-    ("value", "dtype", "found"),
-    [
-        ("1", pl.Int64(), 1), (True, pl.Int64(), 1), (1, pl.Boolean(), True),
-        ("False", pl.Boolean(), False), ("1", pl.String(), "1"), ("-1", pl.List(pl.Int64), -1),
-    ],
-)  # fmt: skip
-def test_labels_in_options_take_the_dtype_of_the_tables(value: Any, dtype: Any, found: Any) -> None:
-    made = as_label(value, dtype, "positive_label")
-    assert (made, type(made)) == (found, type(found))
-
-
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [("spam", pl.Int64()), (1, pl.String()), (2, pl.Boolean()), ("1.5", pl.Int64())],
-)
-def test_labels_in_options_that_cannot_be(value: Any, dtype: Any) -> None:
-    with pytest.raises(OptionError, match=r"positive_label=.*the labels are"):
-        as_label(value, dtype, "positive_label")
 
 
 def test_tables_without_ids_are_paired_row_by_row() -> None:

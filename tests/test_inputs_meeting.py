@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.inputs.distinct import distinct, has_repeats, only_in, union
+from evalengine.inputs.distinct import distinct, has_repeats, union
 
 REQUIRED = ["datum_id", "label_value", "score", *CORNERS]
 EMPTY: dict[str, Any] = {
@@ -186,11 +186,10 @@ def test_distinct_is_sorted_set(values: list[Any]) -> None:
 
 
 @given(st.one_of(st.tuples(ints, ints), st.tuples(texts, texts)))
-def test_only_in_and_union_are_those_of_sets(pair: tuple[list[Any], list[Any]]) -> None:
+def test_union_is_that_of_sets(pair: tuple[list[Any], list[Any]]) -> None:
     first, second = pair
     dtype = pl.String if any(isinstance(v, str) for v in first + second) else pl.Int64
     a, b = (distinct(pl.Series("x", values, dtype=dtype)) for values in pair)
-    assert set(only_in(a, b).to_list()) == set(first) - set(second)
     assert set(union([a, b]).to_list()) == set(first) | set(second)
 
 

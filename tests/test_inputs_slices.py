@@ -7,7 +7,7 @@ import pytest
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.inputs.frames import load_frames
-from evalengine.inputs.slices import crossed_texts, slice_text
+from evalengine.inputs.slices import slice_text
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.option_values import make_options
@@ -42,8 +42,6 @@ def test_crossed_values_do_not_merge(values: tuple[str, ...]) -> None:
     frames = load(datums=datums, by=("one*other",))
     assert frames.slices is not None
     assert frames.slices["one*other"].n_unique() == 2
-    texts = crossed_texts([datums["one"], datums["other"]])
-    assert texts.to_list() == frames.slices["one*other"].to_list()
 
 
 def test_slices_of_several_tables_are_crossed() -> None:

@@ -32,6 +32,7 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
             HEAD + b"1,a,0.5\n2,b,n/a\n3,a,0.1\n",
             r"1 of 3 texts are no numbers, first \(rows count from 0\): row 1: 'n/a'. .*leave the",
         ),
+        ("nan.csv", HEAD + b"1,a,0.5\n2,b,nan\n3,a,0.1\n", r"1 of 3 texts .* row 1: 'nan'"),
     ],
 )  # fmt: skip
 def test_the_place_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:

@@ -43,6 +43,8 @@ OBJECTS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "pandas shuffled index": lambda frame: frame.to_pandas().set_index(
         pd.Index(range(frame.height, 0, -1))
     ),
+    "pandas named index": lambda frame: frame.to_pandas().set_index("datum_id"),
+    "pandas index of two": lambda frame: frame.to_pandas().set_index(["datum_id", "label_value"]),
     "stream": OnlyStream,
     "columns": lambda frame: frame.to_dict(as_series=False),
     "numpy columns": lambda frame: {name: frame[name].to_numpy() for name in frame.columns},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.kernels.sums import ExactSums, exact_sums
+from evalengine.kernels.sums import ExactSums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 NEAR_TIES = st.sampled_from([1.0, -1.0, 2.0**-53, -(2.0**-53), 2.0**-106, 2.0**-54, 1e16, 5e-324])
@@ -25,7 +25,7 @@ def test_a_sum_is_that_of_fsum_in_any_order_and_parts(values, random) -> None:
     parts = [ExactSums(1).add(np.array(part)) for part in (shuffled[:cut], shuffled[cut:])]
     whole = parts[0].merge(parts[1])
     assert whole.rounded().tolist() == [expected]
-    assert exact_sums(np.array(values), None, 1).tolist() == [expected]
+    assert ExactSums(1).add(np.array(values)).rounded().tolist() == [expected]
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,10 +68,10 @@ def test_what_is_taken_away_is_gone() -> None:
     ],
 )
 def test_the_ends_of_floats(values: list[float], expected: float) -> None:
-    found = exact_sums(np.array(values, np.float64), None, 1)
+    found = ExactSums(1).add(np.array(values, np.float64)).rounded()
     np.testing.assert_array_equal(found, [expected])
 
 
 def test_many_addends_of_one_cell_do_not_overflow_a_chunk() -> None:
     values = np.full(1 << 22, 0.1)
-    assert exact_sums(values, None, 1)[0] == math.fsum(values)
+    assert ExactSums(1).add(values).rounded()[0] == math.fsum(values)

@@ -119,7 +119,8 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     if kinds.get(problem.column) != "number" or side.schema.get(name) != pl.String:
         return problem
     text = pl.col(name)
-    strange = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()
+    number = text.cast(pl.Float64, strict=False)
+    strange = text.is_not_null() & ~number.is_finite().fill_null(value=False)
     rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
     counted, filled = rows.select(pl.col("strange").sum(), pl.col("text").count()).collect().row(0)
     if not counted:

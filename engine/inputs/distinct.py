@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from .codes import by_hash
@@ -59,17 +58,6 @@ def ascending(values: pl.Series, *, strictly: bool = False) -> bool:
 def _marks(values: pl.Series) -> Marks | None:
     """Flags of integers that lie close together; None where they do not."""
     return marks_of(values, max(_SPAN, 2 * len(values)))
-
-
-def only_in(first: pl.Series, second: pl.Series) -> pl.Series:
-    """Values of the first that the second lacks; both distinct, ascending, of one dtype."""
-    if first.dtype.is_integer() and second.dtype.is_integer():
-        if len(second) == 0:
-            return first
-        a, b = first.to_numpy(), second.to_numpy()
-        place = np.minimum(np.searchsorted(b, a), len(b) - 1)
-        return pl.Series(first.name, a[b[place] != a], dtype=first.dtype)
-    return first.filter(~first.is_in(second.implode()))
 
 
 def union(parts: list[pl.Series]) -> pl.Series:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 
 import msgspec
 import polars as pl
@@ -240,16 +240,6 @@ def slices_by_row(
 def slice_text(values: pl.Series) -> pl.Series:
     """Slice values as they stand in ``slice_value``; for distinct values rather than rows."""
     return values.to_frame().select(_text(values.name, values.dtype)).to_series()
-
-
-def crossed_texts(pieces: Sequence[pl.Series]) -> pl.Series:
-    """Values of crossed columns, as they stand in ``slice_value``, from the texts of each column.
-
-    Args:
-        pieces: String columns of one length, without nulls.
-    """
-    columns = {str(at): piece for at, piece in enumerate(pieces)}
-    return pl.DataFrame(columns).select(_crossed([pl.col(name) for name in columns])).to_series()
 
 
 def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[Note]:

@@ -7,7 +7,7 @@ cache, and never by order. File names hold the prompt's name and a number, nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -104,37 +104,6 @@ class _Part(msgspec.Struct):
     file: IO[bytes]
     lines: int = 0
     size: int = 0
-
-
-def write_batches(
-    requests: Iterable[Request],
-    folder: str | Path,
-    *,
-    structured: str = "schema",
-    most_requests: int = MOST_REQUESTS,
-    most_bytes: int = MOST_BYTES,
-) -> dict[Path, int]:
-    """Write requests as JSONL.
-
-    Args:
-        requests: what is asked.
-        folder: as for :class:`BatchFiles`, and so are the rest.
-        structured: the response format asked for.
-        most_requests: lines in a file.
-        most_bytes: bytes in a file.
-
-    Returns:
-        file -> lines in it.
-
-    Raises:
-        InputError: the folder holds batch files already.
-    """
-    with BatchFiles(
-        folder, structured=structured, most_requests=most_requests, most_bytes=most_bytes
-    ) as files:
-        for request in requests:
-            files.add(request)
-    return files.written
 
 
 def _line(request: Request, structured: str) -> bytes:

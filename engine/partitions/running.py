@@ -14,7 +14,7 @@ import polars as pl
 
 from .. import planner
 from ..executors import Threads
-from ..executors.pools import Pool
+from ..executors.pools import Pool, pool_of
 from ..inputs import meeting
 from ..inputs.collecting import Prepared, Side
 from ..inputs.frames import Frames, prepare, told_before
@@ -141,6 +141,24 @@ def wanted(
         shown=_shows_datums(plan),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
+
+
+def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
+    """Whether a run would go through buckets on disk; nothing where none is asked for or due.
+
+    Raises:
+        OptionError: a memory limit that :func:`evalengine.score` would refuse.
+    """
+    found, reason = wanted(plan, inputs, options, pool_of(None, None, options.threads))
+    if found is not None:
+        sizes = found.sizes
+        return [
+            f"memory    {sizes.n} buckets on disk, each within {found.limit / 1e9:.2f} GB; about"
+            f" {sizes.scratch / 1e9:.2f} GB of scratch"
+        ]
+    if options.memory_limit is None:
+        return []
+    return [f"memory    all rows at once: {reason or 'they fit the limit'}"]
 
 
 def _large(inputs: Inputs) -> bool:

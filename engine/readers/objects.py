@@ -125,7 +125,9 @@ def _name(thing: Any) -> str:
 
 def _convert(thing: Any) -> pl.DataFrame:
     if _is(thing, "pandas", "DataFrame"):
-        return pl.from_pandas(thing)
+        named = [name for name in thing.index.names if name is not None]
+        kept = all(isinstance(name, str) and name not in thing.columns for name in named)
+        return pl.from_pandas(thing.reset_index(named) if named and kept else thing)
     if _is(thing, "pyarrow", "Table") or _is(thing, "pyarrow", "RecordBatch"):
         return _frame(pl.from_arrow(thing))
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__arrow_c_array__"):

@@ -371,3 +371,10 @@ def test_beta_is_taken_as_it_is(beta: float) -> None:
     assert card.value(name) == pytest.approx(want, rel=1e-15)
     f = ee.precision_recall_fscore(truth, predicted, beta=beta)[2]["score"]
     assert f == pytest.approx(want, rel=1e-15)
+
+
+def test_lists_of_labels_of_one_table_are_no_multilabel_table() -> None:
+    """Their lengths are not what is wrong."""
+    table = pl.DataFrame({"actual": [["a", "b"], ["c"]], "predicted": [["a"], ["c"]]})
+    with pytest.raises(ee.InputError, match=r"give two tables, .*with a row for each label"):
+        ee.score(table, multilabel=True)

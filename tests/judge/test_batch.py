@@ -12,7 +12,7 @@ from judge.server import Answer, completion, reply
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.judge.batch import BatchFiles, read_batches, write_batches
+from evalengine.judge.batch import BatchFiles, read_batches
 from evalengine.judge.cache import Cache
 from evalengine.judge.client import Completion
 from evalengine.judge.judging import collect, make_asking
@@ -38,6 +38,14 @@ def answered(path: Path, *, bare: bool = False, failing: int = 0) -> tuple[Path,
     output.write_text("\n".join(map(json.dumps, done)))
     errors.write_text("\n".join(map(json.dumps, failed)))
     return output, errors
+
+
+def write_batches(requests, folder, **limits):
+    """Requests in files; file -> lines in it."""
+    with BatchFiles(folder, **limits) as files:
+        for request in requests:
+            files.add(request)
+    return files.written
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["response.body", "response"])

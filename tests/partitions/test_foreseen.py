@@ -68,3 +68,17 @@ def test_labels_whose_frames_take_more_than_there_is(rows: int) -> None:
         ee.score(*given, memory_limit="480MiB")
     enough = ee.score(*given, memory_limit=limit_named(raised.value), metrics=["mAP"])
     assert enough.value("mAP", iou=0.5) is not None
+
+
+def test_explain_tells_of_memory_what_a_run_would(tmp_path: Path) -> None:
+    n = 600_000
+    path = tmp_path / "table.parquet"
+    hit = pl.int_range(n, eager=True) % 3 == 0
+    pl.DataFrame({"actual": hit, "score": pl.int_range(n, eager=True) / n}).write_parquet(path)
+    with pytest.raises(ee.OptionError, match="too small to work in") as raised:
+        ee.explain(path, memory_limit="1MB")
+    limit = limit_named(raised.value)
+    assert re.search(r"memory +\d+ buckets on disk", ee.explain(path, memory_limit=limit))
+    held = ee.explain(path, memory_limit="8GB")
+    assert "memory    all rows at once: they fit the limit" in held
+    assert "\nmemory " not in ee.explain(path)

@@ -110,11 +110,6 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
     """
     if frames.table is None:
         return _from_sides(frames, multilabel=multilabel)
-    if multilabel:
-        raise InputError(
-            f"table: with {option('multilabel', True)}, give two tables, predictions and ground"
-            " truths, with a row for each label of a datum."
-        )
     return _from_table(frames, frames.table, positive_label)
 
 
