@@ -1,7 +1,9 @@
-"""Many short ranges of scores, each sorted in place: quicksort down to an insertion sort.
+"""Scores sorted in place: many short ranges by quicksort, long ones by the digits of their bits.
 
-NumPy sorts a long range faster than this, but a call for each of a hundred thousand short ones
-costs more than the sorting.
+NumPy sorts ranges of medium length faster than either, but a call for each of a hundred thousand
+short ones costs more than the sorting. Its sort of millions of doubles rests on instructions that
+some processors with AVX-512 take long for: there a radix sort takes a half to a fifth of it (least
+significant digit first: Knuth, The Art of Computer Programming 3, 5.2.5).
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ Array = np.ndarray[Any, Any]
 
 _INSERTION = 24
 _DEPTH = 64
+_LONG = 1 << 17  # scores from which digits are counted, whose tables stay in the cache
+_DIGIT, _DIGITS = np.uint64(11), 6
+_LOW, _SIGN = np.uint64((1 << 11) - 1), np.uint64(1 << 63)
 
 
 @kernel
@@ -81,3 +86,54 @@ def sort_short(start: Array, first: int, last: int, longest: int, score: Array) 
         np.empty(_DEPTH, np.int64),
         score,
     )
+
+
+@kernel
+def _count_digits(bits: Array, count: Array) -> None:
+    """Bits of doubles to integers of the same order, in place, and how often each digit occurs."""
+    for i in range(bits.size):
+        b = bits[i]
+        b = ~b if b & _SIGN else b | _SIGN
+        bits[i] = b
+        for d in range(_DIGITS):
+            count[d, np.int64(b & _LOW)] += 1
+            b >>= _DIGIT
+
+
+@kernel
+def _by_digit(source: Array, free: Array, shift: np.uint64, target: Array) -> None:
+    """Values in the order of one digit, equal ones as they stood."""
+    for i in range(source.size):
+        digit = np.int64((source[i] >> shift) & _LOW)
+        target[free[digit]] = source[i]
+        free[digit] += 1
+
+
+@kernel
+def _as_doubles(source: Array, target: Array) -> None:
+    """The bits of doubles again."""
+    for i in range(source.size):
+        b = source[i]
+        target[i] = b & ~_SIGN if b & _SIGN else ~b
+
+
+def sort_range(score: Array) -> None:
+    """Sort scores in place, ascending; -0.0 stands before 0.0 or among them.
+
+    Args:
+        score: float64 [n], without NaN, contiguous. As much memory is taken once more where it is
+            long.
+    """
+    if score.size < _LONG:
+        score.sort()
+        return
+    bits = score.view(np.uint64)
+    count = np.zeros((_DIGITS, int(_LOW) + 1), np.int64)
+    _count_digits(bits, count)
+    source, target = bits, np.empty_like(bits)
+    for place, rows in enumerate(count):
+        if rows.max() == bits.size:
+            continue  # all alike
+        _by_digit(source, np.cumsum(rows) - rows, np.uint64(place) * _DIGIT, target)
+        source, target = target, source
+    _as_doubles(source, bits)

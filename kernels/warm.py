@@ -26,6 +26,7 @@ from .partition import partition
 from .roc import pair_wins
 from .run_merging import merge_runs
 from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
+from .sorting import sort_range
 from .walk_depth import walks_too_far
 from .warm_masks import warm_masks
 
@@ -50,6 +51,7 @@ def _scores() -> None:
     value = np.arange(4, dtype=np.int64)
     code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
     count_few([score], outcome, 3)
+    sort_range(np.arange(1 << 17, 0.0, -1.0))
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     partition([score], outcome, None, None, None, (1, 1, 3))

@@ -11,7 +11,7 @@ from ..kernels.few_scores import MOST, count_few
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
-from ..kernels.sorting import sort_short
+from ..kernels.sorting import sort_range, sort_short
 from .units import Scored
 from .view import Over
 
@@ -110,7 +110,7 @@ def sort_segments(laid: Sorted, over: Over) -> None:
         sort_short(start, first, last, _SHORT, score)
         long = np.flatnonzero(np.diff(bounds) > _SHORT)
         for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
-            score[a:b].sort()
+            sort_range(score[a:b])
 
     over(start, sort)
 
@@ -137,7 +137,7 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
         at = np.flatnonzero(~few)
         for begin, end in ((p[at], p_stop[at]), (n[at], n_stop[at])):
             for a, b in zip(begin.tolist(), end.tolist(), strict=True):
-                laid.score[a:b].sort()
+                sort_range(laid.score[a:b])
         out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
 
     over(laid.start[::N_OUTCOMES], some)
