@@ -92,6 +92,11 @@ def test_columns_naming_two_for_one_in_one_table_is_refused() -> None:
     assert "columns= names both 'a' and 'b' for 'datum_id'" in message
 
 
+def test_columns_that_take_a_column_away_say_so() -> None:
+    with pytest.raises(InputError, match=r"'score' is missing.*reads that column as 'label_value'"):
+        load(predictions().drop("label_value"), columns={"score": "label_value"})
+
+
 def test_columns_that_do_not_exist_answer_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"no table has a column 'scoer'. Did you mean 'score'\?"):
         load(columns={"scoer": "score"})

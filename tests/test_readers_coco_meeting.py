@@ -201,7 +201,7 @@ def test_names_that_overlap_in_part(tmp_path: Path) -> None:
     more["annotations"].append({**more["annotations"][0], "image_id": 777, "id": 10**6})
     card = score(more, truths, tmp_path)
     assert card.to_coco()["stats"] == want
-    assert "predictions: 1 rows of undeclared datums are left out, as COCO does." in card.notes
+    assert "predictions: 1 row of undeclared datums left out, as COCO does." in card.notes
     more["images"][-1]["id"] = more["annotations"][-1]["image_id"] = 0
     nameless = copy.deepcopy(truths)
     nameless["images"].append({"id": 0, "height": 9, "width": 9})

@@ -91,6 +91,9 @@ class Finder:
 
     def offer(self, column: Column) -> str:
         """What there is instead of a missing column, and how to name one for it."""
+        for target, mine in self.said.items():
+            if mine == column.name:
+                return f"{option('columns', {mine: target})} reads that column as {target!r}."
         free = [name for name in self.schema if name not in self.used]
         near = nearest((column.name, *column.aliases), free)
         near = near or [name for name in free if name.casefold() in column.kin]

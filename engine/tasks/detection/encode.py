@@ -14,7 +14,7 @@ from ...inputs.boxes import CORNER_NAMES
 from ...inputs.frames import Frames
 from ...inputs.geometry_columns import GEOMETRY_NAMES
 from ...inputs.kept import Kept
-from ...inputs.problems import Note
+from ...inputs.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
@@ -150,11 +150,11 @@ def _declared_rows(frames: Frames) -> None:
                 frames.kept.setdefault(side, Kept()).only(there)
                 what = "datums" if column == "datum_id" else "labels"
                 frames.notes.append(
-                    Note(
+                    note_of(
                         "undeclared_left_out",
-                        f"{side.replace('_', ' ')}: {left_out} rows of undeclared {what} are left"
-                        " out, as COCO does.",
                         left_out,
+                        ("row", "rows", f"of undeclared {what} left out, as COCO does"),
+                        before=f"{side.replace('_', ' ')}: ",
                     )
                 )
 
