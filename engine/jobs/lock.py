@@ -20,8 +20,9 @@ from typing import Any
 
 import msgspec
 
+from ..atomic import name_within
 from ..schemas.errors import EvalengineError, WriteError
-from ..store import name_within, real_folder
+from ..store import real_folder
 
 _POLL = 0.2
 _LONGEST_NAME = 240  # bytes of a folder's name that stand in its lock's

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..atomic import sync, whole_file
 from ..schemas.errors import ResultError
-from ..store import load, sync
+from ..store import load
 
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
@@ -137,25 +138,20 @@ def write_records(
     folder: Path, details: dict[str, Any], baseline: pl.DataFrame | None, success: Success
 ) -> None:
     """Complete a folder that holds a scorecard; all is on disk on return, ``_SUCCESS`` last."""
-    text = msgspec.json.format(msgspec.json.encode(details), indent=2)
-    (folder / JOB_FILE).write_bytes(text + b"\n")
+    (folder / JOB_FILE).write_bytes(_text(details))
     sync(folder / JOB_FILE)
     if baseline is not None:
         baseline.write_parquet(folder / BASELINE_FILE)
         sync(folder / BASELINE_FILE)
     sync(folder)
-    _write(success, folder / SUCCESS)
-    sync(folder)
+    replace_success(folder, success)
 
 
 def replace_success(folder: Path, success: Success) -> None:
-    """Replace the mark of a finished run, in one step."""
-    fresh = folder / f"{SUCCESS}.new"
-    _write(success, fresh)
-    fresh.replace(folder / SUCCESS)
-    sync(folder)
+    """Write the mark of a finished run, or replace it, in one step."""
+    with whole_file(folder / SUCCESS, lasting=True, draft=folder / f"{SUCCESS}.new") as file:
+        file.write(_text(success))
 
 
-def _write(success: Success, path: Path) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(success), indent=2) + b"\n")
-    sync(path)
+def _text(told: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"

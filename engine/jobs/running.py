@@ -14,10 +14,11 @@ import polars as pl
 
 from .. import api
 from .._version import __version__
+from ..atomic import fresh_name, mend, swap
 from ..parts import score_parts
 from ..schemas.errors import ChangedError, EvalengineError, WriteError
 from ..scorecard import Scorecard
-from ..store import check_target, fresh_name, load, mend, real_folder, swap, write_into
+from ..store import check_target, load, real_folder, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of, told_gone

@@ -15,7 +15,7 @@ import pytest
 from jobs.conftest import write_day
 
 import evalengine as ee
-from evalengine import api, store
+from evalengine import api, atomic, store
 from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
@@ -184,6 +184,7 @@ class TestFailures:
 
         monkeypatch.setattr(store, "sync", broken)
         monkeypatch.setattr(records, "sync", broken)
+        monkeypatch.setattr(atomic, "sync", broken)
         with pytest.raises(ResultError, match="No space left"):
             ee.run_job(path)
         assert content(folder / "runs" / "2026-11-20") == before
