@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import RawIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 NEW, OLD = ".new", ".old"
 _LONGEST, _LONGEST_FILE = 200, 220
@@ -43,8 +44,8 @@ def whole_file(
     try:
         with open(fresh, "wb") as file:
             if lasting:
-                with suppress(OSError, ImportError):  # where there are no locks
-                    lock(file)
+                with suppress(OSError):  # where there are no locks
+                    try_lock(file)
             yield file
             if lasting:
                 file.flush()
@@ -58,15 +59,21 @@ def whole_file(
         _sync_names(target.parent)
 
 
-def lock(file: IO[bytes]) -> None:
-    """Take the lock of a file, which the death of its holder sets free.
+def try_lock(file: IO[Any] | RawIOBase) -> bool:
+    """Take the lock of an open file, which the death of its holder sets free.
+
+    Not by :class:`filelock.FileLock`, which would open the file itself: whose it may be, what may
+    stand in its place and who may read it is for the caller to say.
+
+    Returns:
+        whether nobody else has it.
 
     Raises:
-        OSError: another has it, or there are no locks here.
+        OSError: there are no locks here.
     """
-    import fcntl  # of POSIX alone
+    from filelock import lock_descriptor  # only few runs lock anything
 
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock_descriptor(file.fileno(), blocking=False)
 
 
 def _draft_of(target: Path) -> Path:
@@ -95,10 +102,9 @@ def is_abandoned(path: Path) -> bool:
         return False
     try:
         with open(path, "rb") as file:
-            lock(file)
             old = time.time() - os.fstat(file.fileno()).st_mtime > _YOUNG
-            return old or not _alive(int(found[1]))
-    except (OSError, ImportError):
+            return try_lock(file) and (old or not _alive(int(found[1])))
+    except OSError:
         return False
 
 

@@ -379,9 +379,19 @@ class TestLock:
         with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
             raise AssertionError
 
+    @pytest.mark.skipif(os.name == "nt", reason="links and pipes are made otherwise there")
+    def test_a_link_or_a_pipe_in_its_place_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine").write_text("dear")
+        (tmp_path / ".link.lock").symlink_to(tmp_path / "mine")
+        os.mkfifo(tmp_path / ".pipe.lock")
+        for name in ("link", "pipe"):
+            with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
+                raise AssertionError
+        assert (tmp_path / "mine").read_text() == "dear"
+
     def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
         left = lock.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
-        (tmp_path / ".run.lock").write_bytes(msgspec.json.encode(left))
+        (tmp_path / ".run.lock").write_bytes(b"\n" + msgspec.json.encode(left))
         said: list[str] = []
         with locked(tmp_path / "run", "nightly", tell=said.append):
             holder = msgspec.json.decode((tmp_path / ".run.lock").read_bytes())
