@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import glob
-import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,17 +72,18 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
 
 
 def last_passed(
-    pattern: str, job: str, run_id: str, until: str | None = None
+    pattern: str, job: str, run_id: str, until: str | None, warn: Callable[[str], None]
 ) -> tuple[Path, str] | None:
     """The newest finished run of a job whose gates passed, other than this one, and that is whole.
 
-    A damaged one is passed over, which is logged, and one of the future, of a clock that was ahead.
+    A damaged one is passed over with a warning, and one of the future, of a clock that was ahead.
 
     Args:
         pattern: glob of the folders its results have had.
         job: its name.
         run_id: this run, which does not count.
-        until: nor do runs that were finished after this; now unless given.
+        until: nor do runs that were finished after this; now where None.
+        warn: called with what is worth a warning.
 
     Returns:
         its folder, and when it was finished.
@@ -102,7 +103,7 @@ def last_passed(
         try:
             _ = load(name).metrics
         except ResultError as error:
-            logging.getLogger("evalengine").warning("note: not taken as baseline: %s", error.said)
+            warn(f"not taken as baseline: {error.said}")
             continue
         return Path(name), finished
     return None

@@ -220,6 +220,21 @@ class TestBaseline:
             again = ee.run_job(path, force=force)
             assert again.verdicts == second.verdicts
 
+    def test_a_damaged_one_is_passed_over(
+        self, write: Write, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(LAST)
+        for day in ("2026-11-19", "2026-11-20"):
+            ee.run_job(path, variables={"date": day})
+        (path.parent / "runs" / "2026-11-20" / "metrics.parquet").write_bytes(b"PAR1")
+        capsys.readouterr()
+        tell = log_to(form="json")
+        run = ee.run_job(path, variables={"date": "2026-11-21"}, tell=tell)
+        assert run.verdicts[0].baseline == 1.0
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        (warned,) = [line["message"] for line in lines if line["level"] == "warning"]
+        assert warned.startswith("not taken as baseline: ")
+
     def test_a_failed_night_hands_its_baseline_on(self, write: Write, folder: Path) -> None:
         path = write(LAST, ("runs/{date}", "runs/latest"))
         ee.run_job(path)
