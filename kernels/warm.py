@@ -20,7 +20,6 @@ from .few_scores import count_few
 from .hash_codes import hash_codes
 from .label_matching import match_labels
 from .majority import majority_order
-from .marking import look_up, mark, place, rises
 from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition
 from .roc import pair_wins
@@ -34,11 +33,6 @@ from .warm_masks import warm_masks
 def _inputs() -> None:
     """Ids and labels, which every task reads."""
     value = np.arange(4, dtype=np.int64)
-    code = value.astype(np.int32)
-    mark(value, 0, np.zeros(1, np.uint8))
-    look_up(value, 0, code, np.empty(4, np.int32))
-    place(code, code, np.empty(4, np.int32))
-    rises(value, value)
     many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
     hash_codes(many, many)
     hashes = hash_integers(value)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -22,7 +19,6 @@ ENDS = {
     pl.Int64: (-(2**63), 2**63 - 1),
     pl.UInt64: (0, 2**64 - 1),
 }
-few = pytest.mark.parametrize("few", [0, 500_000], ids=["kernels", "NumPy"])
 
 
 @st.composite
@@ -35,12 +31,10 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
     return [pl.Series("x", draw(values), dtype=dtype) for _ in range(n_columns)]
 
 
-@few
 @settings(deadline=None)
 @given(close())
-def test_marks_are_the_set(few: int, columns: list[pl.Series]) -> None:
+def test_marks_are_the_set(columns: list[pl.Series]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marks, "_FEW_MARKED", few)
         patch.setattr(marks, "_BLOCK", 7)
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
         found = marks_of(chunked, 41)
@@ -53,14 +47,10 @@ def test_marks_are_the_set(few: int, columns: list[pl.Series]) -> None:
         assert marks_of(chunked, found.end - found.low - 1) is None
 
 
-@few
 @settings(deadline=None)
 @given(close(2), st.booleans())
-def test_codes_from_flags_are_places_in_the_set(
-    few: int, columns: list[pl.Series], handed_on: bool
-) -> None:
+def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], handed_on: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marks, "_FEW_MARKED", few)
         patch.setattr(marks, "_BLOCK", 7)
         made = [marks_of(column, 41) for column in columns] if handed_on else []
         values, found = codes.encode(columns, made)
@@ -86,14 +76,3 @@ def test_flags_made_by_the_checks_are_handed_on() -> None:
     ids = np.random.default_rng(3).permutation(5000)
     assert not repeats.rows_repeat(pl.DataFrame({"datum_id": ids}), ["datum_id"], made)
     assert made["datum_id"].count == made["datum_id"].rows == 5000
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=2, max_size=6))
-def test_pairs_rise_as_tuples_do(rows: list[tuple[int, int]]) -> None:
-    for pairs in (rows, sorted(rows), sorted(set(rows))):
-        columns: list[Any] = [pl.Series(list(c), dtype=pl.Int32) for c in zip(*pairs, strict=True)]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(repeats, "_BLOCK", 2)
-            strict = all(a < b for a, b in pairwise(pairs))
-            assert repeats._pairs_rise(*columns) == strict

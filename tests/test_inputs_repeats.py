@@ -52,6 +52,17 @@ def test_order_alone_proves_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not rows_repeat(frame.tail(1990), ["datum_id"])
 
 
+@pytest.mark.parametrize("at", [1, 999, 1000, 1001, 2000, 2999])
+def test_a_repeat_anywhere_is_out_of_order(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are looked at in blocks, which meet in a row."""
+    monkeypatch.setattr(repeats, "_BLOCK", 1000)
+    rows = np.arange(3000)
+    rows[at] = rows[at - 1]
+    frame = pl.DataFrame({"datum_id": rows // 3, "label": rows % 3})
+    assert rows_repeat(frame, frame.columns)
+    assert rows_repeat(frame.cast(pl.String), frame.columns)
+
+
 def test_colliding_hashes_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "_hashes_differ", lambda columns: False)
     frame = pl.DataFrame({"x": ["b", "a", "c"]})

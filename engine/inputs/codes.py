@@ -136,8 +136,7 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
         return found.alias(columns[0].name), np.split(joined["code"].to_numpy(), cuts)
     codes, rows = by_hash(every)
     values = every.gather(rows)
-    strings = values.dtype == pl.String
-    order = text_order(values) if strings else np.argsort(values.to_numpy())
+    order = text_order(values) if values.dtype == pl.String else values.arg_sort().to_numpy()
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     codes = place.take(codes)

@@ -14,20 +14,19 @@ _SPAN = 1 << 22
 def distinct(values: pl.Series) -> pl.Series:
     """The distinct values, nulls left out, ascending (strings by bytes).
 
-    Integers that lie close together are marked in a table of flags, which reads the column once;
-    anything else goes through a hash table.
+    Integers that lie close together are marked in a table of flags, which reads the column once.
+    Strings, which often repeat, go by their hashes, and only distinct ones are put in order.
     """
     marks = _marks(values)
-    if marks is None:
-        known = values.drop_nulls()
-        plain = known.dtype != pl.String and not known.dtype.is_integer()
-        if plain or len(known) < FEW:
-            return known.unique().sort()
-        if ascending(known, strictly=True):
-            return known
-        found = known.gather(by_hash(known)[1])
-        return found.gather(text_order(found)) if found.dtype == pl.String else found.sort()
-    return marks.series(values)
+    if marks is not None:
+        return marks.series(values)
+    known = values.drop_nulls()
+    if ascending(known):
+        return known
+    if known.dtype != pl.String or len(known) < FEW:
+        return known.unique().sort()
+    found = known.gather(by_hash(known)[1])
+    return found.gather(text_order(found))
 
 
 def has_repeats(values: pl.Series) -> bool:
@@ -36,21 +35,17 @@ def has_repeats(values: pl.Series) -> bool:
     if marks is not None:
         return marks.count < len(values)
     known = values.drop_nulls()
-    return not ascending(known, strictly=True) and known.n_unique() < len(known)
+    return not ascending(known) and known.n_unique() < len(known)
 
 
-def ascending(values: pl.Series, *, strictly: bool = False) -> bool:
-    """Whether values without nulls stand in order; a look at the first ones spares most others.
+def ascending(values: pl.Series) -> bool:
+    """Whether values without nulls rise from row to row; the first ones spare most others.
 
     Args:
         values: of any dtype that has an order.
-        strictly: whether equal neighbours are out of order.
     """
     for size in (min(1000, len(values)), len(values)):
-        if size < 2:
-            return True
-        above, below = values.slice(0, size - 1), values.slice(1, size - 1)
-        if not ((below > above) if strictly else (below >= above)).all():
+        if not (values.slice(1, max(0, size - 1)) > values.head(max(0, size - 1))).all():
             return False
     return True
 

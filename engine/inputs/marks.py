@@ -17,7 +17,6 @@ import polars as pl
 Array = np.ndarray[Any, Any]
 
 FEW = 50_000  # rows up to which NumPy and Polars do, as loading the kernels costs more
-_FEW_MARKED = 500_000  # the same for flags and codes by NumPy, which is nearly as fast
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
 
 
@@ -108,17 +107,9 @@ def marks_of(column: pl.Series, room: int) -> Marks | None:
         return None
     if end - low <= 2:  # the lowest and the highest are there, and nothing else can be
         return Marks(low, np.ones(end - low, np.bool_), len(column))
-    if len(column) < _FEW_MARKED:
-        flags = np.zeros(end - low, np.bool_)
-        for _, block in _blocks(column):
-            flags[block - signed(low)] = True
-        return Marks(low, flags, len(column))
-    from ..kernels.marking import mark
-
-    bits = np.zeros((end - low + 7) // 8, np.uint8)
+    flags = np.zeros(end - low, np.bool_)
     for _, block in _blocks(column):
-        mark(block, signed(low), bits)
-    flags = np.unpackbits(bits, count=end - low, bitorder="little").view(np.bool_)
+        flags[block - signed(low)] = True
     return Marks(low, flags, len(column))
 
 
@@ -132,12 +123,6 @@ def codes_of(column: pl.Series, low: int, code: Array | None) -> Array:
             from ``low`` are their own codes.
     """
     out = np.empty(len(column), np.int32)
-    if code is not None and len(column) >= _FEW_MARKED:
-        from ..kernels.marking import look_up
-
-        for first, block in _blocks(column):
-            look_up(block, signed(low), code, out[first : first + block.size])
-        return out
     for first, block in _blocks(column):
         here = out[first : first + block.size]
         if code is None:

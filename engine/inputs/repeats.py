@@ -13,11 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .distinct import ascending
-from .marks import FEW, Marks, marks_of
+from .marks import Marks, marks_of
 
 _BLOCK = 1 << 18  # pairs of neighbours looked at together, at int64 for a moment
 _FLAGS = 8  # flags per row that a table of them may have at most
-_MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
 def rows_repeat(
@@ -27,7 +26,7 @@ def rows_repeat(
 
     Args:
         frame: the rows.
-        key: its columns, three at most.
+        key: its columns.
         made: where flags of single columns go that were made on the way, by name.
     """
     made = {} if made is None else made
@@ -38,7 +37,7 @@ def rows_repeat(
         columns = [column for column in columns if not _constant(column)]
         if not columns:
             return True
-        if any(ascending(column, strictly=True) for column in columns) or _in_order(columns):
+        if any(ascending(column) for column in columns) or _in_order(columns):
             return False
         if any(_all_marked(column, made) for column in columns[: len(columns) - 1]):
             return False
@@ -58,8 +57,6 @@ def _in_order(columns: Sequence[pl.Series]) -> bool:
     """Whether the rows stand in strict order of the columns, the first one first."""
     if len(columns) == 1:
         return False  # asked already
-    if len(columns[0]) >= FEW and len(columns) == 2 and all(map(_ordered_as_int64, columns)):
-        return _pairs_rise(*columns)
     at, size = 0, 1000  # a look at the first few spares most others
     while at < len(columns[0]) - 1:
         if not _rise([column.slice(at, size + 1) for column in columns]):
@@ -82,21 +79,6 @@ def _rise(columns: Sequence[pl.Series]) -> bool:
     last = columns[-1]
     later = last.slice(1) > last.head(len(last) - 1)
     return bool((later if equal is None else later | ~equal).all())
-
-
-def _ordered_as_int64(column: pl.Series) -> bool:
-    return column.dtype.is_integer() and column.dtype != pl.UInt64
-
-
-def _pairs_rise(first: pl.Series, second: pl.Series) -> bool:
-    """The same of two columns of integers in one pass, which expressions need several for."""
-    from ..kernels.marking import rises
-
-    for at in range(0, len(first) - 1, _BLOCK):
-        pair = [column.slice(at, _BLOCK + 1).to_numpy() for column in (first, second)]
-        if not rises(*pair):
-            return False
-    return True
 
 
 def _all_marked(column: pl.Series, made: dict[str, Marks]) -> bool:
@@ -141,10 +123,4 @@ def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
 
 def _hashes_differ(columns: Sequence[pl.Series]) -> bool:
     """Whether 64-bit hashes of the rows all differ, so that the rows do."""
-    mixed: NDArray[np.uint64] | None = None
-    for column, mixer in zip(columns, _MIXERS, strict=False):
-        hashed = column.hash(seed=mixer & 0xFFFF).to_numpy() * np.uint64(mixer)
-        mixed = hashed if mixed is None else mixed ^ (hashed >> np.uint64(7)) ^ hashed
-    assert mixed is not None
-    mixed.sort()
-    return bool((mixed[1:] != mixed[:-1]).all())
+    return pl.DataFrame(columns).hash_rows().n_unique() == len(columns[0])

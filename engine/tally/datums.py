@@ -10,11 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..kernels.marking import look_up, mark
-
 Array = np.ndarray[Any, Any]
 
-_FEW = 50_000  # rows below which NumPy does, as loading the kernels costs more
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
 
 
@@ -94,23 +91,13 @@ def dense_groups(columns: Sequence[Array], low: int, high: int, out: Array) -> l
     Returns:
         names of the groups, ascending by value.
     """
-    if out.size < _FEW:
-        present = np.zeros(high - low + 1, np.bool_)
-        for _, block in _blocks(columns):
-            present[block - low] = True
-    else:
-        bits = np.zeros((high - low + 8) // 8, np.uint8)
-        for _, block in _blocks(columns):
-            mark(block, low, bits)
-        present = np.unpackbits(bits, count=high - low + 1, bitorder="little").view(np.bool_)
+    present = np.zeros(high - low + 1, np.bool_)
+    for _, block in _blocks(columns):
+        present[block - low] = True
     code = np.cumsum(present, dtype=np.int32)
     code -= 1
     for first, block in _blocks(columns):
-        here = out[first : first + block.size]
-        if out.size < _FEW:
-            here[:] = code[block - low]
-        else:
-            look_up(block, low, code, here)
+        np.take(code, block - low, out=out[first : first + block.size])
     return [str(value + low) for value in np.flatnonzero(present).tolist()]
 
 
