@@ -30,7 +30,7 @@ from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
-from . import datum_blocks, row_pieces, slabs
+from . import datum_blocks, slabs
 from .dealing import read_rows
 from .sealed import leave, taken
 from .splitting import Whole
@@ -53,7 +53,6 @@ class Job(msgspec.Struct):
         piece: rows of such a piece, at most.
         ids: datum ids that are written together.
         room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
-        filed: whether units and scored labels are merged in files.
         several: what the task told of all rows ahead; None of tasks that are not asked.
         highest: value of the column by whose highest in the whole input metrics scale; None where
             none does.
@@ -70,7 +69,6 @@ class Job(msgspec.Struct):
     piece: int
     ids: int
     room: int = 0
-    filed: bool = False
     several: bool | None = None
     highest: float | None = None
 
@@ -195,9 +193,10 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
         found["findings"] = msgspec.to_builtins(findings)
-    if job.filed:
-        sizes = whole.n, job.room, job.piece
-        things, apart = row_pieces.write_apart(tallies, plan, job.needs, sizes, folder, bucket)
+    things: dict[str, Any]
+    apart: dict[str, Any] = {}
+    if plan.does.in_parts is not None:
+        things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
     elif job.room:
         things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:

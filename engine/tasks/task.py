@@ -20,6 +20,7 @@ from ..inputs.problems import Note
 from ..metrics import Metric
 from ..schemas.options import Options
 from ..tally.pieces import Pieces
+from ..tally.runs import Place
 from .workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -173,25 +174,21 @@ class DatumFiles(msgspec.Struct, frozen=True):
     single_datums: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]]
 
 
-class RowFiles(msgspec.Struct, frozen=True):
-    """How units and scored rows are merged in files.
+class InParts(msgspec.Struct, frozen=True):
+    """How a tally is seen whose parts stay in files.
 
     Attributes:
-        suffice: whether they do, for the first rows by role.
-        bytes_on_disk: of a unit and of a scored row, for settings, needs, first rows by role and
-            the number of slices.
-        part: what a part writes.
-        of_files: the tally that the files are.
-        shows_datums: whether frames show single datums.
-        shown: what a part keeps for them.
+        bytes_on_disk: of a unit and of a scored row, for metrics, settings, needs, first rows by
+            role and the number of slices.
+        things: what is written of the tally of a part, by name.
+        of_files: the tally whose parts the files are, and how many datums it has.
     """
 
-    suffice: Callable[[Mapping[str, pl.DataFrame]], bool]
-    bytes_on_disk: Callable[[Any, Needs, Mapping[str, pl.DataFrame], int], tuple[int, int]]
-    part: Callable[[Any, Any, Needs, Sequence[Metric]], Any]
-    of_files: Callable[[Sequence[Any], Sequence[Mapping[str, int]], list[list[str]], Any], Any]
-    shows_datums: Callable[[Sequence[Metric], Any], bool]
-    shown: Callable[[Any], Any]
+    bytes_on_disk: Callable[
+        [Sequence[Metric], Any, Needs, Mapping[str, pl.DataFrame], int], tuple[int, int]
+    ]
+    things: Callable[[Any, Any, Sequence[Metric]], dict[str, Any]]
+    of_files: Callable[[Sequence[str], Place], tuple[Any, int]]
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,7 +214,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         told_by_rows: rows say which metrics they carry.
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
         datum_files: merging in files of tallies with single datums.
-        row_files: merging in files of units and scored rows.
+        in_parts: seeing a tally whose parts stay in files.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
             rows go as tallies come, and these are merged again.
@@ -241,6 +238,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     told_by_rows: ToldByRows | None = None
     by_labels: bool = False
     datum_files: DatumFiles | None = None
-    row_files: RowFiles | None = None
+    in_parts: InParts | None = None
     growth: int | None = None
     scratch_row: int | None = None

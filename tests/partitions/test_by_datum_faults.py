@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import pickle
 import resource
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -21,13 +20,13 @@ import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_memory, written
-from partitions.test_row_files import TINY, one_table, two_tables
+from partitions.test_in_parts import one_table
 
 import evalengine as ee
 from evalengine.executors import pools
 from evalengine.executors.pools import caught
 from evalengine.inputs.problems import ChecksFailed, PartRefused, Problem
-from evalengine.partitions import frame_files, repeats, row_files, sizing, splitting
+from evalengine.partitions import frame_files, repeats, sizing, splitting
 from evalengine.partitions.stages import collected
 from evalengine.schemas.contract import ROW
 
@@ -77,23 +76,6 @@ def test_a_stage_that_two_workers_do_is_done_once(
         == ("merge_by_row" in stages)
         == (name in ("lists", "text", "judged"))
     )
-
-
-@pytest.mark.parametrize("pool", [Twice, AtOnce])
-def test_a_stage_of_classification_in_files_that_two_workers_do_is_done_once(
-    pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch, TINY)
-    here = pool()
-    monkeypatch.setattr(pools, "pool_of", lambda *_: here)
-    monkeypatch.setattr(splitting, "units_rows", lambda *_: 13)
-    options = {"metrics": ["AP", "F1", "LogLoss"], "average": "micro", "by": ["part"]}
-    case = Case(two_tables(3, weighted=True), options)
-    same_as_in_memory(case, "classification", tmp_path, executor="processes")
-    called = [name for name, _ in here.called]
-    assert {"deal_unit", "tally_bucket", "merge_range", "merge_slab"} <= set(called)
-    slabs = {call[1] for name, call in here.called if name == "merge_slab"}
-    assert slabs == {"scores", "pooled"}
 
 
 @pytest.mark.parametrize("twice", [False, True])
@@ -175,31 +157,6 @@ def test_a_process_that_is_killed_while_it_merges(
 
     how = {"executor": "processes", "threads": 2, "progress": told}
     same_as_in_memory(many(name), name, tmp_path, **how)
-    hand.join()
-    assert killed
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_while_it_merges_slabs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch, TINY)
-    killed: list[int] = []
-
-    def kill() -> None:
-        await_that(lambda: any((tmp_path / "scratch").glob("*/scores/[0-9]*.tally")))
-        for one in multiprocessing.active_children()[:1]:
-            os.kill(one.pid or 0, signal.SIGKILL)
-            killed.append(one.pid or 0)
-
-    hand = threading.Thread(target=kill)
-
-    def told(step: str) -> None:
-        if step == "merging":
-            hand.start()
-
-    how = {"executor": "processes", "threads": 2, "progress": told}
-    same_as_in_memory(scored(2000), "classification", tmp_path, **how)
     hand.join()
     assert killed
 
@@ -298,55 +255,24 @@ def test_a_disk_that_runs_full_while_pieces_are_written(
     assert limits
 
 
-@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_disk_that_runs_full_while_slabs_are_written(
-    workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_disk_that_runs_full_while_runs_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is one slab of all rows, and no file of units is as large."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 10**6, 3, 8, piece=1500))
+    """Of the parts no file is larger, nor written by then."""
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, run_rows=100))
     limits: list[Any] = []
-    kept, slabs = row_files._merged_scores, []
 
-    def merged(*call: Any) -> Any:  # units have been merged by now
-        slabs.append(call[1])
-        pids = [one.pid or 0 for one in multiprocessing.active_children()] if workers else None
-        limits.append(small_files(20_000, pids))
-        limits[-1].__enter__()
-        return kept(*call)
+    def told(step: str) -> None:
+        if step == "making frames":
+            limits.append(small_files(3_000))
+            limits[-1].__enter__()
 
-    monkeypatch.setattr(row_files, "_merged_scores", merged)
-    how: dict[str, Any] = {"executor": "processes", "threads": 1}
     try:
-        full(scored(3000), "classification", tmp_path, **(how if workers else MOST))
+        full(scored(3000), "classification", tmp_path, memory_limit="1GB", progress=told)
     finally:
         for limit in limits:
             limit.__exit__(None, None, None)
-    assert slabs == ["scores"]
-
-
-MOST = {"memory_limit": "1GB"}
-
-
-def test_too_small_a_disk_is_told_before_slabs_are_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How much is needed is known from the files of the buckets; nothing is left behind."""
-    in_buckets(monkeypatch, TINY)
-    usage = shutil.disk_usage
-    monkeypatch.setattr(row_files, "merge_range", lambda *_: pytest.fail("merged"))
-
-    def tell(step: str) -> None:
-        if step == "merging":
-            (blocks,) = (tmp_path / "s").glob("*/blocks")
-            size = sum(file.stat().st_size for file in blocks.iterdir())
-            lacking = usage(tmp_path)._replace(free=size - 1)
-            monkeypatch.setattr(shutil, "disk_usage", lambda _: lacking)
-
-    case = scored(300)
-    sides = written(case, tmp_path)
-    with pytest.raises(ee.ScratchError, match=r"about \S+ MB more of scratch are needed and"):
-        ee.score(*sides, **case.options, **MOST, scratch=str(tmp_path / "s"), progress=tell)
-    assert os.listdir(tmp_path / "s") == []
+    assert limits
 
 
 def test_a_frame_that_a_disk_has_no_room_for(
