@@ -27,8 +27,7 @@ from ..readers.tables import READ_FAILURES
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..tally import stored
-from ..tally.runs import Place
-from .by_datum import merged_by_datums
+from ..tally.parts import Place
 from .by_label import merged_by_labels
 from .dealing import unit_folder
 from .frame_files import frames_beyond, frames_of
@@ -232,7 +231,6 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             giant=max(1, found.sizes.group_rows // (2 * n)),
             piece=max(1, found.sizes.group_rows // (4 * n)),
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
-            room=found.sizes.piece if plan.does.datum_files else 0,
             several=several,
             highest=_highest(folder, whole, plan),
         )
@@ -251,11 +249,12 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         parts = list(range(n))
         if grouped:
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
-        elif in_parts is not None:
-            files = [str(part_file(folder, bucket)) for bucket in parts]
-            tallies, n_datums = in_parts.of_files(files, Place(here, found.sizes.run_rows))
         else:
-            tallies, n_datums = merged_by_datums(here, parts, heads, plan, job.room, pool, digest)
+            assert in_parts is not None
+            files = [str(part_file(folder, bucket)) for bucket in parts]
+            place = Place(here, found.sizes.run_rows)
+            tallies = in_parts.of_parts(files, place, plan.settings)
+            n_datums = len(tallies.datums)
         if (late := plan.does.late_notes) is not None:
             kept = [note for note in notes if note.kind not in late.kinds]
             notes = kept + late.notes(tallies)
@@ -300,7 +299,7 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
 def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | None:
     """Bytes on disk of a unit and of a scored label whose parts stay in files; else None."""
     parts, heads = plan.does.in_parts, heads_of(ready)
-    if parts is None:
+    if parts is None or parts.bytes_on_disk is None:
         return None
     slices = len(ready.plan.by)
     return parts.bytes_on_disk(plan.metrics, plan.settings, plan.needs, heads, slices)

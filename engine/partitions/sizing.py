@@ -33,7 +33,6 @@ _HELD_SCORE = 72
 order, by label and then by label key."""
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
-_PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
 _RUN_ROW = 96  # bytes held of a row of a run while runs are merged
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
 _CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
@@ -52,7 +51,6 @@ class Sizes(msgspec.Struct):
         chunks: groups of labels by which a bucket's rows are kept apart: a few for each group that
             is merged, since labels differ in size.
         at_once: label groups that may be in memory together when no worker is busy.
-        piece: bytes of a tally of one row a datum that are merged at once.
         run_rows: rows of a run of scores that are held at once.
     """
 
@@ -62,7 +60,6 @@ class Sizes(msgspec.Struct):
     datums_at_once: int
     chunks: int
     at_once: int = 1
-    piece: int = 1
     run_rows: int = 1
 
 
@@ -199,7 +196,6 @@ def buckets(
         datums_at_once=max(1000, int(room / 64)),
         chunks=min(256, 4 * max(least, -(-ranked // group_rows))),
         at_once=max(1, workers - 1),
-        piece=max(1, int(room) // _PIECES),
         run_rows=max(1000, int(room) // _RUN_ROW),
     )
 

@@ -30,7 +30,7 @@ from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
 from ..tally.ranked import Ranked
-from . import datum_blocks, slabs
+from . import slabs
 from .dealing import read_rows
 from .sealed import leave, taken
 from .splitting import Whole
@@ -52,7 +52,6 @@ class Job(msgspec.Struct):
         giant: rows of one bucket above which a group of labels is written in pieces.
         piece: rows of such a piece, at most.
         ids: datum ids that are written together.
-        room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
         several: what the task told of all rows ahead; None of tasks that are not asked.
         highest: value of the column by whose highest in the whole input metrics scale; None where
             none does.
@@ -68,7 +67,6 @@ class Job(msgspec.Struct):
     giant: int
     piece: int
     ids: int
-    room: int = 0
     several: bool | None = None
     highest: float | None = None
 
@@ -197,8 +195,6 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     apart: dict[str, Any] = {}
     if plan.does.in_parts is not None:
         things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
-    elif job.room:
-        things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
     else:
         things, apart = _apart(tallies, job) if job.chunks else ({stored.WHOLE: tallies}, {})
     notes = [msgspec.to_builtins(note) for note in checked.notes]

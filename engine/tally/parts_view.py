@@ -14,120 +14,27 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from . import stored
-from .datums import Datums, Labels
+from .datums import Labels
+from .parts import GroupsByCode, Parts
 from .pooled import keys_as_labels
-from .runs import Place, merge_runs, points_in_blocks
+from .runs import merge_runs, points_in_blocks
 from .scored_view import ScoredView
 from .sorted_scores import N_OUTCOMES, Points, Sorted
 from .units import Scored, Units
 
 Array = np.ndarray[Any, Any]
 
-ROWS, DATUMS = "rows", "datums"
-"""Names of the things in a part's file: its rows, and its tally of whole datums where one is shown.
-"""
 
-
-class PartRows(msgspec.Struct, frozen=True):
+class ScoredRows(msgspec.Struct, frozen=True):
     """The rows of one part.
 
     Attributes:
         units: its units.
         scored: its scored labels, or None where nothing is scored.
-        codes: int32 [datums] arrays, group of each datum in each slice column, among the values
-            that the part has; -1 for none.
     """
 
     units: Units
     scored: Scored | None
-    codes: tuple[Array, ...]
-
-
-class Parts(msgspec.Struct, frozen=True):
-    """Files of a tally's parts.
-
-    Attributes:
-        files: of parts that have datums, as :func:`evalengine.tally.stored.save` writes them; of
-            one that has none where all are so.
-        maps: of each part int32 arrays, the code in the whole of each of its groups, and -1 behind
-            them for none; one a slice column.
-        scores: scored labels of all parts.
-        folder: where long runs go.
-        rows: rows of a run that are held at once.
-    """
-
-    files: tuple[str, ...]
-    maps: tuple[tuple[Array, ...], ...]
-    scores: int
-    folder: str
-    rows: int
-
-    def __iter__(self) -> Iterator[PartRows]:
-        """The rows of each part, groups under the codes of the whole."""
-        for file, maps in zip(self.files, self.maps, strict=True):
-            part: PartRows = stored.mapped(file, ROWS)
-            codes = tuple(own[code] for own, code in zip(maps, part.codes, strict=True))
-            yield msgspec.structs.replace(part, codes=codes)
-
-    def tallies(self) -> Iterator[Any]:
-        """The tally of each part, with its datums."""
-        for file in self.files:
-            yield stored.load(file, DATUMS)
-
-
-class GroupsByCode(msgspec.Struct, frozen=True):
-    """Groups of one slice column, whose codes stand beside the rows.
-
-    Attributes:
-        column: place among the slice columns.
-        first: the code that counts as 0.
-        last: one past the last that counts.
-    """
-
-    column: int
-    first: int
-    last: int
-
-    def within(self, first: int, last: int) -> GroupsByCode:
-        """Some of the groups, counted from 0."""
-        return msgspec.structs.replace(self, first=self.first + first, last=self.first + last)
-
-    def of(self, codes: tuple[Array, ...]) -> Array:
-        """Group of each datum, int32 [n], -1 for none.
-
-        Args:
-            codes: group of each datum in every slice column.
-        """
-        code = codes[self.column]
-        inside = (code >= self.first) & (code < self.last)
-        return np.where(inside, code - self.first, -1).astype(np.int32)
-
-
-class PartsDatums(Datums, frozen=True, dict=True):
-    """The datums of a run whose ids and slices are in files.
-
-    Attributes:
-        kind: dtype of ids.
-        names: groups of each slice column.
-    """
-
-    kind: Any = None
-    names: tuple[list[str], ...] = ()
-
-    @property
-    def id(self) -> Any:
-        """Refused: nothing that is shown needs all ids at once."""
-        raise RuntimeError("ids of datums are in files: this frame needs all of them at once")
-
-    @property
-    def id_dtype(self) -> Any:
-        return self.kind
-
-    def groups(self, column: str) -> tuple[GroupsByCode, list[str]]:  # type: ignore[override]
-        """Groups of all datums, and their names, as :meth:`Datums.groups` has them."""
-        place = self.slices.columns.index(column)
-        return GroupsByCode(place, 0, len(self.names[place])), self.names[place]
 
 
 class PartsView(ScoredView):
@@ -167,17 +74,18 @@ class PartsView(ScoredView):
     def blocks(self) -> Iterator[ScoredView]:
         """Views of the parts."""
         for part in self._parts:
-            units = part.units
+            rows: ScoredRows = part.rows
+            units = rows.units
             if not self._weighs:
                 units = msgspec.structs.replace(units, weight=None)
             group = None if self._groups is None else self._groups.of(part.codes)
-            view = ScoredView(units, part.scored, self.labels, group=group, **self._more)
+            view = ScoredView(units, rows.scored, self.labels, group=group, **self._more)
             view.whole_rows = self._parts.scores
             yield view
 
     def whole_datums(self) -> Iterator[tuple[Any, ScoredView]]:
         """The tally of each part, with its datums, and its view."""
-        yield from zip(self._parts.tallies(), self.blocks(), strict=True)
+        yield from zip(self._parts.shown(), self.blocks(), strict=True)
 
     @cached_property
     def plain(self) -> ScoredView:
@@ -214,8 +122,7 @@ class PartsView(ScoredView):
     def _merged(self, run: Callable[[ScoredView], tuple[Sorted, bool]], segments: int) -> Sorted:
         """The run of all parts; one that has no scored row has none."""
         filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
-        place = Place(self._parts.folder, self._parts.rows)
-        return merge_runs((run(few) for few in filled), segments, place)
+        return merge_runs((run(few) for few in filled), segments, self._parts.place)
 
     @cached_property
     def sorted(self) -> Sorted:
@@ -227,7 +134,7 @@ class PartsView(ScoredView):
         return self._merged(lambda few: (few.between, True), self.n_groups * len(self.labels) ** 2)
 
     def point_blocks(self) -> Iterator[Points]:
-        for found in points_in_blocks(self.sorted, self._parts.rows):
+        for found in points_in_blocks(self.sorted, self._parts.place.rows):
             yield self._of_labels(found)
 
     @cached_property

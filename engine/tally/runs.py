@@ -9,29 +9,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..kernels.order import rank_by_score
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
+from .parts import Place
 from .sorted_scores import HIT, OTHER, Points, Sorted, sort_segments
 from .view import in_turn
 
 Array = np.ndarray[Any, Any]
-
-
-class Place(NamedTuple):
-    """Where runs go that are too long to hold.
-
-    Attributes:
-        folder: on a disk with room for them.
-        rows: how many are held at once.
-    """
-
-    folder: str
-    rows: int
 
 
 def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:

@@ -21,9 +21,9 @@ from evalengine.executors import pools
 from evalengine.executors.pools import caught
 from evalengine.partitions import running, sizing, splitting
 
-FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=2000)
-"""Four buckets, label groups of twenty rows and pieces of few datums, however small the tables."""
-WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, chunks=8, piece=2000)
+FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, run_rows=20)
+"""Four buckets, label groups and runs of twenty rows, however small the tables."""
+WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, chunks=8, run_rows=20)
 """The same with groups of more rows, where cutting labels is not the point: fewer files."""
 
 

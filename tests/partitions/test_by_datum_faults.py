@@ -7,7 +7,6 @@ import os
 import pickle
 import resource
 import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -31,8 +30,6 @@ from evalengine.partitions.stages import collected
 from evalengine.schemas.contract import ROW
 
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
-SINGLE = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=1)
-"""Every datum is a piece."""
 
 
 class Twice(Here):
@@ -63,19 +60,14 @@ class AtOnce(Here):
 def test_a_stage_that_two_workers_do_is_done_once(
     name: str, pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch, SINGLE)
+    in_buckets(monkeypatch)
     here = pool()
     monkeypatch.setattr(pools, "pool_of", lambda *_: here)
     monkeypatch.setattr(splitting, "units_rows", lambda *_: 13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
     stages = {name for name, _ in here.called}
-    assert {"deal_unit", "tally_bucket", "merge_range"} <= stages
-    assert (
-        ("deal_by_row" in stages)
-        == ("merge_by_row" in stages)
-        == (name in ("lists", "text", "judged"))
-    )
+    assert {"deal_unit", "tally_bucket"} <= stages
 
 
 @pytest.mark.parametrize("twice", [False, True])
@@ -133,32 +125,6 @@ def test_values_that_a_twin_has_looked_through_are_gone(
 
 def _as_they_are(values: pl.Series) -> Any:
     return values.cast(pl.UInt64).to_numpy()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["text", "judged"])
-def test_a_process_that_is_killed_while_it_merges(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch, SINGLE)
-    killed: list[int] = []
-
-    def kill() -> None:
-        await_that(lambda: any((tmp_path / "scratch").glob("*/datums/[0-9]*.tally")))
-        for one in multiprocessing.active_children()[:1]:
-            os.kill(one.pid or 0, signal.SIGKILL)
-            killed.append(one.pid or 0)
-
-    hand = threading.Thread(target=kill)
-
-    def told(step: str) -> None:
-        if step == "merging":
-            hand.start()
-
-    how = {"executor": "processes", "threads": 2, "progress": told}
-    same_as_in_memory(many(name), name, tmp_path, **how)
-    hand.join()
-    assert killed
 
 
 def scored(n: int) -> Case:
@@ -229,30 +195,6 @@ def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
         for limit in dealing:
             limit.__exit__(None, None, None)
     assert dealing
-
-
-@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_disk_that_runs_full_while_pieces_are_written(
-    workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of rows that were dealt out and tallied no file is larger."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, piece=10**9))
-    limits: list[Any] = []
-
-    def told(step: str) -> None:
-        if step == "merging":
-            pids = [one.pid or 0 for one in multiprocessing.active_children()] if workers else None
-            limits.append(small_files(20_000, pids))
-            limits[-1].__enter__()
-
-    how: dict[str, Any] = {"progress": told}
-    how |= {"executor": "processes", "threads": 1} if workers else {"memory_limit": "1GB"}
-    try:
-        full(many("text", 3000), "text", tmp_path, **how)
-    finally:
-        for limit in limits:
-            limit.__exit__(None, None, None)
-    assert limits
 
 
 def test_a_disk_that_runs_full_while_runs_are_merged(

@@ -25,5 +25,5 @@ TASK = Task(
     explain=explain,
     samples=samples,
     late_notes=LateNotes(("zero_weights",), weight_notes),
-    in_parts=InParts(bytes_on_disk, part_things, of_parts),
+    in_parts=InParts(part_things, of_parts, bytes_on_disk),
 )

@@ -11,37 +11,16 @@ import polars as pl
 
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
-from ...tally import stored
-from ...tally.datums import Datums
 from ...tally.merging import merge_labels, merged_seconds
 from ...tally.merging_units import merge_places
-from ...tally.parts_view import DATUMS, ROWS, PartRows, Parts, PartsDatums
-from ...tally.runs import Place
+from ...tally.parts import SHOWN, Place, parts_of, things_of_part
+from ...tally.parts_view import ScoredRows
 from ...tally.units import Units
 from .merging import merge_heads, without_scores
 from .settings import Settings
 from .tallies import Tallies
 
 Array = np.ndarray[Any, Any]
-
-HEAD = "head"
-"""Name of the thing in a part's file that holds what is not rows."""
-
-
-class Head(msgspec.Struct, frozen=True):
-    """What a part tells of its rows.
-
-    Attributes:
-        bare: its tally without rows.
-        slices: distinct values of each slice column, ascending, which codes stand for.
-        datums: how many datums it has.
-        scores: how many scored labels.
-    """
-
-    bare: Tallies
-    slices: tuple[pl.Series, ...]
-    datums: int
-    scores: int
 
 
 class Bytes(NamedTuple):
@@ -98,20 +77,16 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
         settings: the run's settings.
         metrics: those of the run.
     """
-    datums, units, scored = tallies.datums, tallies.units, tallies.scored
-    columns = datums.slices.columns
-    rows = PartRows(units, scored, tuple(datums.groups(name)[0] for name in columns))
+    units, scored = tallies.units, tallies.scored
     bare = msgspec.structs.replace(
         tallies,
-        datums=Datums(datums.id[:0], datums.slices[:0]),
         units=_without_rows(units),
         scored=None if scored is None else without_scores(scored),
     )
-    slices = tuple(datums.slices[name].drop_nulls().unique().sort() for name in columns)
-    n_scores = 0 if scored is None else len(scored)
-    things = {HEAD: Head(bare, slices, len(datums), n_scores), ROWS: rows}
+    scores = 0 if scored is None else len(scored)
+    things = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
     if _shows_datums(metrics, settings) or tallies.beside:
-        things[DATUMS] = _shown(tallies)
+        things[SHOWN] = _shown(tallies)
     return things
 
 
@@ -147,66 +122,30 @@ def _without_rows(units: Units) -> Units:
     )
 
 
-def of_parts(files: Sequence[str], place: Place) -> tuple[Tallies, int]:
-    """The tally whose parts stand in files, and how many datums it has.
+def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
+    """The tally whose parts stand in files.
 
     Args:
         files: of all parts.
         place: where long runs go.
+        settings: the run's settings; unused.
 
     Raises:
         InputError: parts that do not go together.
     """
-    every: list[Head] = [stored.load(file, HEAD) for file in files]
-    filled = [i for i, head in enumerate(every) if head.datums] or [0]
-    heads = [every[i] for i in filled]
-    bare = [head.bare for head in heads]
-    labels, codes = merge_labels([head.bare.labels for head in every])
+    heads, parts, datums = parts_of(files, place)
+    bare: list[Tallies] = [head.bare for head in heads]
+    labels, codes = merge_labels([one.labels for one in bare])
     if any(code.size != len(labels) for code in codes):
         raise InputError("partitions know different labels: declare all of them with labels=.")
-    names, maps = _code_slices([head.slices for head in heads])
-    counts = [head.scores for head in heads]
-    parts = Parts(
-        tuple(files[i] for i in filled), tuple(maps), sum(counts), place.folder, place.rows
-    )
-    blank, n = bare[0].datums, sum(head.datums for head in heads)
     places = [(one.declared, one.labels) for one in bare]
-    whole = msgspec.structs.replace(
+    return msgspec.structs.replace(
         bare[0],
-        datums=PartsDatums(None, blank.slices, rows=n, kind=blank.id_dtype, names=tuple(names)),
+        datums=datums,
         labels=labels,
-        declared=merge_places(places, [codes[i] for i in filled], labels, keyed=bare[0].keyed),
-        scored=merge_heads([one.scored for one in bare], counts),
-        seconds=merged_seconds([head.bare for head in every]),
+        declared=merge_places(places, codes, labels, keyed=bare[0].keyed),
+        scored=merge_heads([one.scored for one in bare], [head.scores for head in heads]),
+        seconds=merged_seconds(bare),
         beside=max((one.beside for one in bare), key=len),
         parts=parts,
     )
-    return whole, n
-
-
-def _code_slices(
-    values: Sequence[tuple[pl.Series, ...]],
-) -> tuple[list[list[str]], list[tuple[Array, ...]]]:
-    """Codes of the values of slice columns in all parts.
-
-    Args:
-        values: of each part, distinct values of each column.
-
-    Returns:
-        names of the groups of each column; of each part the codes of its values in the whole,
-        int32 [n + 1], the last for none, one array a column.
-    """
-    names: list[list[str]] = []
-    maps: list[list[Array]] = [[] for _ in values]
-    for columns in zip(*values, strict=True):
-        frames = [column.rename("value").to_frame() for column in columns]
-        filled = [frame for frame in frames if frame.height] or frames[:1]
-        every = pl.concat(filled, how="vertical_relaxed").unique().sort("value")
-        coded = every.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("code"))
-        names.append(every["value"].cast(pl.String).to_list())
-        for own, frame in zip(maps, frames, strict=True):
-            found = frame.cast(every.schema).join(
-                coded, on="value", how="left", maintain_order="left"
-            )["code"]
-            own.append(np.append(found.to_numpy(), np.int32(-1)).astype(np.int32))
-    return names, [tuple(own) for own in maps]

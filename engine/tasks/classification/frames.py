@@ -43,7 +43,7 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
     if tallies.parts is None:
         rows = _outcomes_of(tallies)
     else:  # all rows of a datum are in one part; short until they are in order
-        parts = (_outcomes_of(part) for part in tallies.parts.tallies())
+        parts = (_outcomes_of(part) for part in tallies.parts.shown())
         rows = pl.concat(list(parts)).sort("datum_id", maintain_order=True)
     label = rows["label"]
     made = {

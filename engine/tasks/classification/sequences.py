@@ -30,7 +30,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
     given (Phoenix).
     """
     if tallies.parts is not None:  # all rows of a datum are in one part
-        every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.tallies()]
+        every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.shown()]
         in_turn = pl.col("metric").cast(pl.Enum(_names(settings)))
         return pl.concat(every).sort(in_turn, "datum_id")
     blank = pl.DataFrame(schema={"value": pl.Float64})

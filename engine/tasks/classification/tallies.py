@@ -13,7 +13,7 @@ from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...tally.datums import Datums, Labels
 from ...tally.grid import best_labels, outcomes_of
-from ...tally.parts_view import Parts
+from ...tally.parts import Parts
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
@@ -119,7 +119,7 @@ def weight_notes(tallies: Tallies) -> list[Note]:
     if tallies.units.weight is None:
         return []
     names = {column: datums.groups(column)[1] for column in datums.slices.columns}
-    blocks = ((part.units, part.codes) for part in parts)
+    blocks = ((part.rows.units, part.codes) for part in parts)
     return notes_of_blocks(blocks, tallies.labels, names)
 
 

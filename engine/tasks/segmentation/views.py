@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...tally.pixel_parts import PartsPixelView
 from ...tally.pixels import PixelView
 from ..per_datum import per_datum_frame
 from ..workers import Workers
@@ -25,7 +26,7 @@ def view(
     n_groups: int = 1,
     weights: Array | None = None,
     threads: Workers | None = None,
-) -> PixelView:
+) -> PixelView | PartsPixelView:
     """The tally by groups of datums.
 
     Args:
@@ -36,13 +37,14 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: unused: sums are one cheap pass over a row a datum and label.
     """
-    return tallies.pixels.view(
+    made: PixelView | PartsPixelView = tallies.pixels.view(
         tallies.labels,
         tallies.stats,
         group=group,
         n_groups=n_groups,
         weights=weights,
     )
+    return made
 
 
 def own_frames(
