@@ -65,8 +65,7 @@ class PartsView(ScoredView):
         if not self._weighs:
             units = msgspec.structs.replace(units, weight=None)
         super().__init__(units, scored, labels, **more)
-        if self.weights is not None:
-            raise RuntimeError("a tally in files has no rows to draw from")
+        self.refuse_draws()
         self._parts = parts
         self._groups = group
         self._more = {k: v for k, v in more.items() if k != "weights"}

@@ -1,20 +1,18 @@
-"""Stats whose parts stand in files: sums go on from part to part, exactly, in whatever order."""
+"""Stats whose parts stand in files, and single datums of all parts in the order they are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from .datums import Datums, Labels
+from .datums import Datums
 from .merging_stats import merge_stats
 from .parts import GroupsByCode, Part, Parts
-from .stats import Column, Stats, StatsView, same, totals
-from .view import View
+from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
 Cuts = Mapping[str, set[int | None]]
@@ -46,79 +44,10 @@ class StatsParts(msgspec.Struct, frozen=True):
     columns: dict[str, tuple[Column, ...]]
     rows: Callable[[Part], Stats]
 
-    def view(self, labels: Labels, **grouping: Any) -> PartsStatsView:
-        """The tally by groups of datums; see :class:`View`."""
-        return PartsStatsView(self, labels, **grouping)
-
-
-class PartsStatsView(View):
-    """Stats in parts by groups of datums: the numbers of :class:`StatsView`, to the bit.
-
-    Args:
-        stats: the tally.
-        labels: of the run; none where the task has no labels.
-        group: of every datum; None for one group of all.
-        **grouping: see :class:`View`.
-    """
-
-    def __init__(
-        self,
-        stats: StatsParts,
-        labels: Labels,
-        *,
-        group: GroupsByCode | None = None,
-        **grouping: Any,
-    ) -> None:
-        super().__init__(labels, **grouping)
-        if self.weights is not None:
-            raise RuntimeError("a tally in files has no rows to draw from")
-        self.stats = stats
-        self._groups = group
-
-    def blocks(self) -> Iterator[StatsView]:
-        """Views of the parts."""
-        for part in self.stats.parts:
-            group = None if self._groups is None else self._groups.of(part.codes)
-            yield self.stats.rows(part).view(self.labels, group=group, n_groups=self.n_groups)
-
-    @cached_property
-    def support(self) -> Array:
-        """See :attr:`StatsView.support`."""
-        out = np.zeros(self.n_groups)
-        for few in self.blocks():
-            out += few.support
-        return out
-
-    def _each(self, column: Column) -> Iterator[tuple[Column, StatsView]]:
-        """The column in every part, and the view of it."""
-        need, i = next(
-            (need, i)
-            for need, columns in self.stats.columns.items()
-            for i, one in enumerate(columns)
-            if one is column
-        )
-        for few in self.blocks():
-            yield few.stats.columns[need][i], few
-
-    def standings(self, column: Column) -> tuple[Array, Array, Array]:
-        """See :meth:`StatsView.standings`."""
-        assert column.status is not None
-        place = {name: i for i, name in enumerate(column.status[0])}
-        pairs, many = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for here, few in self._each(column):
-            assert here.status is not None
-            group, code, count = few.standings(here)
-            names = np.array([place[name] for name in here.status[0]], np.int64)
-            pairs.append(group * len(place) + names[code])
-            many.append(count)
-        there, at = np.unique(np.concatenate(pairs), return_inverse=True)
-        count = np.bincount(at, np.concatenate(many), minlength=there.size)
-        return there // len(place), there % len(place), count
-
-    def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
-        """See :meth:`StatsView.total`."""
-        each = ((of(here.values), few.rows) for here, few in self._each(column))
-        return totals(each, of(column.values).shape[1:], self.n_groups)
+    def blocks(self, group: GroupsByCode | None) -> Iterator[tuple[Stats, Array | None]]:
+        """The rows of each part, and the group of each of its datums."""
+        for part in self.parts:
+            yield self.rows(part), None if group is None else group.of(part.codes)
 
 
 # -- single datums ---------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.merging_stats import merge_stats
 from ..tally.stats import StatsView
-from ..tally.stats_parts import PartsStatsView
 from .per_datum import per_datum_frame
 from .workers import Workers
 
@@ -105,7 +104,7 @@ def view(
     n_groups: int = 1,
     weights: Array | None = None,
     threads: Workers | None = None,
-) -> StatsView | PartsStatsView:
+) -> StatsView:
     """The tally by groups of datums.
 
     Args:
@@ -116,10 +115,7 @@ def view(
         weights: int64 [n], how often each datum counts, or None.
         threads: unused: means are one cheap pass.
     """
-    made: StatsView | PartsStatsView = tallies.stats.view(
-        tallies.labels, group=group, n_groups=n_groups, weights=weights
-    )
-    return made
+    return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
 
 def cells_per_group(tallies: StatsTallies, settings: Any) -> int:

@@ -17,6 +17,7 @@ from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_seconds
 from ...tally.merging_stats import merge_pixels
+from ...tally.pixels import PixelView
 from ..workers import Workers
 from .encode import encode_batch
 from .per_image import presence, stats_from, stats_of
@@ -114,7 +115,7 @@ def label_notes(tallies: Tallies) -> list[Note]:
         tallies: of the whole run.
     """
     frame = tallies.labels.frame.select("label_key", "label_value")
-    seen = tallies.pixels.view(tallies.labels, tallies.stats)
+    seen = PixelView(tallies.pixels, tallies.labels, tallies.stats)
     pairs = {
         side: frame[np.flatnonzero(getattr(seen, name)[0])]
         for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))

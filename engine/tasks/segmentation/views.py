@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...tally.pixel_parts import PartsPixelView
 from ...tally.pixels import PixelView
 from ..per_datum import per_datum_frame
 from ..workers import Workers
@@ -26,7 +25,7 @@ def view(
     n_groups: int = 1,
     weights: Array | None = None,
     threads: Workers | None = None,
-) -> PixelView | PartsPixelView:
+) -> PixelView:
     """The tally by groups of datums.
 
     Args:
@@ -37,14 +36,14 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: unused: sums are one cheap pass over a row a datum and label.
     """
-    made: PixelView | PartsPixelView = tallies.pixels.view(
+    return PixelView(
+        tallies.pixels,
         tallies.labels,
         tallies.stats,
         group=group,
         n_groups=n_groups,
         weights=weights,
     )
-    return made
 
 
 def own_frames(
