@@ -48,8 +48,6 @@ class Sizes(msgspec.Struct):
         scratch: bytes on disk, about.
         group_rows: ranked rows of a label group, at most where no single label has more.
         datums_at_once: datums numbered at once.
-        chunks: groups of labels by which a bucket's rows are kept apart: a few for each group that
-            is merged, since labels differ in size.
         at_once: label groups that may be in memory together when no worker is busy.
         run_rows: rows of a run of scores that are held at once.
     """
@@ -58,7 +56,6 @@ class Sizes(msgspec.Struct):
     scratch: int
     group_rows: int
     datums_at_once: int
-    chunks: int
     at_once: int = 1
     run_rows: int = 1
 
@@ -194,7 +191,6 @@ def buckets(
         scratch=int(size) + beyond,
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
-        chunks=min(256, 4 * max(least, -(-ranked // group_rows))),
         at_once=max(1, workers - 1),
         run_rows=max(1000, int(room) // _RUN_ROW),
     )

@@ -28,7 +28,7 @@ def test_single_datums_are_shown_some_at_a_time(
     name: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A datum at a time, a few, and all at once."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, run_rows=rows))
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=rows))
     task, draw = CASES[name]
     same_as_in_memory(draw(7), task, tmp_path)
 

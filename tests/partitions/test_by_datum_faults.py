@@ -201,7 +201,7 @@ def test_a_disk_that_runs_full_while_runs_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the parts no file is larger, nor written by then."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, run_rows=100))
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=100))
     limits: list[Any] = []
 
     def told(step: str) -> None:

@@ -22,7 +22,7 @@ METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy
            "PrecisionRecallCurve"]  # fmt: skip
 Array = np.ndarray[Any, Any]
 
-TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, run_rows=16)
+TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
 
 
 @pytest.fixture(autouse=True)

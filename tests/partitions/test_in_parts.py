@@ -19,7 +19,7 @@ from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
 
-TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, run_rows=16)
+TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
 """Sixteen rows of a run at once."""
 
 IN_FILES = metrics.names("classification")

@@ -178,7 +178,7 @@ def test_any_table_of_verdicts(
 
 @pytest.mark.parametrize("rows", [1, 10**9])
 def test_ranges_of_any_size(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, run_rows=rows))
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=rows))
     same_as_in_memory(CASES["judged"][1](5), "judged", tmp_path)
 
 
