@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -68,8 +68,21 @@ def _room(n: int, place: Place) -> Array:
     if n <= place.rows:
         return np.empty(n)
     with tempfile.TemporaryFile(dir=place.folder) as file:
-        os.posix_fallocate(file.fileno(), 0, 8 * n)  # a full disk is told now, not by a signal
+        _reserve(file, 8 * n)
         return np.asarray(np.memmap(file, np.float64, "r+", shape=n))
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Take the room that a file needs now: a disk that is full later would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    for begin in range(0, size, _ZEROS):
+        file.write(bytes(min(_ZEROS, size - begin)))
+    file.flush()
+
+
+_ZEROS = 1 << 20
 
 
 def _on_disk(run: Sorted, place: Place) -> Sorted:
