@@ -8,26 +8,21 @@ files that were cut off or altered. It is written under another name and renamed
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
-import os
-import re
-import secrets
-import socket
 import struct
-import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from .._version import __version__
+from ..atomic import whole_file
 from ..schemas.errors import ReadError, ResultError
 
 if TYPE_CHECKING:
@@ -77,11 +72,7 @@ def save(
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
-    target = Path(path)
     named = things if isinstance(things, Mapping) else {WHOLE: things}
-    draft = target.with_name(
-        f".{target.name}.{os.getpid()}.{_this_machine()}{secrets.token_hex(_RANDOM)}"
-    )
     head = {
         "kind": KIND,
         "format": FORMAT,
@@ -90,67 +81,13 @@ def save(
         "things": list(named),
         "about": dict(about or {}),
     }
-    try:
-        with open(draft, "xb") as file:
-            if lasting:
-                with suppress(OSError, ImportError):  # where there are no locks
-                    _lock(file)
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_HEAD, json.dumps(head))
-                for name, thing in named.items():
-                    _write(archive, name, thing)
-            file.flush()
-            if lasting:
-                os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
-
-
-_RANDOM = 2  # bytes
-_DRAFT = re.compile(rf"\..+\.\d+\.([0-9a-f]{{4}})[0-9a-f]{{{2 * _RANDOM}}}")
-_YOUNG = 60.0
-"""Seconds in which a draft may not be locked yet."""
-
-
-def _this_machine() -> str:
-    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:4]
-
-
-def _lock(file: IO[bytes]) -> None:
-    import fcntl
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def is_abandoned(path: Path) -> bool:
-    """Whether a file is what :func:`save` was writing when its process was killed.
-
-    Who writes a draft holds its lock. Of other machines, whose locks not every file system shows,
-    and where there are none, nothing is known.
-    """
-    found = _DRAFT.fullmatch(path.name)
-    if found is None or found[1] != _this_machine():
-        return False
-    pid = int(path.name.split(".")[-2])
-    try:
-        with open(path, "rb") as file:
-            _lock(file)
-            return not _alive(pid) or time.time() - os.fstat(file.fileno()).st_mtime > _YOUNG
-    except (OSError, ImportError):
-        return False
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # another user's
-        return True
-    return True
+    with (
+        whole_file(path, lasting=lasting) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        archive.writestr(_HEAD, json.dumps(head))
+        for name, thing in named.items():
+            _write(archive, name, thing)
 
 
 class Opened:
