@@ -20,9 +20,7 @@ LABELS: tuple[tuple[Any, ...], ...] = ((-1, 3, 12), ("a", "b", "ab"), (0, 1))
 
 modest = settings(
     max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "20")),
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.data_too_large],
 )
 """Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""
 

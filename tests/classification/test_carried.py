@@ -70,7 +70,7 @@ def sides(start: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     return (start[1:-1:OUTCOMES], start[2::OUTCOMES]), (start[:-1:OUTCOMES], start[1::OUTCOMES])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pieces
 def test_wins(seed: int, weighted: bool, cuts: int) -> None:
     rows, rng = drawn(seed, weighted=weighted)
@@ -81,7 +81,7 @@ def test_wins(seed: int, weighted: bool, cuts: int) -> None:
     np.testing.assert_array_equal(wins_in_all(carried), wins(*sides(start), score, weight))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pieces
 def test_pairs(seed: int, weighted: bool, cuts: int) -> None:
     """Truths of each label against those of each, as two segments in memory."""
@@ -103,7 +103,7 @@ def test_pairs(seed: int, weighted: bool, cuts: int) -> None:
         assert found[g, a, b] == wins(ends[:2], ends[2:], rows.score[both], weights)[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pieces
 def test_sums(seed: int, weighted: bool, cuts: int) -> None:
     rows, rng = drawn(seed, weighted=weighted)
@@ -119,7 +119,7 @@ def test_sums(seed: int, weighted: bool, cuts: int) -> None:
     np.testing.assert_array_equal(carried.rows, np.diff(start))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pieces
 def test_points_and_areas(seed: int, weighted: bool, cuts: int) -> None:
     """Points of every piece are complete; what is summed over them goes on."""
@@ -162,7 +162,7 @@ def test_many_small_terms_lose_nothing() -> None:
     assert carried.total[0] + carried.lost[0] == np.float64(n * (1.0 / 3.0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 5))
 def test_rows_of_parts_in_order(seed: int, parts: int) -> None:
     """Dealt out row by row, they are put back: by label, score and place in the input."""

@@ -52,9 +52,7 @@ def asked(draw: st.DrawFn) -> Asked:
 
 modest = settings(
     max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "20")),
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.data_too_large],
 )
 """Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""
 

@@ -32,7 +32,7 @@ DIALECTS = st.sampled_from(["standard", "trec_eval", "continuous-eval", "remem"]
 ALSO_SETS = {"Precision": "SetPrecision", "Recall": "SetRecall", "F1": "SetF"}
 
 
-@limits(deadline=None, max_examples=30)
+@limits(max_examples=30)
 @given(queries=QUERIES, options=OPTIONS, dialect=DIALECTS, data=st.data())
 def test_every_measure(queries: list, options: dict, dialect: str, data: st.DataObject) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}

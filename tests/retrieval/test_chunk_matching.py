@@ -75,7 +75,7 @@ def queries(draw):
 
 
 @pytest.mark.parametrize("dialect", ["standard", "remem"])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given=queries(), workers=st.sampled_from([1, 3]))
 def test_chunks_of_originals(dialect, given, workers):
     chunks, originals = [q[0] for q in given], [q[1] for q in given]

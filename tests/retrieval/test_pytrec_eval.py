@@ -75,7 +75,7 @@ def agree(run: dict, qrels: dict, level: int | None = None) -> None:
     assert compared >= 50 * len(run)
 
 
-@limits(deadline=None, max_examples=30)
+@limits(max_examples=30)
 @given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.sampled_from([None, 1, 2]))
 def test_small_runs(queries: list, level: int | None) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
@@ -97,7 +97,7 @@ def shuffled(table: dict, value: str, dice: random.Random) -> pl.DataFrame:
     return pl.DataFrame(rows, ["query_id", "doc_id", value], orient="row")
 
 
-@limits(deadline=None, max_examples=12)
+@limits(max_examples=12)
 @given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.randoms())
 def test_shuffled_tables_scored(queries: list, dice: random.Random) -> None:
     """What users call, on rows in no order."""

@@ -53,7 +53,7 @@ def between_stops(text: str) -> list[list[str]]:
     return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(QUERIES, THRESHOLDS, st.sampled_from([1, 3]))
 def test_the_reference_is_rouge_to_the_letter(queries, threshold, workers):
     retrieved, gold = [q[0] for q in queries], [q[1] for q in queries]
@@ -67,7 +67,7 @@ def test_the_reference_is_rouge_to_the_letter(queries, threshold, workers):
 WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=90)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(WORDS, min_size=1, max_size=3), st.lists(WORDS, min_size=1, max_size=3), THRESHOLDS)
 def test_rows_of_more_than_64_columns(retrieved, gold, threshold):
     texts = [" . ".join(map(" ".join, sentences)) for sentences in (retrieved, gold)]

@@ -30,7 +30,7 @@ def orders(scores: dict[str, float]) -> list[list[str]]:
     ]
 
 
-@limits(deadline=None, max_examples=30)
+@limits(max_examples=30)
 @given(
     run=RUN,
     judged=QRELS,

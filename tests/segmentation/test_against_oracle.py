@@ -37,7 +37,7 @@ def expected(
     return made
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     pairs_of_maps(),
     st.sampled_from([None, 255, 2]),
@@ -83,7 +83,7 @@ def test_numbers(sides: Any, ignore: int | None, background: int | None, dtype: 
     assert cells == {pair: n for pair, n in whole.items() if n and pair != (None, None)}
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(pairs_of_maps())
 def test_counts_add_up(sides: Any) -> None:
     card = ee.score(*sides, metrics=["Counts", "Recall", "ConfusionMatrix"])

@@ -91,7 +91,7 @@ def numbers(rows: pl.DataFrame) -> dict[Any, float | None]:
     return made
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     keyed_maps(),
     st.sampled_from(DIALECTS),
@@ -134,7 +134,7 @@ def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, thre
             assert dict(of_datum.iter_rows()) == {m: approx(v) for m, v in expected.items()}
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(keyed_maps(), st.sampled_from(DIALECTS), st.sampled_from([None, 2]), st.booleans())
 def test_masks_are_maps(maps: Maps, dialect: str, ignore: int | None, both: bool) -> None:
     background = BACKGROUND.get(dialect)

@@ -51,7 +51,7 @@ def test_masks_of_labels(sides: str) -> None:
     same(card, ARRAYS)
 
 
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 @given(st.integers(0, 999), st.sampled_from([None, 2]), st.booleans())
 def test_masks_are_label_maps(seed: int, ignore: int | None, background: bool) -> None:
     found, truth = some_maps(seed, n=2)

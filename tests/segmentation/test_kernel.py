@@ -30,7 +30,7 @@ def runs(draw: st.DrawFn) -> Any:
     return np.concatenate([np.full(n, value, np.uint8) for value, n in pieces])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(runs(), runs(), st.integers(0, 7))
 def test_bytes(a: Any, b: Any, skip: int) -> None:
     n = min(a.size, b.size)
@@ -73,7 +73,7 @@ def test_many_wide_indices() -> None:
     assert counted(count_wide(a, b % 2**31)) == expected(a, b % 2**31)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 3000), max_size=6), st.integers(1000, 3100), st.integers(0, 99))
 def test_long_runs_over_stretches_of_pixels(cuts: list[int], n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ def _found(a: Any, b: Any, at: Any, out: Any) -> None:
     out[2], out[3] = lowest(out[0]), set_bits(out[0])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 70), st.sampled_from([0.0, 0.02, 0.5, 1.0]))
 def test_compiled_as_in_python(seed: int, at: int, share: float) -> None:
     rng = np.random.default_rng(seed)
@@ -47,7 +47,7 @@ def test_pickled_by_name() -> None:
         assert pickle.loads(pickle.dumps(operation)) is operation
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(0, 7), st.integers(1, 700))
 def test_runs_and_noise_by_turns(seed: int, skip: int, n: int) -> None:
     """Stretches of 64 with few borders and with many, beginning anywhere."""
