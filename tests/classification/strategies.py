@@ -82,6 +82,11 @@ class Drawn:
         )
 
 
+def by_bytes(value: Any) -> Any:
+    """Numbers by value, text by its bytes."""
+    return value.encode() if isinstance(value, str) else value
+
+
 @st.composite
 def drawn(
     draw: st.DrawFn, *, several: bool = False, meeting: bool = True, distinct: bool = False
