@@ -26,28 +26,9 @@ def in_original(chunk: str, original: str, *, reference: bool) -> bool:
 
 
 PIECES = st.sampled_from(
-    [
-        "a",
-        "b",
-        "ab",
-        "abababab",
-        "aaaaaaaaaaaa",
-        ": ",
-        "\n",
-        '"',
-        "\\",
-        "\\n",
-        "é",
-        "𝄞",
-        "\x7f",
-        "\t",
-        "\x00",
-        "中文",
-        " ",
-        "\\u00e9",
-        "\\ud834\\udd1e",
-    ]
-)
+    ["a", "b", "ab", "abababab", "aaaaaaaaaaaa", ": ", "\n", '"', "\\", "\\n", "é", "𝄞", "\x7f",
+     "\t", "\x00", "中文", " ", "\\u00e9", "\\ud834\\udd1e"]
+)  # fmt: skip
 TEXTS = st.lists(PIECES, max_size=9).map("".join)
 CHUNKS = st.builds(
     "".join,

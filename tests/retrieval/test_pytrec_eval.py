@@ -19,29 +19,11 @@ import evalengine as ee
 CUTS = (1, 3, 5, 10)
 AT = ",".join(map(str, CUTS))
 MEASURES = {
-    "map",
-    "bpref",
-    "recip_rank",
-    "infAP",
-    "Rprec",
-    "Rprec_mult",
-    "utility",
-    "binG",
-    "G",
-    "ndcg",
-    "ndcg_rel",
-    "Rndcg",
-    "set_P",
-    "set_recall",
-    "set_map",
-    "set_F",
-    "set_relative_P",
-    "num_ret",
-    "num_rel",
-    "num_rel_ret",
-    "num_nonrel_judged_ret",
+    "map", "bpref", "recip_rank", "infAP", "Rprec", "Rprec_mult", "utility", "binG", "G", "ndcg",
+    "ndcg_rel", "Rndcg", "set_P", "set_recall", "set_map", "set_F", "set_relative_P", "num_ret",
+    "num_rel", "num_rel_ret", "num_nonrel_judged_ret",
     *(f"{name}.{AT}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success", "relative_P")),
-}
+}  # fmt: skip
 SCORED = MEASURES - {"Rprec_mult", "Rndcg"}  # of several rows; of no value without a gain
 DOCUMENTS = [f"d{i}" for i in range(15)]
 # scores that float32 holds, and few of them, so that ids decide

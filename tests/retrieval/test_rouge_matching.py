@@ -13,26 +13,7 @@ from rouge import Rouge
 
 REFERENCE = "continuous-eval"
 THRESHOLDS = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.8, 1.0])
-PIECES = st.sampled_from(
-    [
-        "a",
-        "b",
-        "c",
-        "d",
-        "B",
-        "é",
-        ".",
-        ". ",
-        " ",
-        "  ",
-        "\t",
-        "\n",
-        "\x1c",
-        "\u00a0",
-        "\u2003",
-        ",",
-    ]
-)
+PIECES = st.sampled_from([*"abcdBé.,", ". ", " ", "  ", "\t", "\n", "\x1c", "\u00a0", "\u2003"])
 TEXTS = st.lists(PIECES, max_size=24).map("".join)
 QUERIES = st.lists(
     st.tuples(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=3)), min_size=1, max_size=4
