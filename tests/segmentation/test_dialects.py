@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles.segmentation import pairs
 from oracles.segmentation_dialects import of_image, over_images
-from segmentation.making import EVERY, same
+from segmentation.making import EVERY, pairs_of_maps, same
 
 import evalengine as ee
 
@@ -134,13 +134,73 @@ def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, thre
             assert dict(of_datum.iter_rows()) == {m: approx(v) for m, v in expected.items()}
 
 
+@settings(max_examples=25)
+@given(
+    pairs_of_maps(),
+    st.sampled_from([None, 255, 2]),
+    st.sampled_from([None, 0]),
+    st.sampled_from((np.uint8, np.int64, np.uint16, np.int32)),
+)
+@example(({"a": np.array([[1]])}, {"a": np.array([[1]])}), None, None, np.uint8)  # one pixel
+@example(({"a": np.array([[2]])}, {"a": np.array([[255]])}), 255, None, np.uint8)  # none left
+@example(({"a": np.array([[0]])}, {"a": np.array([[0]])}), None, 0, np.int64)  # no label at all
+@example(({"a": np.array([[70000]])}, {"a": np.array([[-5]])}), None, None, np.int32)
+def test_datums_of_one_side(
+    sides: Any, ignore: int | None, background: int | None, dtype: Any
+) -> None:
+    """Where a side lacks a datum it has no label there; confusion and counts add up."""
+    found, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
+    card = ee.score(found, truth, ignore_index=ignore, background=background, metrics=EVERY)
+    each: dict[str, Counter[Any]] = {}
+    for name in {**found, **truth}:
+        blank = np.full((found.get(name, truth.get(name))).shape, -7)
+        counts = pairs(truth.get(name, blank), found.get(name, blank), ignore, background)
+        each[name] = Counter()
+        for (t, p), n in counts.items():
+            each[name][None if t == -7 else t, None if p == -7 else p] += n
+    of_counts = pl.col("metric") == "Counts"
+    expected = over_images(each, "standard", None, ignore)
+    assert numbers(card.metrics.filter(~of_counts)) == {k: approx(v) for k, v in expected.items()}
+    for name, counts in each.items():
+        of_datum = dict(card.per_datum.filter(datum_id=name).select("metric", "value").iter_rows())
+        assert of_datum == {
+            m: approx(v) for m, v in of_image(counts, "standard", None, ignore).items()
+        }
+    whole = sum(each.values(), Counter[Any]())
+    cells = {
+        row[:2]: row[2] for row in card.confusion.select("actual", "predicted", "count").rows()
+    }
+    assert cells == {pair: n for pair, n in whole.items() if n and pair != (None, None)}
+    for label, statistic, value in (
+        card.metrics.filter(of_counts).select("label_value", "statistic", "value").iter_rows()
+    ):
+        own = [n for pair, n in whole.items() if counted_as(statistic, label, *pair)]
+        assert value == sum(own), (label, statistic)
+
+
+def counted_as(statistic: str, label: Any, actual: Any, predicted: Any) -> bool:
+    """Whether a pixel is a true positive, ... of a label."""
+    right, wrong = {"t": True, "f": False}[statistic[0]], statistic[1] == "p"
+    return (predicted == label) == wrong and (actual == label) == (right == wrong)
+
+
 @settings(max_examples=12)
-@given(keyed_maps(), st.sampled_from(DIALECTS), st.sampled_from([None, 2]), st.booleans())
-def test_masks_are_maps(maps: Maps, dialect: str, ignore: int | None, both: bool) -> None:
+@given(
+    keyed_maps(),
+    st.sampled_from(DIALECTS),
+    st.sampled_from([None, 2]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_masks_are_maps(
+    maps: Maps, dialect: str, ignore: int | None, both: bool, blank: bool
+) -> None:
     background = BACKGROUND.get(dialect)
     options: dict[str, Any] = {"dialect": dialect, "metrics": EVERY}
     if ignore is not None and not both:
         options["ignore_index"] = ignore
+    if blank and background is None:
+        options["background"] = background = 0
     sides = [layers(maps, side, {background}) for side in (0, 1)]
     for side in sides if both else sides[1:]:
         held = set(side.select("label_key", "datum_id").iter_rows())
@@ -148,4 +208,6 @@ def test_masks_are_maps(maps: Maps, dialect: str, ignore: int | None, both: bool
             return
     whole = ee.score(table(maps, 1), table(maps, 0), **options)
     truth = sides[0] if both else table(maps, 0)
+    if both:
+        options.pop("background", None)
     same(ee.score(sides[1], truth, **options), whole)
