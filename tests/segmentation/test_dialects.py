@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracles.segmentation import pairs
+from oracles.segmentation import labels_in, of_label, pairs
 from oracles.segmentation_dialects import of_image, over_images
 from segmentation.making import EVERY, pairs_of_maps, same
 
@@ -167,21 +167,23 @@ def test_datums_of_one_side(
             m: approx(v) for m, v in of_image(counts, "standard", None, ignore).items()
         }
     whole = sum(each.values(), Counter[Any]())
-    cells = {
-        row[:2]: row[2] for row in card.confusion.select("actual", "predicted", "count").rows()
-    }
-    assert cells == {pair: n for pair, n in whole.items() if n and pair != (None, None)}
-    for label, statistic, value in (
-        card.metrics.filter(of_counts).select("label_value", "statistic", "value").iter_rows()
-    ):
+    cells = card.confusion.select("actual", "predicted", "count").rows()
+    wanted = {pair: n for pair, n in whole.items() if n and pair != (None, None)}
+    assert {(t, p): n for t, p, n in cells} == wanted
+    columns = ("label_value", "statistic", "value")
+    for label, statistic, value in card.metrics.filter(of_counts).select(columns).rows():
         own = [n for pair, n in whole.items() if counted_as(statistic, label, *pair)]
         assert value == sum(own), (label, statistic)
+    recalls = card.metrics.filter(pl.col("label_value").is_not_null(), metric="Recall")
+    support = {label: of_label(whole, label)["truth"] for label in labels_in(whole)}
+    assert dict(recalls.select("label_value", "support").rows()) == support
 
 
 def counted_as(statistic: str, label: Any, actual: Any, predicted: Any) -> bool:
     """Whether a pixel is a true positive, ... of a label."""
-    right, wrong = {"t": True, "f": False}[statistic[0]], statistic[1] == "p"
-    return (predicted == label) == wrong and (actual == label) == (right == wrong)
+    positive = statistic[1] == "p"
+    right = positive if statistic[0] == "t" else not positive
+    return (predicted == label) == positive and (actual == label) == right
 
 
 @settings(max_examples=12)
