@@ -19,16 +19,17 @@ from hypothesis import HealthCheck, settings
 from evalengine.kernels.folder import CACHE_VARIABLE, cache_folder
 
 # How long an example takes depends on what else the machine does, and on whether kernels are
-# compiled yet; neither says that anything is wrong.
-# Random tables differ from run to run: few a run find in many runs what many would find in one.
-settings.register_profile(
-    "untimed",
-    settings(),
+# compiled yet; neither says that anything is wrong. Files that an example writes are the next one's
+# to write over.
+untimed = settings(
     deadline=None,
-    max_examples=30,
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("untimed")
+# A change is judged by the same random tables on every machine. Others are found by
+# `pytest -m hypothesis --hypothesis-profile=roaming`, which says how to repeat what fails.
+settings.register_profile("pinned", untimed, max_examples=30, derandomize=True)
+settings.register_profile("roaming", untimed, max_examples=100, print_blob=True)
+settings.load_profile("pinned")
 
 WARMED = "EVALENGINE_TESTS_WARMED"
 """Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""

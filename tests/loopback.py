@@ -1,4 +1,4 @@
-"""What servers on loopback that hold a folder's files have in common."""
+"""What servers on loopback have in common."""
 
 from __future__ import annotations
 
@@ -12,24 +12,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 
-class FileServer(ThreadingHTTPServer):
+class Loopback(ThreadingHTTPServer):
     """A server at a free port.
 
     Args:
-        folder: whose files it has.
         handler: of one connection.
 
     Attributes:
-        folder: the same.
         at: its host and port.
         failed: what went wrong in handlers, but that clients hung up.
     """
 
     daemon_threads = True
 
-    def __init__(self, folder: Path, handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)
-        self.folder = folder
         self.at = f"127.0.0.1:{self.server_address[1]}"
         self.failed: list[BaseException] = []
 
@@ -41,23 +38,21 @@ class FileServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class FileHandler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD; what is there and what headers it has, a server of each kind says."""
+class FileServer(Loopback):
+    """One that has the files of a folder."""
+
+    def __init__(self, folder: Path, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(handler)
+        self.folder = folder
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One that keeps connections and prints nothing."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
-
-    def do_HEAD(self) -> None:
-        self.answer(send=False)
-
-    def do_GET(self) -> None:
-        self.answer(send=True)
-
-    def answer(self, *, send: bool) -> None:
-        """Answer a request for a file, with its body or without."""
-        raise NotImplementedError
 
     def send(
         self, status: int, headers: dict[str, str], body: bytes, sent: bytes | None = None
@@ -77,6 +72,20 @@ class FileHandler(BaseHTTPRequestHandler):
         self.wfile.write(body if sent is None else sent)
 
 
+class FileHandler(Handler):
+    """Answers GET and HEAD; what is there and what headers it has, a server of each kind says."""
+
+    def do_HEAD(self) -> None:
+        self.answer(send=False)
+
+    def do_GET(self) -> None:
+        self.answer(send=True)
+
+    def answer(self, *, send: bool) -> None:
+        """Answer a request for a file, with its body or without."""
+        raise NotImplementedError
+
+
 def part_of(data: bytes, wanted: str) -> tuple[bytes, dict[str, str]]:
     """What a ``Range`` header of one range asks for, and the header that tells which part it is."""
     first, _, last = wanted.removeprefix("bytes=").partition("-")
@@ -85,7 +94,7 @@ def part_of(data: bytes, wanted: str) -> tuple[bytes, dict[str, str]]:
     return data[begin:end], {"Content-Range": f"bytes {begin}-{end - 1}/{len(data)}"}
 
 
-S = TypeVar("S", bound=FileServer)
+S = TypeVar("S", bound=Loopback)
 
 
 @contextmanager

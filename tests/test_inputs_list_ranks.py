@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 import evalengine as ee
@@ -23,7 +22,6 @@ PLACES = {
 }
 
 
-@limits(deadline=None)
 @given(ROWS, st.sampled_from(sorted(PLACES)))
 def test_against_sets(rows: list[tuple[int, int]], places: str) -> None:
     query = np.array([q for q, _ in rows], np.int32)

@@ -125,6 +125,13 @@ def test_labels_on_one_side_are_told_with_names() -> None:
     )
 
 
+def test_labels_that_differ_in_capitals_blanks_or_type_alone_are_told() -> None:
+    message = note(load(predictions(label_value=["Cat", " dog", "Cat"])), "no_common_label")
+    assert "no label of the predictions is one of the ground truths: nothing can match." in message
+    assert "'Cat' and 'cat' differ in capitals, blanks or type alone: " in message
+    assert '{"Cat": "cat"}' in message
+
+
 def test_at_most_five_names_are_told() -> None:
     table = predictions().clear(8).with_columns(
         datum_id=1, label_value=pl.Series(list("abcdefgh")), score=0.5,

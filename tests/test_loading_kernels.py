@@ -76,50 +76,6 @@ def test_a_second_process_compiles_nothing(filled: tuple[Path, dict[str, Any]]) 
     assert not list(folder.rglob("*.draft"))
 
 
-def test_a_runtime_that_cannot_be_read_is_made_again(
-    filled: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    folder, first = filled
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    kept = tmp_path / Path(first["runtime"]).relative_to(folder)
-    whole = kept.read_bytes()
-    for broken in (b"", whole[: len(whole) // 2], b"no pickle"):
-        kept.write_bytes(broken)
-        answer = run(tmp_path)
-        assert answer["values"] == EXPECTED
-        assert answer["compiled"] == ["nrt"]
-        assert len(kept.read_bytes()) == len(whole)
-
-
-def flipped(data: bytes) -> bytes:
-    """With one bit in the middle of it changed."""
-    at = len(data) // 2
-    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
-
-
-FAULTS = {
-    "flipped": flipped,
-    "empty": lambda data: b"",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_files_that_were_altered_are_written_anew(
-    fault: str, filled: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    """Altered code may end the process; a pickle that cannot be read would fail every run."""
-    folder, first = filled
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.suffix for path in kept} == {".bin", ".nbi", ".nbc"}
-    for path in kept:
-        path.write_bytes(FAULTS[fault](path.read_bytes()))
-    answer = run(tmp_path)
-    assert answer["values"] == EXPECTED
-    assert answer["compiled"] == first["compiled"]
-    assert run(tmp_path)["compiled"] == []
-
-
 def lacking(module: str, parts: str) -> str:
     """Code after which Numba lacks what is looked for before its parts are used."""
     return f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"

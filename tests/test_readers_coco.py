@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from coco_files import Json, Write, annotation, result, truths, writer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import kinds, load, note
 
@@ -191,9 +191,7 @@ row = st.builds(
 
 
 @given(st.lists(row, max_size=30), st.sampled_from([None, 1, 1000]), st.integers(1, 400))
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25)
 def test_results_are_to_the_bit_what_is_written_however_they_are_cut(
     tmp_path: Path, rows: list[Json], indent: int | None, piece: int
 ) -> None:

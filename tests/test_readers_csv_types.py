@@ -20,7 +20,7 @@ VALUES = (
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.lists(st.sampled_from(VALUES), min_size=3, max_size=3), max_size=6))
 def test_as_polars_infers_from_all_rows(tmp_path_factory, rows) -> None:
     path = tmp_path_factory.mktemp("csv") / "a.csv"

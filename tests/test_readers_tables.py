@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import ground_truths, kinds, load, note, predictions
 from table_files import FILES
@@ -70,9 +70,7 @@ def test_every_table_in_memory_gives_the_same_rows(name: str) -> None:
     assert frames.ground_truths.equals(ground_truths())
 
 
-FEW = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+FEW = settings(max_examples=12)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=5)
 
 
@@ -89,9 +87,7 @@ def tables(ids: st.SearchStrategy[Any]) -> st.SearchStrategy[pl.DataFrame]:
 
 
 @given(st.one_of(tables(st.integers(-(2**63), 2**63 - 1)), tables(texts)))
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12)
 def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame) -> None:
     for name in ("t.parquet", "t.arrow", "t.jsonl", "t.json"):
         FILES[name](table, tmp_path / name)
@@ -101,9 +97,7 @@ def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame)
 
 
 @given(tables(st.integers(0, 10**9)))
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12)
 def test_random_tables_come_back_from_csv(tmp_path: Path, table: pl.DataFrame) -> None:
     table.write_csv(tmp_path / "t.csv")
     assert load(tmp_path / "t.csv", table.drop("score")).predictions.equals(table)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from known import real_data
 
@@ -97,7 +97,6 @@ FIELD = st.text(
 FIRST = FIELD.filter(lambda text: not text.startswith("#"))
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(FIRST, FIELD, st.integers(-5, 10**6), st.floats(allow_nan=False)), min_size=1
@@ -398,7 +397,6 @@ def test_convert_is_all_or_nothing(tmp_path: Path) -> None:
         ee.convert_trec(table, out=out)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="q10 .\tQd-x", max_size=30))
 def test_recognition_says_nothing_of_a_line_with_other_fields(line: str) -> None:
     layout = layout_of(line.encode())

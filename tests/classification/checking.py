@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-from classification.rows import NAMES, whole
+from classification.rows import NAMES
 from classification.strategies import GRID
 from oracles.classification import RATIOS, Oracle
+from output_frames import numbers, of_slice
 
 import evalengine as ee
 
@@ -21,18 +21,6 @@ ONE_LABEL = ["ConfusionMatrix", "Outcomes", "LogLoss", "Brier", "TopKAccuracy"]
 assert set(THRESHOLDS) <= set(GRID)
 
 
-def numbers(frame: pl.DataFrame) -> dict[Key, float | None]:
-    """Values of the metrics frame; an undefined one must have a reason."""
-    assert frame["value"].is_nan().fill_null(False).any() is False
-    out: dict[Key, float | None] = {}
-    for row in frame.iter_rows(named=True):
-        key = tuple(row[n] for n in NAMES)
-        assert key not in out, f"twice: {key}"
-        assert (row["value"] is None) == bool(row["reason"]), row
-        out[key] = row["value"]
-    return out
-
-
 def same(ours: float | None, theirs: Any) -> bool:
     """Equal within rounding, or both undefined."""
     if ours is None or theirs is None:
@@ -42,7 +30,7 @@ def same(ours: float | None, theirs: Any) -> bool:
 
 def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -> None:
     """The metrics frame of one slice: the same rows, the same values."""
-    ours = numbers(whole(card.metrics, *of))
+    ours = numbers(of_slice(card.metrics, *of), NAMES)
     asked = set(card.directions)
     expected: dict[Key, Any] = {}
     present = [label for label in oracle.labels if oracle.total(oracle.of_key(label[0]))]
@@ -99,7 +87,7 @@ def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) 
 def check_curves(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -> None:
     """PrecisionRecallCurve: counts, and their sums."""
     rows = {}
-    for row in whole(card.curves, *of).iter_rows(named=True):
+    for row in of_slice(card.curves, *of).iter_rows(named=True):
         rows[row["label_key"], row["label_value"], row["score_threshold"]] = row
     seen = set()
     for label in oracle.labels:
@@ -148,7 +136,7 @@ def check_details(card: ee.Scorecard, oracle: Oracle) -> None:
         return
     confusion = {
         (row["label_key"], row["actual"], row["predicted"]): row["count"]
-        for row in whole(card.confusion).iter_rows(named=True)
+        for row in of_slice(card.confusion).iter_rows(named=True)
     }
     assert confusion == oracle.confusion()
     names = ("datum_id", "label_key", "label_value", "outcome", "score")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
+from output_frames import of_slice
 
 import evalengine as ee
 
@@ -68,28 +68,9 @@ def score(sides: Sides, metrics: Iterable[str], **options: Any) -> ee.Scorecard:
     return ee.score(*sides, task="classification", metrics=list(metrics), **options)
 
 
-def whole(frame: pl.DataFrame, name: str | None = None, value: str | None = None) -> pl.DataFrame:
-    """The rows of one slice; of none, by default."""
-    return frame.filter(
-        pl.col("slice").eq_missing(pl.lit(name, pl.String))
-        & pl.col("slice_value").eq_missing(pl.lit(value, pl.String))
-    )
-
-
-def numbers(frame: pl.DataFrame) -> dict[Key, float | None]:
-    """Values by ``NAMES``; an undefined one must have a reason, a defined one none."""
-    assert frame.filter(pl.col("value").is_nan()).is_empty()
-    wrong = frame.filter(pl.col("value").is_null() != pl.col("reason").fill_null("").ne(""))
-    assert wrong.is_empty(), wrong
-    out = [(tuple(row[n] for n in NAMES), row["value"]) for row in frame.iter_rows(named=True)]
-    twice = [key for key, n in Counter(key for key, _ in out).items() if n > 1]
-    assert not twice, f"rows twice: {twice[:5]}"
-    return dict(out)
-
-
 def label_values(card: ee.Scorecard, metric: str, key: str = DEFAULT) -> dict[Any, float | None]:
     """Values by label."""
-    rows = whole(card.metrics).filter(
+    rows = of_slice(card.metrics).filter(
         (pl.col("metric") == metric) & pl.col("average").is_null() & (pl.col("label_key") == key)
     )
     return dict(zip(rows["label_value"], rows["value"], strict=True))
@@ -103,5 +84,5 @@ def counts_by_cell(frame: pl.DataFrame) -> dict[Key, int]:
 
 def curve(card: ee.Scorecard, name: str, label: Any) -> pl.DataFrame:
     """The points of one curve of one label, in the order of the frame."""
-    frame = whole(card.curves).filter(pl.col("curve") == name)
+    frame = of_slice(card.curves).filter(pl.col("curve") == name)
     return frame.filter(pl.col("label_value") == label)

@@ -20,9 +20,7 @@ LABELS: tuple[tuple[Any, ...], ...] = ((-1, 3, 12), ("a", "b", "ab"), (0, 1))
 
 modest = settings(
     max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "20")),
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.data_too_large],
 )
 """Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""
 
@@ -82,6 +80,11 @@ class Drawn:
             predictions=tuple(row for row in self.predictions if row[0] in datums),
             truths=tuple(row for row in self.truths if row[0] in datums),
         )
+
+
+def by_bytes(value: Any) -> Any:
+    """Numbers by value, text by its bytes."""
+    return value.encode() if isinstance(value, str) else value
 
 
 @st.composite

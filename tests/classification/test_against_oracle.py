@@ -17,7 +17,7 @@ from classification.checking import (
     check_metrics,
 )
 from classification.rows import score
-from classification.strategies import Drawn, drawn, modest, some_weights
+from classification.strategies import Drawn, by_bytes, drawn, modest, some_weights
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -41,24 +41,33 @@ def run(tables: Drawn, **options: Any) -> ee.Scorecard:
     )
 
 
+@pytest.mark.parametrize("several", [False, True])
 @modest
-@given(drawn())
-def test_one_label(tables: Drawn) -> None:
-    """Metrics, curves, buckets, confusion and outcomes."""
+@given(st.data())
+def test_everything(several: bool, data: st.DataObject) -> None:
+    """Metrics, curves, buckets, confusion and outcomes, of one label a datum or several."""
+    tables = data.draw(drawn(several=several))
     card, oracle = run(tables), tables.oracle()
     check_metrics(card, oracle)
     check_curves(card, oracle)
     check_details(card, oracle)
+    check_sums(card, tables)
 
 
-@modest
-@given(drawn(several=True))
-def test_several_labels(tables: Drawn) -> None:
-    """The same where a datum may have several labels."""
-    card, oracle = run(tables), tables.oracle()
-    check_metrics(card, oracle)
-    check_curves(card, oracle)
-    check_details(card, oracle)
+def check_sums(card: ee.Scorecard, tables: Drawn) -> None:
+    """tp + fp are the predictions that reach a threshold, tp + fn the truths."""
+    for row in card.curves.iter_rows(named=True):
+        label = (row["label_key"], row["label_value"])
+        reaching = [p for p in tables.predictions if p[1:3] == label]
+        reaching = [p for p in reaching if p[3] >= row["score_threshold"]]
+        assert row["tp"] + row["fp"] == len(reaching)
+        assert row["tp"] + row["fn"] == sum(t[1:] == label for t in tables.truths)
+    if tables.several:
+        return
+    hard = sum(card.metrics.filter(pl.col("statistic").is_in(["tp", "fp"]))["value"])
+    assert hard == len({p[:2] for p in tables.predictions})
+    counted = card.confusion.filter(pl.col("actual").is_not_null())["count"].sum()
+    assert counted == len(tables.truths)
 
 
 @modest
@@ -105,8 +114,8 @@ def test_row_order(tables: Drawn, random: Any) -> None:
 @given(drawn())
 def test_kinds_of_ids_and_labels(tables: Drawn) -> None:
     """Ids and labels as strings that sort as they did: the same numbers."""
-    ids = {datum: f"d{at}" for at, datum in enumerate(sorted(tables.datums, key=order))}
-    labels = {value: f"l{at}" for at, value in enumerate(sorted(tables.labels, key=order))}
+    ids = {datum: f"d{at}" for at, datum in enumerate(sorted(tables.datums, key=by_bytes))}
+    labels = {value: f"l{at}" for at, value in enumerate(sorted(tables.labels, key=by_bytes))}
     other = Drawn(
         tuple((ids[d], k, labels[v], s) for d, k, v, s in tables.predictions),
         tuple((ids[d], k, labels[v]) for d, k, v in tables.truths),
@@ -124,28 +133,6 @@ def test_kinds_of_ids_and_labels(tables: Drawn) -> None:
         for column in {"label_value", "actual", "predicted"} & set(first.frame(name).columns):
             mine = [labels.get(v) for v in first.frame(name)[column].to_list()]
             assert mine == second.frame(name)[column].to_list()
-
-
-def order(value: Any) -> Any:
-    """Numbers by value, text by its bytes."""
-    return value.encode() if isinstance(value, str) else value
-
-
-@modest
-@given(drawn())
-def test_invariants(tables: Drawn) -> None:
-    """tp + fp are the predictions that reach a threshold, tp + fn the truths."""
-    card = run(tables)
-    for row in card.curves.iter_rows(named=True):
-        label = (row["label_key"], row["label_value"])
-        reaching = [p for p in tables.predictions if p[1:3] == label]
-        reaching = [p for p in reaching if p[3] >= row["score_threshold"]]
-        assert row["tp"] + row["fp"] == len(reaching)
-        assert row["tp"] + row["fn"] == sum(t[1:] == label for t in tables.truths)
-    hard = sum(card.metrics.filter(pl.col("statistic").is_in(["tp", "fp"]))["value"])
-    assert hard == len({p[:2] for p in tables.predictions})
-    counted = card.confusion.filter(pl.col("actual").is_not_null())["count"].sum()
-    assert counted == len(tables.truths)
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from classification.strategies import Drawn, drawn, modest, some_weights
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,28 +59,21 @@ def check(tables: Drawn, times: dict[Any, int], metrics: list[str], **more: Any)
         if name not in again:
             continue
         first, second = drawn_frames[name](), again[name]()
-        count = "count" if name == "confusion" else None
-        if count:
-            first = first.filter(pl.col(count) > 0)
+        if name == "confusion":
+            first = first.filter(pl.col("count") > 0)
         assert_frame_equal(first, second, abs_tol=1e-12)
 
 
+@pytest.mark.parametrize("several", [False, True])
 @modest
-@given(drawn(meeting=True), st.data())
-def test_a_draw_is_repeated_datums(tables: Drawn, data: st.DataObject) -> None:
-    """With one label a datum."""
+@given(st.data())
+def test_a_draw_is_repeated_datums(several: bool, data: st.DataObject) -> None:
+    """With one label a datum, and with several."""
+    tables = data.draw(drawn(several=several))
     times = data.draw(some_weights(tables.datums))
     if meets(tables, times):
-        check(tables, times, [*METRICS, *SINGLE])
-
-
-@modest
-@given(drawn(several=True), st.data())
-def test_a_draw_with_several_labels(tables: Drawn, data: st.DataObject) -> None:
-    """With several."""
-    times = data.draw(some_weights(tables.datums))
-    if meets(tables, times):
-        check(tables, times, METRICS, multilabel=True)
+        names = METRICS if several else [*METRICS, *SINGLE]
+        check(tables, times, names, multilabel=several or None)
 
 
 def meets(tables: Drawn, times: dict[Any, int]) -> bool:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import polars as pl
-import pytest
-from classification.rows import score, whole
-from classification.strategies import Drawn, drawn, modest
+from classification.rows import score
+from classification.strategies import Drawn, by_bytes, drawn, modest
 from hypothesis import given
 from hypothesis import strategies as st
+from output_frames import of_slice
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import planner
 
 DETAILED = "DetailedPrecisionRecallCurve"
 
@@ -30,10 +28,10 @@ def test_a_slice_is_what_it_is_alone(tables: Drawn, most: int, dialect: str) -> 
     names = [DETAILED, "ConfusionMatrix"]
     card = score(tables.frames(), names, by="part", datums=tables.datum_table(), **options)
     plain = score(tables.frames(), names, **options)
-    assert_frame_equal(whole(card.examples), plain.examples)
+    assert_frame_equal(of_slice(card.examples), plain.examples)
     for group in sorted(set(tables.groups.values())):
         inside = [datum for datum, name in tables.groups.items() if name == group]
-        mine = whole(card.examples, "part", group).drop("slice", "slice_value")
+        mine = of_slice(card.examples, "part", group).drop("slice", "slice_value")
         part = tables.on(inside)
         if not part.predictions and not part.truths:
             assert mine.is_empty()
@@ -50,7 +48,7 @@ def test_a_slice_is_what_it_is_alone(tables: Drawn, most: int, dialect: str) -> 
 def test_several_labels_a_datum(tables: Drawn, most: int) -> None:
     options: dict[str, Any] = {"multilabel": True, "pr_curve_max_examples": most}
     card = score(tables.frames(), [DETAILED], by="part", datums=tables.datum_table(), **options)
-    rows = whole(card.examples)
+    rows = of_slice(card.examples)
     cells = ["label_key", "label_value", "score_threshold", "outcome", "observation"]
     for row in rows.group_by(cells).agg(pl.len(), pl.first("count"), pl.first("datum_id")).rows():
         assert row[-3] == max(1, min(row[-2], most))
@@ -60,26 +58,6 @@ def test_several_labels_a_datum(tables: Drawn, most: int) -> None:
     expected = Counter(key for _, key in units)
     for key, _, _, total in totals.rows():
         assert total == expected[key]
-
-
-def test_chunks_of_groups_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(5)
-    rows = pl.DataFrame(
-        {
-            "actual": rng.integers(0, 2, 400),
-            "score": np.round(rng.random(400), 2),
-            "weight": rng.random(400),
-            "part": rng.integers(0, 30, 400),
-        }
-    )
-    names = [DETAILED, "ConfusionMatrix", "ROCCurve", "ThresholdAtMaxF"]
-    more: dict[str, Any] = {"by": "part", "pr_curve_max_examples": 2}
-    first = score((rows,), names, **more)
-    frames = [first.examples, first.curves, first.metrics]
-    monkeypatch.setattr(planner, "_GROUP_CELLS", 300)
-    again = score((rows,), names, **more)
-    for mine, theirs in zip((again.examples, again.curves, again.metrics), frames, strict=True):
-        assert mine.equals(theirs)
 
 
 @modest
@@ -117,11 +95,6 @@ def test_examples_of_the_confusion_matrix(tables: Drawn, most: int) -> None:
         first = sorted(datums, key=lambda pair: order[pair[0]])[:most]
         expected = [(datum, scores.get(of[2])) for datum, scores in first] or [(None, None)]
         assert found[of] == expected
-
-
-def by_bytes(value: Any) -> Any:
-    """Numbers by value, text by its bytes."""
-    return value.encode() if isinstance(value, str) else value
 
 
 GUESSES = pl.DataFrame(

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from classification.known_answers import by_name, close, plain
-from classification.rows import Sides, curve, score, whole
+from classification.rows import Sides, curve, score
+from output_frames import of_slice
 
 import evalengine as ee
 
@@ -165,7 +166,7 @@ def test_weights(shape: str) -> None:
         assert close(card.value("LogLoss"), expected["log_loss"]["value"])
         assert close(card.value("Brier"), expected["brier"]["value"])
     card = run("weights_zero_a_class", shape, ["ROCAUC"])
-    rows = whole(card.metrics).filter(label_value=1)
+    rows = of_slice(card.metrics).filter(label_value=1)
     assert rows["value"].to_list() in ([], [None])
 
 

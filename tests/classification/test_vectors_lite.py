@@ -188,47 +188,46 @@ def test_every_label_at_a_threshold() -> None:
     assert more
 
 
-def test_confusion() -> None:
-    """The matrix of the best labels at a threshold; unmatched truths have no prediction."""
-    compared = 0
-    for case in cases("compute_confusion_matrix"):
+def matrices(method: str) -> Iterator[tuple[Case, Sides, dict[str, Any]]]:
+    """Cases, the tables that count at a threshold, and the matrix of the best labels there."""
+    for case in cases(method):
         thresholds = case.parameters["score_thresholds"]
-        if not case.parameters["hardmax"] or thresholds != sorted(thresholds):
-            continue
-        for row in case.expected:
-            sides = positive(case.sides, row["parameters"]["score_threshold"])
-            card = score(sides, ["ConfusionMatrix"], dialect="valor-lite")
-            ours = {key[1:]: n for key, n in counts_by_cell(card.confusion).items()}
-            theirs = {
-                (truth, label): n
-                for truth, cells in row["value"]["confusion_matrix"].items()
-                for label, n in cells.items()
-            } | {(truth, None): n for truth, n in row["value"]["unmatched_ground_truths"].items()}
-            assert ours == {cell: n for cell, n in theirs.items() if n}, case.id
-            compared += 1
+        if case.parameters["hardmax"] and thresholds == sorted(thresholds):
+            for row in case.expected:
+                at = row["parameters"]["score_threshold"]
+                yield case, positive(case.sides, at), row["value"]
+
+
+def test_confusion() -> None:
+    """Unmatched truths have no prediction."""
+    compared = 0
+    for case, sides, value in matrices("compute_confusion_matrix"):
+        card = score(sides, ["ConfusionMatrix"], dialect="valor-lite")
+        ours = {key[1:]: n for key, n in counts_by_cell(card.confusion).items()}
+        theirs = {
+            (truth, label): n
+            for truth, cells in value["confusion_matrix"].items()
+            for label, n in cells.items()
+        } | {(truth, None): n for truth, n in value["unmatched_ground_truths"].items()}
+        assert ours == {cell: n for cell, n in theirs.items() if n}, case.id
+        compared += 1
     assert compared >= 15
 
 
 def test_confusion_examples() -> None:
     """valor-lite lists every datum of a cell, and so do we where as many are asked for."""
     compared = 0
-    for case in cases("compute_confusion_matrix_with_examples"):
-        thresholds = case.parameters["score_thresholds"]
-        if not case.parameters["hardmax"] or thresholds != sorted(thresholds):
-            continue
-        for row in case.expected:
-            sides = positive(case.sides, row["parameters"]["score_threshold"])
-            card = score(sides, ["ConfusionMatrix"], dialect="valor-lite", pr_curve_max_examples=40)
-            found = [e for e in card.to_valor() if e["type"] == "ConfusionMatrixWithExamples"]
-            ours = found[0]["value"]
-            assert not ours["unmatched_predictions"], case.id
-            theirs = row["value"]
-            for truth, cells in theirs["confusion_matrix"].items():
-                mine = ours["confusion_matrix"].get(truth, {})
-                assert filled(mine) == filled(cells), case.id
-            missed = ours["unmatched_ground_truths"]
-            assert filled(missed) == filled(theirs["unmatched_ground_truths"]), case.id
-            compared += 1
+    for case, sides, theirs in matrices("compute_confusion_matrix_with_examples"):
+        card = score(sides, ["ConfusionMatrix"], dialect="valor-lite", pr_curve_max_examples=40)
+        found = [e for e in card.to_valor() if e["type"] == "ConfusionMatrixWithExamples"]
+        ours = found[0]["value"]
+        assert not ours["unmatched_predictions"], case.id
+        for truth, cells in theirs["confusion_matrix"].items():
+            mine = ours["confusion_matrix"].get(truth, {})
+            assert filled(mine) == filled(cells), case.id
+        missed = ours["unmatched_ground_truths"]
+        assert filled(missed) == filled(theirs["unmatched_ground_truths"]), case.id
+        compared += 1
     assert compared >= 5
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from classification.known_answers import close, plain
-from classification.rows import Sides, counts_by_cell, curve, label_values, score, whole
+from classification.rows import Sides, counts_by_cell, curve, label_values, score
 from known import ANSWERS, known_answers
+from output_frames import of_slice
 
 import evalengine as ee
 
@@ -94,7 +95,7 @@ def test_real_data(name: str, shape: str) -> None:
         for p, n in enumerate(row)
         if n
     }
-    assert counts_by_cell(whole(card.confusion)) == cells
+    assert counts_by_cell(of_slice(card.confusion)) == cells
 
 
 @pytest.mark.parametrize("shape", ["long", "one"])

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from classification.rows import label_values, matrix_tables, numbers, score
+from classification.rows import label_values, matrix_tables, score
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
 from late import Late
+from output_frames import numbers
 
 import evalengine as ee
 from evalengine import metrics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from detection.checking import (
@@ -22,10 +23,13 @@ from detection.checking import (
     oracle_of,
     run,
 )
-from detection.strategies import Tables, tables
+from detection.invariants import check_agreement, check_sums
+from detection.strategies import GRID_SCORES, Tables, crowded_tables, tables
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
+
+import evalengine as ee
 
 NO_RANGES = ("standard", "valor", "valor-lite", "valor-docs")
 ALL_DIALECTS = (*NO_RANGES, "coco")
@@ -44,6 +48,7 @@ def test_everything(dialect: str, drawn: Tables, given_options: Asked) -> None:
     check_examples(card, oracle, most=2)
     check_confusion(card, oracle)
     check_outcomes(card, oracle)
+    check_sums(card, drawn)
 
 
 @pytest.mark.parametrize("dialect", ALL_DIALECTS)
@@ -70,3 +75,18 @@ def test_details_of_coco_tables(drawn: Tables, given_options: Asked, most: int) 
     check_examples(card, oracle, most)
     check_confusion(card, oracle)
     check_outcomes(card, oracle)
+    check_sums(card, drawn)
+
+
+@pytest.mark.parametrize("dialect", ALL_DIALECTS)
+def test_sums_of_large_tables(dialect: str) -> None:
+    """Many overlaps; predictions beyond a cap and areas outside the first range."""
+    drawn = crowded_tables(30, datums=15)
+    options: dict[str, Any] = {"task": "detection", "dialect": dialect, "metrics": EVERYTHING}
+    sides = drawn.predictions, drawn.truths
+    at: dict[str, Any] = {"iou_thresholds": [0.5], "score_thresholds": [0.05, *GRID_SCORES[1:]]}
+    check_sums(ee.score(*sides, max_detections=[10_000], **at, **options), drawn)
+    at = {"iou_thresholds": [0.3, 0.5], "score_thresholds": [0.0, 0.2, 0.5, 0.9]}
+    ranges = {"all": (1024.0, 9216.0), "any": (0.0, 1e10)}
+    check_agreement(ee.score(*sides, max_detections=[1, 2], **at, **options))
+    check_agreement(ee.score(*sides, max_detections=[3], area_ranges=ranges, **at, **options))

@@ -402,17 +402,3 @@ def test_overlaps_with_other_labels_are_no_matches(form: str) -> None:
     cells = alone.confusion.filter(score_threshold=0.5).select("actual", "predicted", "count")
     assert cells.rows() == [("b", "a", 1)]
     assert sorted(alone.outcomes["outcome"]) == ["fn_misclassified", "fp_misclassified"]
-
-
-def test_a_raster_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import rasterio
-
-    monkeypatch.setenv("HOME", str(tmp_path))
-    pixels = _block(2, 2, 8, 10)
-    profile = {"height": 20, "width": 20, "count": 1, "dtype": "uint8", "driver": "GTiff"}
-    with rasterio.open(
-        tmp_path / "m.tif", "w", transform=rasterio.Affine(1, 0, 5, 0, -1, 9), **profile
-    ) as file:
-        file.write(pixels, 1)
-    found, truth = _table(True, raster=["~/m.tif"]), _table(False, **MASK)
-    assert _iou(found, truth) == 1.0

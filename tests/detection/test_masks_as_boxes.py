@@ -44,59 +44,45 @@ def _as_polygons(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(CORNERS).with_columns(polygon=pl.Series(rings, dtype=dtype))
 
 
-def _solid(drawn: Tables) -> Tables:
-    """Without boxes of no area, which are no polygons."""
-    solid = (pl.col("xmin") < pl.col("xmax")) & (pl.col("ymin") < pl.col("ymax"))
-    return Tables(drawn.predictions.filter(solid), drawn.truths.filter(solid))
-
-
-def _frames(card: ee.Scorecard) -> dict[str, pl.DataFrame]:
-    return {name: card.frame(name).drop("geometry", strict=False) for name in FRAMES}
-
-
 def _assert_same(ours: ee.Scorecard, boxes: ee.Scorecard) -> None:
-    for name, frame in _frames(boxes).items():
-        assert _frames(ours)[name].equals(frame), name
+    for name in FRAMES:
+        mine, theirs = (card.frame(name).drop("geometry", strict=False) for card in (ours, boxes))
+        assert mine.equals(theirs), name
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@given(drawn=tables(crowd=True, area=True))
-@few
-def test_masks(dialect: str, drawn: Tables) -> None:
-    """Empty masks, equal IoUs, exact thresholds, crowds, two label keys, all outputs."""
-    boxes = run(drawn, dialect, GRID, EVERYTHING)
-    masks = Tables(_as_masks(drawn.predictions), _as_masks(drawn.truths))
-    _assert_same(run(masks, dialect, GRID, EVERYTHING, iou_type="segm"), boxes)
+SOLID = (pl.col("xmin") < pl.col("xmax")) & (pl.col("ymin") < pl.col("ymax"))
+"""Boxes of no area are no polygons."""
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@given(drawn=tables(crowd=True, area=True))
-@few
-def test_polygons(dialect: str, drawn: Tables) -> None:
-    """The same of polygons: their areas are sums of whole numbers."""
-    solid = _solid(drawn)
-    ids = [{*side["datum_id"]} for side in (solid.predictions, solid.truths)]
-    if not any(ids) or (all(ids) and not ids[0] & ids[1]):
-        return
-    boxes = run(solid, dialect, GRID, EVERYTHING)
-    polygons = Tables(_as_polygons(solid.predictions), _as_polygons(solid.truths))
-    options: dict[str, Any] = {"convert_to": "polygon"}
-    _assert_same(run(polygons, dialect, GRID, EVERYTHING, **options), boxes)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@given(drawn=tables(crowd=True, area=True))
-@few
-def test_boxes_as_polygons(dialect: str, drawn: Tables) -> None:
-    """Boxes that are made polygons, those of no area among them; also beside polygons."""
-    boxes = run(drawn, dialect, GRID, EVERYTHING)
-    _assert_same(run(drawn, dialect, GRID, EVERYTHING, convert_to="polygon"), boxes)
-    solid = (pl.col("xmin") < pl.col("xmax")) & (pl.col("ymin") < pl.col("ymax"))
-    found = drawn.predictions
-    rings = _as_polygons(found)["polygon"]
-    mixed = found.with_columns(
-        *(pl.when(~solid).then(name).alias(name) for name in CORNERS),
-        polygon=pl.when(solid).then(rings),
+def _as_either(frame: pl.DataFrame) -> pl.DataFrame:
+    """Polygons where they can be, boxes elsewhere."""
+    return frame.with_columns(
+        *(pl.when(~SOLID).then(name).alias(name) for name in CORNERS),
+        polygon=pl.when(SOLID).then(_as_polygons(frame)["polygon"]),
     )
-    beside = Tables(mixed, drawn.truths)
-    _assert_same(run(beside, dialect, GRID, EVERYTHING, convert_to="polygon"), boxes)
+
+
+@pytest.mark.parametrize("form", ["masks", "polygons", "boxes", "polygons or boxes"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(drawn=tables(crowd=True, area=True))
+@few
+def test_forms(dialect: str, form: str, drawn: Tables) -> None:
+    """Empty masks, equal IoUs, exact thresholds, crowds, two label keys, all outputs.
+
+    Areas of polygons are sums of whole numbers; boxes that become some may have none.
+    """
+    sides = drawn.predictions, drawn.truths
+    if form == "polygons":
+        sides = tuple(side.filter(SOLID) for side in sides)
+        ids = [{*side["datum_id"]} for side in sides]
+        if not any(ids) or (all(ids) and not ids[0] & ids[1]):
+            return
+    boxes = run(Tables(*sides), dialect, GRID, EVERYTHING)
+    options: dict[str, Any] = {"convert_to": "polygon"}
+    if form == "masks":
+        sides, options = tuple(map(_as_masks, sides)), {"iou_type": "segm"}
+    elif form == "polygons":
+        sides = tuple(map(_as_polygons, sides))
+    elif form == "polygons or boxes":
+        sides = _as_either(sides[0]), sides[1]
+    _assert_same(run(Tables(*sides), dialect, GRID, EVERYTHING, **options), boxes)

@@ -10,14 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 from coco_masks import pixels_of, random_files
-from oracles.coco_reference import coco_eval
+from oracles.coco_reference import coco_eval, same_as_coco
 
 import evalengine as ee
 from evalengine.readers import coco_masks
 from evalengine.readers.coco import convert_coco
 from evalengine.schemas.errors import InputError
-
-ARRAYS = ("precision", "recall", "scores")
 
 
 def _written(folder: Path, seed: int, **more: Any) -> tuple[str, str]:
@@ -35,12 +33,6 @@ def _coco(*tables: Any, **options: Any) -> Any:
     return ee.score(*tables, task="detection", dialect="coco", **options).to_coco()
 
 
-def _assert_same(ours: Any, theirs: Any) -> None:
-    assert ours["stats"] == theirs.stats.tolist()
-    for name in ARRAYS:
-        assert (ours[name] == theirs.eval[name]).all(), name
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_random_files(tmp_path: Path, seed: int) -> None:
     """Polygons, both codes, crowds, empty masks, areas unlike the masks'; any number of threads."""
@@ -48,7 +40,7 @@ def test_random_files(tmp_path: Path, seed: int) -> None:
     theirs = coco_eval(truths, predictions, "segm")
     assert (theirs.eval["precision"] > 0).any()
     for options in ({"iou_type": "segm"}, {"convert_to": "mask", "threads": 1}, {"threads": 3}):
-        _assert_same(_coco(predictions, truths, **options), theirs)
+        same_as_coco(_coco(predictions, truths, **options), theirs)
 
 
 def test_specks_beside_polygons(tmp_path: Path) -> None:
@@ -61,7 +53,7 @@ def test_specks_beside_polygons(tmp_path: Path) -> None:
     for path, content in zip(paths, (results, truths), strict=True):
         path.write_text(json.dumps(content))
     found = _coco(*map(str, paths), iou_type="segm")
-    _assert_same(found, coco_eval(str(paths[1]), str(paths[0]), "segm"))
+    same_as_coco(found, coco_eval(str(paths[1]), str(paths[0]), "segm"))
     listed[0]["segmentation"] = [[5.0, 6.0, 20.0, 6.0]]  # of which pycocotools cannot make a mask
     paths[1].write_text(json.dumps(truths))
     with pytest.raises(InputError, match="1 row with rings of fewer than three points"):
@@ -74,7 +66,7 @@ def test_boundaries(tmp_path: Path, seed: int) -> None:
     predictions, truths = _written(tmp_path, seed)
     theirs = coco_eval(truths, predictions, "boundary")
     assert theirs.stats.tolist() != coco_eval(truths, predictions, "segm").stats.tolist()
-    _assert_same(_coco(predictions, truths, iou_type="boundary"), theirs)
+    same_as_coco(_coco(predictions, truths, iou_type="boundary"), theirs)
     wide = _coco(predictions, truths, iou_type="boundary", boundary_ratio=0.2)
     assert wide["stats"] != theirs.stats.tolist()
 
@@ -89,7 +81,7 @@ def test_converted_to_parquet_they_score_the_same(tmp_path: Path) -> None:
         out / "predictions.parquet", out / "groundtruths.parquet",
         datums=out / "datums.parquet", labels=out / "labels.parquet", iou_type="segm",
     )  # fmt: skip
-    _assert_same(card, coco_eval(truths, predictions, "segm"))
+    same_as_coco(card, coco_eval(truths, predictions, "segm"))
 
 
 def test_conditions_and_several_files(tmp_path: Path) -> None:
@@ -103,8 +95,8 @@ def test_conditions_and_several_files(tmp_path: Path) -> None:
         names.append(str(tmp_path / f"{name}.json"))
         Path(names[-1]).write_text(json.dumps(some))
     theirs = coco_eval(truths, names[0], "segm")
-    _assert_same(_coco(predictions, truths, iou_type="segm", where="score >= 0.5"), theirs)
-    _assert_same(_coco(names[1:], truths, iou_type="segm"), theirs)
+    same_as_coco(_coco(predictions, truths, iou_type="segm", where="score >= 0.5"), theirs)
+    same_as_coco(_coco(names[1:], truths, iou_type="segm"), theirs)
 
 
 def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,11 +117,11 @@ def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for decode in ("_polygons", "_masks"):
         monkeypatch.setattr(coco_masks, decode, refuse)
     theirs = coco_eval(boxed["gt"], boxed["dt"])
-    _assert_same(_coco(boxed["dt"], boxed["gt"], iou_type="bbox"), theirs)
+    same_as_coco(_coco(boxed["dt"], boxed["gt"], iou_type="bbox"), theirs)
     plain = [{k: v for k, v in row.items() if k != "segmentation"}
              for row in json.loads(Path(boxed["dt"]).read_text())]  # fmt: skip
     Path(boxed["dt"]).write_text(json.dumps(plain))
-    _assert_same(_coco(boxed["dt"], boxed["gt"]), theirs)
+    same_as_coco(_coco(boxed["dt"], boxed["gt"]), theirs)
     notes = ee.check(boxed["dt"], boxed["gt"]).notes
     assert (
         "boxes are compared, since the predictions have nothing else; column 'polygon' of the"
@@ -146,7 +138,7 @@ def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
     plain = pl.DataFrame(
         {name: [row[name] for row in found] for name in ("image_id", "category_id", "score")}
     )
-    _assert_same(
+    same_as_coco(
         _coco(plain.with_columns(mask=pl.Series([p.tolist() for p in pixels])), truths), theirs
     )
     runs = []
@@ -155,7 +147,7 @@ def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
         edges = np.flatnonzero(np.diff(flat)) + 1
         lengths = np.diff(np.r_[0, edges, flat.size]).tolist()
         runs.append({"size": [*p.shape], "runs": [0, *lengths] if flat[0] else lengths})
-    _assert_same(_coco(plain.with_columns(mask=pl.Series(runs)), truths), theirs)
+    same_as_coco(_coco(plain.with_columns(mask=pl.Series(runs)), truths), theirs)
 
 
 def test_boxes_of_the_same_files(tmp_path: Path) -> None:
@@ -177,7 +169,7 @@ def test_boxes_of_the_same_files(tmp_path: Path) -> None:
             del row["bbox"]  # polygons reach beyond the image, their pixels do not
     (tmp_path / "some.json").write_text(json.dumps(only_masks))
     theirs = coco_eval(str(boxes), predictions)
-    _assert_same(_coco(predictions, str(tmp_path / "some.json"), iou_type="bbox"), theirs)
+    same_as_coco(_coco(predictions, str(tmp_path / "some.json"), iou_type="bbox"), theirs)
 
 
 def test_a_broken_code_names_file_and_row_and_nothing_of_polars(tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ from detection.checking import (
     oracle_of,
     run,
 )
-from detection.frames import agree, numbers
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
+from output_frames import agree, numbers
 
 import evalengine as ee
 

@@ -17,22 +17,11 @@ CUTS = {"one": (), "two": (70,), "uneven": (1, 5, 150)}
 def tables(n: int = 200) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Boxes of three labels on twenty images, datums in no order; the ground truths moved a bit."""
     draw = np.random.default_rng(7)
-    near, size = draw.uniform(0, 50, (2, n)), draw.uniform(5, 60, (2, n))
-    common = {
-        "datum_id": draw.integers(0, 20, n),
-        "label_value": draw.integers(0, 3, n),
-    }
-    boxes = [
-        {
-            **common,
-            "xmin": near[0] + shift,
-            "ymin": near[1] + shift,
-            "xmax": near[0] + size[0] + shift,
-            "ymax": near[1] + size[1] + shift,
-        }
-        for shift in (0.0, 2.0)
-    ]
-    return pl.DataFrame({**boxes[0], "score": draw.random(n)}), pl.DataFrame(boxes[1])
+    (x, y), (width, height) = draw.uniform(0, 50, (2, n)), draw.uniform(5, 60, (2, n))
+    common = {"datum_id": draw.integers(0, 20, n), "label_value": draw.integers(0, 3, n)}
+    boxes = pl.DataFrame({**common, "xmin": x, "ymin": y, "xmax": x + width, "ymax": y + height})
+    truths = boxes.with_columns(pl.col("xmin", "ymin", "xmax", "ymax") + 2.0)
+    return boxes.with_columns(score=draw.random(n)), truths
 
 
 def in_pieces(frame: pl.DataFrame, cuts: tuple[int, ...]) -> pl.DataFrame:
@@ -61,23 +50,15 @@ def shown(predictions: pl.DataFrame, truths: pl.DataFrame, dialect: str) -> list
 def test_pieces_make_no_difference(
     least: int, cuts: tuple[int, ...], dialect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All columns cut at the same rows, or one of them at others."""
     monkeypatch.setattr(encode, "_LEAST", least)
     predictions, truths = tables()
     wanted = shown(predictions, truths, dialect)
     assert wanted[0]["value"].drop_nulls().n_unique() > 5
-    found = shown(in_pieces(predictions, cuts), in_pieces(truths, cuts[::-1][:1]), dialect)
-    for one, other in zip(found, wanted, strict=True):
-        assert one.equals(other)
-
-
-def test_columns_cut_at_different_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "_LEAST", 1)
-    predictions, truths = tables()
-    mixed = in_pieces(predictions, (70,)).with_columns(in_pieces(predictions, (30, 90))["ymin"])
-    for one, other in zip(
-        shown(mixed, truths, "coco"), shown(predictions, truths, "coco"), strict=True
-    ):
-        assert one.equals(other)
+    ours, theirs = in_pieces(predictions, cuts), in_pieces(truths, cuts[::-1][:1])
+    for some in (ours, ours.with_columns(in_pieces(predictions, (30, 90))["ymin"])):
+        for one, other in zip(shown(some, theirs, dialect), wanted, strict=True):
+            assert one.equals(other)
 
 
 def test_boxes_of_rows_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

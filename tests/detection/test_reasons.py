@@ -52,63 +52,61 @@ def reasons(
     return cells
 
 
-def test_duplicate() -> None:
-    """A second box on a ground truth that is taken."""
-    assert reasons([(1, "a", LEFT), (1, "a", LEFT)], [0.9, 0.6], [(1, "a", LEFT)]) == {
-        (*at, *why): 1
-        for at in (("a", 0.2), ("a", 0.5))
-        for why in (("tp", "all"), ("fp", "duplicates"))
-    }
+BOTH = (0.2, 0.5)
+TP, FP, FN = "tp", "fp", "fn"
+MISTAKEN, TAKEN, NOTHING, MISSED = (
+    "misclassifications", "duplicates", "hallucinations", "no_predictions",
+)  # fmt: skip
 
 
-def test_misclassification_goes_before_duplicate() -> None:
-    """A box on a taken ground truth of its label and on one of another: a misclassification."""
-    cells = reasons(
-        [(1, "a", LEFT), (1, "a", MIDDLE)], [0.9, 0.6], [(1, "a", LEFT), (1, "b", RIGHT)]
-    )
-    for score in (0.2, 0.5):
-        assert cells["a", score, "tp", "all"] == 1
-        assert cells["a", score, "fp", "misclassifications"] == 1
-        assert cells["b", score, "fn", "misclassifications"] == 1
-    assert sum(cells.values()) == 6
+@pytest.mark.parametrize(
+    ("predictions", "scores", "truths", "expected"),
+    [
+        pytest.param(
+            [("a", LEFT), ("a", LEFT)], [0.9, 0.6], [("a", LEFT)],
+            {("a", TP, "all"), ("a", FP, TAKEN)}, id="a second box on a ground truth that is taken",
+        ),
+        pytest.param(
+            [("a", LEFT), ("a", MIDDLE)], [0.9, 0.6], [("a", LEFT), ("b", RIGHT)],
+            {("a", TP, "all"), ("a", FP, MISTAKEN), ("b", FN, MISTAKEN)},
+            id="misclassification goes before duplicate",
+        ),
+        pytest.param(
+            [("b", LEFT), ("a", LEFT)], [0.9, 0.6], [("b", LEFT)],
+            {("b", TP, "all"), ("a", FP, MISTAKEN)},
+            id="misclassification although the other is found",
+        ),
+        pytest.param(
+            [("a", MIDDLE)], [0.9], [("a", LEFT), ("b", RIGHT)],
+            {("a", TP, "all"), ("b", FN, MISTAKEN)}, id="a true positive may confuse",
+        ),
+        pytest.param(
+            [("b", LEFT)], [0.9], [("a", FAR)], {("b", FP, NOTHING), ("a", FN, MISSED)},
+            id="nothing there",
+        ),
+    ],
+)  # fmt: skip
+def test_reasons(predictions: Any, scores: list[float], truths: Any, expected: Any) -> None:
+    """Of one image, at both score thresholds."""
+    cells = reasons([(1, *row) for row in predictions], scores, [(1, *row) for row in truths])
+    assert cells == {(label, at, *why): 1 for label, *why in expected for at in BOTH}
 
 
-def test_misclassification_although_the_other_is_found() -> None:
-    """The other label's ground truth need not be free, and is not missed."""
-    cells = reasons([(1, "b", LEFT), (1, "a", LEFT)], [0.9, 0.6], [(1, "b", LEFT)])
-    assert cells["a", 0.5, "fp", "misclassifications"] == 1
-    assert cells["b", 0.5, "tp", "all"] == 1
-    assert len(cells) == 4
-
-
-def test_a_true_positive_may_confuse() -> None:
-    """A hit also overlaps a ground truth of another label, which is missed on its account."""
-    cells = reasons([(1, "a", MIDDLE)], [0.9], [(1, "a", LEFT), (1, "b", RIGHT)])
-    assert cells["a", 0.5, "tp", "all"] == 1
-    assert cells["b", 0.5, "fn", "misclassifications"] == 1
+def test_another_datum_explains_nothing() -> None:
+    cells = reasons([(1, "b", LEFT), (2, "b", FAR)], [0.9, 0.9], [(2, "a", LEFT)])
+    assert cells["b", 0.5, FP, NOTHING] == 2
+    assert cells["a", 0.5, FN, MISSED] == 1
 
 
 def test_reasons_of_misses_follow_the_score_threshold() -> None:
     """A confusing prediction below the threshold does not count."""
-    cells = reasons([(1, "b", LEFT)], [0.3], [(1, "a", LEFT)])
-    assert cells == {
-        ("a", 0.2, "fn", "misclassifications"): 1,
-        ("b", 0.2, "fp", "misclassifications"): 1,
-        ("a", 0.5, "fn", "no_predictions"): 1,
-    }
+    assert reasons([(1, "b", LEFT)], [0.3], [(1, "a", LEFT)]) == {
+        ("a", 0.2, FN, MISTAKEN): 1, ("b", 0.2, FP, MISTAKEN): 1, ("a", 0.5, FN, MISSED): 1,
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("other", [(2, "a", LEFT), (1, "a", FAR)])
-def test_hallucination(other: Row) -> None:
-    """Nothing there: another datum, or too far away."""
-    cells = reasons([(1, "b", LEFT), (2, "b", FAR)], [0.9, 0.9], [other])
-    assert cells["b", 0.5, "fp", "hallucinations"] == 2
-    assert cells["a", 0.5, "fn", "no_predictions"] == 1
-
-
-def test_the_threshold_is_inclusive() -> None:
+@pytest.mark.parametrize(("iou", "why"), [(0.6, MISTAKEN), (0.61, NOTHING)])
+def test_the_threshold_is_inclusive(iou: float, why: str) -> None:
     """An IoU of exactly pr_curve_iou_threshold overlaps; just below does not."""
-    rows: tuple[list[Row], list[Row]] = [(1, "b", MIDDLE)], [(1, "a", LEFT)]
-    for iou, why in ((0.6, "misclassifications"), (0.61, "hallucinations")):
-        cells = reasons(rows[0], [0.9], rows[1], pr_curve_iou_threshold=iou)
-        assert cells["b", 0.5, "fp", why] == 1
+    cells = reasons([(1, "b", MIDDLE)], [0.9], [(1, "a", LEFT)], pr_curve_iou_threshold=iou)
+    assert cells["b", 0.5, FP, why] == 1

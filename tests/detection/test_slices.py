@@ -17,11 +17,11 @@ from detection.checking import (
     oracle_of,
     run,
 )
-from detection.frames import agree, numbers, of_slice
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
+from output_frames import agree, numbers, of_slice
 
 import evalengine as ee
 
@@ -68,30 +68,6 @@ def test_slices_stand_alone(
         check_score_curve(card, oracle, of)
         check_interpolated(card, oracle, of)
         check_confusion(card, oracle, of)
-
-
-def test_slices_equal_runs_of_their_own() -> None:
-    """To the bit, on larger tables."""
-    drawn = crowded_tables(11)
-    datums = drawn.datums
-    column = [WEATHER[d % 3] for d in datums]
-    card = ee.score(
-        drawn.predictions,
-        drawn.truths,
-        task="detection",
-        by=["weather"],
-        datums=pl.DataFrame({"datum_id": datums, "weather": column}),
-    )
-    for weather in WEATHER:
-        members = [d for d, w in zip(datums, column, strict=True) if w == weather]
-        alone = drawn.on(members)
-        expected = ee.score(alone.predictions, alone.truths, task="detection")
-        ours = of_slice(card.metrics, "weather", weather)
-        agree(numbers(ours), numbers(expected.metrics), tolerance=0.0)
-        drop = ["slice", "slice_value"]
-        key = ["label_value", "score_threshold"]
-        curves = of_slice(card.curves, "weather", weather).drop(drop).sort(key)
-        assert curves.equals(expected.curves.drop(drop).sort(key))
 
 
 def test_slice_column_of_a_side() -> None:

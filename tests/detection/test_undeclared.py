@@ -2,83 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
+from detection.strategies import crowded_tables
+from oracles.coco_reference import coco_eval
 
 import evalengine as ee
 
-from .strategies import crowded_tables
 
-
-def coco_files(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A ground-truth object and a results list of a crowded table."""
-    drawn = crowded_tables(9, datums=12)
-    boxes = [
-        {
-            "image_id": int(row["datum_id"]),
-            "category_id": int(row["label_value"]),
-            "bbox": [
-                row["xmin"],
-                row["ymin"],
-                row["xmax"] - row["xmin"],
-                row["ymax"] - row["ymin"],
-            ],
-        }
-        for row in drawn.truths.iter_rows(named=True)
-    ]
-    truth = {
-        "images": [{"id": int(datum)} for datum in drawn.datums],
-        "categories": [{"id": c} for c in sorted({box["category_id"] for box in boxes})],
-        "annotations": [
-            {**box, "id": i + 1, "iscrowd": 0, "area": box["bbox"][2] * box["bbox"][3]}
-            for i, box in enumerate(boxes)
-        ],
+def rows_of(table: pl.DataFrame, **more: Any) -> list[dict[str, Any]]:
+    """Rows as COCO has them."""
+    x0, y0, x1, y1 = (pl.col(name) for name in ("xmin", "ymin", "xmax", "ymax"))
+    columns = {
+        "image_id": "datum_id",
+        "category_id": "label_value",
+        "bbox": pl.concat_list(x0, y0, x1 - x0, y1 - y0),
+        **more,
     }
-    found = [
-        {
-            "image_id": int(row["datum_id"]),
-            "category_id": int(row["label_value"]),
-            "bbox": [
-                row["xmin"],
-                row["ymin"],
-                row["xmax"] - row["xmin"],
-                row["ymax"] - row["ymin"],
-            ],
-            "score": row["score"],
-        }
-        for row in drawn.predictions.iter_rows(named=True)
-    ]
-    return truth, found
-
-
-def reference(truth: Path, found: Path) -> list[float]:
-    with contextlib.redirect_stdout(io.StringIO()):
-        gt = COCO(str(truth))
-        evaluation = COCOeval(gt, gt.loadRes(str(found)), "bbox")
-        evaluation.evaluate()
-        evaluation.accumulate()
-        evaluation.summarize()
-    return [float(number) for number in evaluation.stats]
+    return table.select(**columns).to_dicts()
 
 
 @pytest.mark.parametrize("cut", ["images", "categories"])
 def test_coco_leaves_out_what_is_not_declared(cut: str, tmp_path: Path) -> None:
-    truth, found = coco_files(tmp_path)
+    drawn = crowded_tables(9, datums=12)
+    area = (pl.col("xmax") - pl.col("xmin")) * (pl.col("ymax") - pl.col("ymin"))
+    of_truths = {"id": pl.int_range(pl.len()) + 1, "iscrowd": pl.lit(0), "area": area}
+    truth: dict[str, Any] = {
+        "images": [{"id": datum} for datum in drawn.datums],
+        "categories": [{"id": label} for label in sorted(set(drawn.truths["label_value"]))],
+        "annotations": rows_of(drawn.truths, **of_truths),
+    }
+    found = rows_of(drawn.predictions, score="score")
     truth[cut] = truth[cut][: len(truth[cut]) // 2]
     if cut == "images":  # pycocotools refuses results of images it does not know
         known = {image["id"] for image in truth["images"]}
         found = [box for box in found if box["image_id"] in known]
-    (tmp_path / "gt.json").write_text(json.dumps(truth))
-    (tmp_path / "dt.json").write_text(json.dumps(found))
-    card = ee.score(tmp_path / "dt.json", tmp_path / "gt.json", dialect="coco")
-    assert card.to_coco()["stats"] == reference(tmp_path / "gt.json", tmp_path / "dt.json")
+    paths = str(tmp_path / "dt.json"), str(tmp_path / "gt.json")
+    for path, content in zip(paths, (found, truth), strict=True):
+        Path(path).write_text(json.dumps(content))
+    card = ee.score(*paths, dialect="coco")
+    assert card.to_coco()["stats"] == coco_eval(paths[1], paths[0]).stats.tolist()
     assert any("left out" in note for note in card.notes)
-    kept = ee.score(tmp_path / "dt.json", tmp_path / "gt.json")
-    assert not any("left out" in note for note in kept.notes)
+    assert not any("left out" in note for note in ee.score(*paths).notes)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -159,6 +160,12 @@ def why_not_lite(case: Mapping[str, Any]) -> str | None:
     return "confusion" if "confusion" in case["method"] else None
 
 
+def each_made_once(make: Callable[[], Iterator[Vector]]) -> Callable[[], tuple[Vector, ...]]:
+    """What the tests of a file read several times."""
+    return cache(lambda: tuple(make()))
+
+
+@each_made_once
 def core_vectors() -> Iterator[Vector]:
     """valor_core's answers: the hand-made cases and those of its own tests."""
     for case in load("edge_cases.json")["cases"]:
@@ -190,6 +197,7 @@ def core_vectors() -> Iterator[Vector]:
         yield Vector(case["id"], tables, _datums(case), ious, (), options, **_core(metrics))
 
 
+@each_made_once
 def lite_vectors() -> Iterator[Vector]:
     """valor-lite's answers: precision-recall runs without filters, each input once."""
     for case in load("edge_cases.json")["cases"]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-from detection.frames import of_slice
 from detection.strategies import Tables
 from detection.valor_vectors import Key, Vector
+from output_frames import of_slice
 
 import evalengine as ee
 

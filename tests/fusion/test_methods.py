@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from known import known_answers
 from oracles import fusion as oracle
@@ -89,7 +89,6 @@ run = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(run, min_size=2, max_size=4),
     st.sampled_from([name for name in METHODS if name != "condorcet"]),
@@ -118,7 +117,6 @@ def test_against_plain_python(
         assert got.filter(query_id=query)["rank"].to_list() == list(range(1, len(documents) + 1))
 
 
-@settings(deadline=None)
 @given(st.lists(run, min_size=2, max_size=4))
 def test_condorcet_puts_no_document_before_one_it_loses_to(runs: list[oracle.Run]) -> None:
     for query, documents in scores(ee.fuse(runs, method="condorcet")).items():
@@ -128,7 +126,6 @@ def test_condorcet_puts_no_document_before_one_it_loses_to(runs: list[oracle.Run
             assert not oracle.loses(lists, one, following)
 
 
-@settings(deadline=None)
 @given(run, st.lists(st.randoms(use_true_random=False), min_size=2, max_size=2))
 def test_the_order_of_rows_does_not_matter(one: oracle.Run, how: list[Any]) -> None:
     rows = [(q, d, s) for q, documents in one.items() for d, s in documents.items()]

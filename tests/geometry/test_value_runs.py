@@ -44,7 +44,7 @@ def filled(runs: ValueRuns, image: Any, cuts: list[int]) -> Any:
     return runs.taken()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(images(), st.booleans())
 def test_all_values(drawn: tuple[Any, list[int]], turned: bool) -> None:
     image, cuts = drawn
@@ -55,7 +55,7 @@ def test_all_values(drawn: tuple[Any, list[int]], turned: bool) -> None:
     assert listed(runs) == expected(image, values)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(images(), st.sets(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 100.0, 300.0])))
 def test_some_values(drawn: tuple[Any, list[int]], asked: set[float]) -> None:
     image, cuts = drawn

@@ -89,11 +89,23 @@ def run_coco(
     return evaluation, datums, labels
 
 
-_READ = {
-    "bbox": ("image_id", "category_id", "segmentation", "bbox", "score"),
-    "segm": ("image_id", "category_id", "segmentation", "bbox", "score"),
-    "boundary": ("image_id", "category_id", "segmentation", "bbox", "score"),
-}
+_READ = ("image_id", "category_id", "segmentation", "bbox", "score")
+
+ARRAYS = ("precision", "recall", "scores")
+
+
+def same_arrays(ours: Any, theirs: Any) -> None:
+    """Every array of ``to_coco()``, bit by bit."""
+    for name in ARRAYS:
+        expected = theirs.eval[name]
+        assert (ours[name].shape, ours[name].dtype) == (expected.shape, np.float64)
+        assert (ours[name] == expected).all(), name
+
+
+def same_as_coco(ours: Any, theirs: Any) -> None:
+    """The twelve numbers too."""
+    assert ours["stats"] == theirs.stats.tolist()
+    same_arrays(ours, theirs)
 
 
 class _BoundaryEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
@@ -147,7 +159,7 @@ def coco_eval(
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO(truths)
         results = [
-            {name: row[name] for name in _READ[iou_type] if name in row}
+            {name: row[name] for name in _READ if name in row}
             for row in json.loads(Path(detections).read_text())
         ]
         found = coco.loadRes(results)

@@ -49,18 +49,18 @@ def of_label(counts: Counter[Pixel], label: Any) -> dict[str, float | None]:
     }
 
 
+def accuracy(counts: Counter[Pixel]) -> float | None:
+    """Share of pixels whose labels are alike, none being like none."""
+    return over(sum(n for (t, p), n in counts.items() if t == p), counts.total())
+
+
 def of_key(counts: Counter[Pixel]) -> dict[str, float | None]:
-    """Numbers of one label key, as the standard dialect has them."""
-    each = [of_label(counts, label) for label in labels_in(counts)]
-    true = [one for one in each if one["truth"]]
-    total = {name: sum(one[name] or 0 for one in each) for name in ("truth", "found", "right")}
+    """Means over the labels that are true."""
+    true = [one for one in (of_label(counts, x) for x in labels_in(counts)) if one["truth"]]
+    total = sum(one["truth"] or 0 for one in true)
     return {
-        "mIOU": mean(one["IOU"] for one in each),
-        "IOU": over(total["right"], total["truth"] + total["found"] - total["right"]),
-        "Dice": mean(one["Dice"] for one in each),
-        "PixelAccuracy": over(sum(n for (t, p), n in counts.items() if t == p), counts.total()),
         "MeanClassAccuracy": mean(one["Recall"] for one in true),
         "FrequencyWeightedIoU": over(
-            sum((one["IOU"] or 0.0) * (one["truth"] or 0) for one in true), total["truth"]
+            sum((one["IOU"] or 0.0) * (one["truth"] or 0) for one in true), total
         ),
     }

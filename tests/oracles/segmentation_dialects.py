@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .segmentation import Pixel, labels_in, mean, of_key, of_label, over
+from .segmentation import Pixel, accuracy, labels_in, mean, of_key, of_label, over
 
 Counts = Counter[Pixel]
 Numbers = dict[tuple[str, Any], float | None]
@@ -70,11 +70,8 @@ def of_counts(counts: Counts, dialect: str, declared: list[Any] | None, ignored:
         ):
             micro = 0.0
         made[metric, ("micro",)] = micro
-    key = of_key(counts)
-    made["PixelAccuracy", ()] = filled(key["PixelAccuracy"], dialect)
-    for metric in ("MeanClassAccuracy", "FrequencyWeightedIoU"):
-        made[metric, ()] = key[metric]
-    return made
+    made["PixelAccuracy", ()] = filled(accuracy(counts), dialect)
+    return made | {(metric, ()): value for metric, value in of_key(counts).items()}
 
 
 def of_image(
@@ -89,7 +86,7 @@ def of_image(
         )
         for metric, ratio in (("mIOU", "IOU"), ("Dice", "Dice"))
     }
-    return {**made, "PixelAccuracy": of_key(counts)["PixelAccuracy"]}
+    return {**made, "PixelAccuracy": accuracy(counts)}
 
 
 def over_images(

@@ -27,7 +27,7 @@ RUN = """
 import sys, time
 import evalengine as ee
 from evalengine.partitions import running, sizing
-running.buckets = lambda *_, **__: sizing.Sizes(4, 1000, 20, 3, 8)
+running.buckets = lambda *_, **__: sizing.Sizes(4, 1000, 20, 3)
 def told(step):
     if step == sys.argv[4]:
         print("here", flush=True)

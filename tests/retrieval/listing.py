@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -118,37 +116,3 @@ def read_qrels(path: Path) -> Scores:
         query, _, doc, relevance = line.split()
         qrels.setdefault(query, {})[doc] = float(relevance)
     return qrels
-
-
-def lists_of_matches(queries: list[tuple[list, list]], match: Callable[[Any, Any], bool]) -> Lists:
-    """Lists of (retrieved, golds) pairs, relevance 1, golds that are given twice counted once."""
-    retrieved, start, gold_start, repeats = [], [0], [0], []
-    rank, gain, found = [], [], []
-    for docs, given in queries:
-        golds = list(dict.fromkeys(given))
-        repeats.append(len(given) - len(golds))
-        retrieved.append(len(docs))
-        free = set(golds)
-        for r, doc in enumerate(docs, 1):
-            hit = [gold for gold in golds if match(doc, gold)]
-            if hit:
-                rank.append(r)
-                credited = next((gold for gold in hit if gold in free), None)
-                gain.append(float(credited is not None))
-                free.discard(credited)
-        start.append(len(rank))
-        for gold in golds:
-            at = [r for r, doc in enumerate(docs, 1) if match(doc, gold)]
-            found.append(at[0] if at else 0)
-        gold_start.append(len(found))
-    return Lists(
-        retrieved=np.array(retrieved, np.int64),
-        start=np.array(start, np.int64),
-        rank=np.array(rank, np.int32),
-        relevance=np.ones(len(rank)),
-        gain=np.array(gain, float),
-        gold_start=np.array(gold_start, np.int64),
-        gold=np.ones(len(found)),
-        found=np.array(found, np.int32),
-        repeats=np.array(repeats, np.int64),
-    )

@@ -49,7 +49,7 @@ def same(ours: Lists, theirs: Lists) -> None:
         assert pairs[0] == pairs[1]
 
 
-@limits(deadline=None, max_examples=30)
+@limits(max_examples=30)
 @given(queries=QUERIES, seed=st.integers(0, 9), ascending=st.booleans(), judged=st.booleans())
 def test_lists_are_those_of_dictionaries(
     queries: list, seed: int, ascending: bool, judged: bool
@@ -65,7 +65,7 @@ def test_lists_are_those_of_dictionaries(
     same(found, lists_of(run, qrels, ascending=ascending, judged_only=judged))
 
 
-@limits(deadline=None, max_examples=25)
+@limits(max_examples=25)
 @given(queries=QUERIES, seed=st.integers(0, 9))
 def test_tied_places_are_told(queries: list, seed: int) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}

@@ -19,29 +19,11 @@ import evalengine as ee
 CUTS = (1, 3, 5, 10)
 AT = ",".join(map(str, CUTS))
 MEASURES = {
-    "map",
-    "bpref",
-    "recip_rank",
-    "infAP",
-    "Rprec",
-    "Rprec_mult",
-    "utility",
-    "binG",
-    "G",
-    "ndcg",
-    "ndcg_rel",
-    "Rndcg",
-    "set_P",
-    "set_recall",
-    "set_map",
-    "set_F",
-    "set_relative_P",
-    "num_ret",
-    "num_rel",
-    "num_rel_ret",
-    "num_nonrel_judged_ret",
+    "map", "bpref", "recip_rank", "infAP", "Rprec", "Rprec_mult", "utility", "binG", "G", "ndcg",
+    "ndcg_rel", "Rndcg", "set_P", "set_recall", "set_map", "set_F", "set_relative_P", "num_ret",
+    "num_rel", "num_rel_ret", "num_nonrel_judged_ret",
     *(f"{name}.{AT}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success", "relative_P")),
-}
+}  # fmt: skip
 SCORED = MEASURES - {"Rprec_mult", "Rndcg"}  # of several rows; of no value without a gain
 DOCUMENTS = [f"d{i}" for i in range(15)]
 # scores that float32 holds, and few of them, so that ids decide
@@ -75,7 +57,7 @@ def agree(run: dict, qrels: dict, level: int | None = None) -> None:
     assert compared >= 50 * len(run)
 
 
-@limits(deadline=None, max_examples=30)
+@limits(max_examples=30)
 @given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.sampled_from([None, 1, 2]))
 def test_small_runs(queries: list, level: int | None) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
@@ -97,7 +79,7 @@ def shuffled(table: dict, value: str, dice: random.Random) -> pl.DataFrame:
     return pl.DataFrame(rows, ["query_id", "doc_id", value], orient="row")
 
 
-@limits(deadline=None, max_examples=12)
+@limits(max_examples=12)
 @given(st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=3), st.randoms())
 def test_shuffled_tables_scored(queries: list, dice: random.Random) -> None:
     """What users call, on rows in no order."""

@@ -45,7 +45,7 @@ def test_a_blank_text_has_no_sentence(text):
     assert split(text) == []
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.text(alphabet="abA1 .!?\"'()\n\u00a0é。”", max_size=30), max_size=4))
 def test_sentences_lose_whitespace_alone(texts):
     found, start = sentences_of(pl.Series(texts, dtype=pl.String))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 from retrieval.matching import laid_out, match, one, tables
@@ -39,13 +39,11 @@ def run(queries, rule, *options, **more):
     return tables(match([q[0] for q in queries], [q[1] for q in queries], rule, *options, **more))
 
 
-@settings(deadline=None)
 @given(QUERIES, st.sampled_from([1, 3]))
 def test_exact(queries, workers):
     assert run(queries, "exact_chunk", workers=workers) == expected(queries, str.__eq__)
 
 
-@settings(deadline=None)
 @given(QUERIES, st.sampled_from([0.0, 0.25, 0.5, 0.6, 0.75, 1.0]))
 def test_levenshtein(queries, threshold):
     for dialect, rule in (
@@ -55,7 +53,6 @@ def test_levenshtein(queries, threshold):
         assert run(queries, "levenshtein", dialect, threshold) == expected(queries, rule)
 
 
-@settings(deadline=None)
 @given(QUERIES, st.sampled_from([0.0, 0.5, 0.55, 0.7, 0.9, 1.0]))
 def test_fuzzy(queries, threshold):
     def ratio(a: str, b: str) -> float:
@@ -93,7 +90,6 @@ def test_more_pairs_than_are_handed_over_at_once():
     assert (table == np.eye(300, dtype=bool)).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text(max_size=9), max_size=4), max_size=5))
 def test_tokens_are_a_quarter_of_the_characters(lists):
     counts = token_counts(*laid_out(lists))

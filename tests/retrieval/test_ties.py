@@ -30,7 +30,7 @@ def orders(scores: dict[str, float]) -> list[list[str]]:
     ]
 
 
-@limits(deadline=None, max_examples=30)
+@limits(max_examples=30)
 @given(
     run=RUN,
     judged=QRELS,
@@ -95,24 +95,7 @@ def test_who_has_a_mean() -> None:
         if not all(averageable(need) for need in metric.needs)
     }
     assert names == {
-        "bpref",
-        "GMBpref",
-        "infAP",
-        "InterpolatedPrecision",
-        "ElevenPointPrecision",
-        "binG",
-        "G",
-        "nDCGRel",
-        "RnDCG",
-        "ERR",
-        "INST",
-        "BPM",
-        "NERR8",
-        "NERR9",
-        "NERR10",
-        "NERR11",
-        "Accuracy",
-        "Compat",
-        "NonLLMContextPrecision",
-        "TokenCount",
-    }
+        "bpref", "GMBpref", "infAP", "InterpolatedPrecision", "ElevenPointPrecision", "binG", "G",
+        "nDCGRel", "RnDCG", "ERR", "INST", "BPM", "NERR8", "NERR9", "NERR10", "NERR11", "Accuracy",
+        "Compat", "NonLLMContextPrecision", "TokenCount",
+    }  # fmt: skip

@@ -14,39 +14,18 @@ import evalengine as ee
 
 CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 WHOLE = {
-    "num_ret": "NumRetrieved",
-    "num_rel": "NumRelevant",
-    "num_rel_ret": "NumRelevantRetrieved",
-    "map": "MAP",
-    "Rprec": "RPrecision",
-    "bpref": "bpref",
-    "recip_rank": "MRR",
-    "infAP": "infAP",
-    "utility": "Utility",
-    "11pt_avg": "ElevenPointPrecision",
-    "binG": "binG",
-    "G": "G",
-    "ndcg": "nDCG",
-    "ndcg_rel": "nDCGRel",
-    "Rndcg": "RnDCG",
-    "set_P": "SetPrecision",
-    "set_relative_P": "SetRelativePrecision",
-    "set_recall": "SetRecall",
-    "set_map": "SetMAP",
-    "set_F": "SetF",
-    "num_nonrel_judged_ret": "NumNonrelevantJudgedRetrieved",
-    "rbp": "RBP",
+    "num_ret": "NumRetrieved", "num_rel": "NumRelevant", "num_rel_ret": "NumRelevantRetrieved",
+    "map": "MAP", "Rprec": "RPrecision", "bpref": "bpref", "recip_rank": "MRR", "infAP": "infAP",
+    "utility": "Utility", "11pt_avg": "ElevenPointPrecision", "binG": "binG", "G": "G",
+    "ndcg": "nDCG", "ndcg_rel": "nDCGRel", "Rndcg": "RnDCG", "set_P": "SetPrecision",
+    "set_relative_P": "SetRelativePrecision", "set_recall": "SetRecall", "set_map": "SetMAP",
+    "set_F": "SetF", "num_nonrel_judged_ret": "NumNonrelevantJudgedRetrieved", "rbp": "RBP",
     "rbp_resid": "RBPResidual",
-}
+}  # fmt: skip
 AT_CUTS = {
-    "P": "P",
-    "recall": "Recall",
-    "ndcg_cut": "nDCG",
-    "map_cut": "MAP",
-    "relative_P": "RelativePrecision",
-    "success": "Success",
-    "unj": "Unjudged",
-}
+    "P": "P", "recall": "Recall", "ndcg_cut": "nDCG", "map_cut": "MAP", "unj": "Unjudged",
+    "relative_P": "RelativePrecision", "success": "Success",
+}  # fmt: skip
 AT_LEVELS = {
     "iprec_at_recall": ("InterpolatedPrecision", "recall"),
     "Rprec_mult": ("RPrecisionMult", "multiple"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 from known import known_answers
+from retrieval.matching import one
 
 import evalengine as ee
+from evalengine.tasks.sentences import sentences_of
 
 TEXTS = pl.List(pl.String)
 EXPRESSION = re.compile(r"' '\.join\(f'w\{i\}' for i in range\((\d+)\)\)")
@@ -37,14 +40,9 @@ def test_remem() -> None:
     for case in known_answers("retrieval", "remem_retrieval.json")["metrics"]:
         if "error" in case["recall"]:  # no queries: it divides by zero, we have no rows
             continue
-        golds = case["gold_docs"]
-        if len(case["retrieved_chunks"]) < len(golds):
-            continue
-        card = ee.score(
-            table(case["retrieved_chunks"][: len(golds)], golds),
-            dialect="remem",
-            k=case["k_list"],
-        )
+        golds = case["gold_docs"]  # lists without golds are dropped there
+        lists = table(case["retrieved_chunks"][: len(golds)], golds)
+        card = ee.score(lists, dialect="remem", k=case["k_list"])
         pooled, examples = card.to_remem()
         parts = [case[name] for name in ("recall", "recall_all", "ndcg_any")]
         assert pooled == {k: v for part in parts for k, v in part["pooled"].items()}, case["name"]
@@ -54,17 +52,20 @@ def test_remem() -> None:
         ]
         assert examples == [pytest.approx(row, abs=1e-12) for row in wanted], case["name"]
         compared += 1
-    assert compared >= 8
+    assert compared == 11
+
+
+FIXED = {"", "Date: 2024-01-01", "user: note: buy milk"}
+"""Chunks that the reference finds in texts which they are no part of; by default we do not."""
 
 
 def test_remem_chunks() -> None:
     for pair in known_answers("retrieval", "remem_retrieval.json")["is_chunk_from_original"]:
-        card = ee.score(
-            table([[pair["chunk"]]], [[pair["original"]]]),
-            dialect="remem",
-            metrics="RetrievalRecallAll@1",
-        )
+        sides = table([[pair["chunk"]]], [[pair["original"]]])
+        card = ee.score(sides, dialect="remem", metrics="RetrievalRecallAll@1")
         assert (card.value("RetrievalRecallAll@1") == 1.0) == pair["match"], pair
+        expected = pair["match"] and pair["chunk"] not in FIXED
+        assert one(pair["chunk"], pair["original"], "chunk_from_original") == expected, pair
 
 
 @pytest.mark.parametrize("rule", ["exact_chunk", "exact_sentence", "rouge_chunk", "rouge_sentence"])
@@ -97,28 +98,24 @@ def _as_ragas(outcome: dict[str, Any]) -> float:
     return math.nan if value is None or value == "nan" else value
 
 
-def test_ragas_ids() -> None:
-    for case in known_answers("text", "ragas.json")["id_based_context_pr"]:
-        frame = pl.DataFrame({name: [case[name]] for name in list(case)[:2]})
-        (found,) = ee.score(frame, dialect="ragas").to_ragas()
-        wanted = {
-            "id_based_context_precision": _as_ragas(case["precision"]),
-            "id_based_context_recall": _as_ragas(case["recall"]),
-        }
-        assert found == pytest.approx(wanted, abs=1e-12, nan_ok=True), case
+SHOWN = {
+    "id_based_context_pr": ("id_based_context_precision", "id_based_context_recall"),
+    "non_llm_context_pr_levenshtein": (
+        "non_llm_context_precision_with_reference", "non_llm_context_recall",
+    ),
+}  # fmt: skip
 
 
-def test_ragas_texts() -> None:
-    for case in known_answers("text", "ragas.json")["non_llm_context_pr_levenshtein"]:
-        sides = ("retrieved_contexts", "reference_contexts")
-        frame = pl.DataFrame(
-            {name: [case[name]] for name in sides}, schema=dict.fromkeys(sides, TEXTS)
-        )
+@pytest.mark.parametrize("kind", SHOWN)
+def test_ragas(kind: str) -> None:
+    """Ids, and texts by their Levenshtein similarity."""
+    for case in known_answers("text", "ragas.json")[kind]:
+        sides = list(case)[:2]
+        dtypes = dict.fromkeys(sides, TEXTS if kind.startswith("non_llm") else None)
+        frame = pl.DataFrame({name: [case[name]] for name in sides}, schema=dtypes)
         (found,) = ee.score(frame, dialect="ragas").to_ragas()
-        wanted = {
-            "non_llm_context_precision_with_reference": _as_ragas(case["precision"]),
-            "non_llm_context_recall": _as_ragas(case["recall"]),
-        }
+        values = [_as_ragas(case[name]) for name in ("precision", "recall")]
+        wanted = dict(zip(SHOWN[kind], values, strict=True))
         assert found == pytest.approx(wanted, abs=1e-12, nan_ok=True), case
 
 
@@ -126,3 +123,26 @@ def test_ragas_counts_a_reference_given_twice_twice() -> None:
     frame = table([["Paris is the capital."]], [["Paris is the capital."] * 2 + ["Bananas."]])
     (found,) = ee.score(frame, dialect="ragas").to_ragas()
     assert found["non_llm_context_recall"] == pytest.approx(2 / 3)
+
+
+def test_sentences_of_punkt() -> None:
+    for row in known_answers("retrieval", "continuous_eval_retrieval.json")["rows"]:
+        for side, known in (
+            ("retrieved_context", row["sentences_retrieved"]),
+            ("ground_truth_context", row["sentences_gt"]),
+        ):
+            given = texts(row[side])
+            found, start = sentences_of(pl.Series(given, dtype=pl.String))
+            parts = [found[int(a) : int(b)].to_list() for a, b in itertools.pairwise(start)]
+            assert parts == ([given] if known == "one sentence" else known), row["name"]
+
+
+def test_levenshtein_of_ragas() -> None:
+    """The similarity itself: ragas compares with ">=" for precision and ">" for recall."""
+    for case in known_answers("text", "ragas.json")["string"]:
+        known = case["levenshtein"]["value"]
+        sides = case["response"], case["reference"]
+        for above in (-1e-9, 1e-9):
+            limit = min(known + above, 1.0) if above > 0 else known + above
+            passes = one(*sides, "levenshtein", "continuous-eval", threshold=limit)
+            assert passes == (above < 0 or known == 1.0), case

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracles.segmentation import pairs
+from oracles.segmentation import labels_in, of_label, pairs
 from oracles.segmentation_dialects import of_image, over_images
-from segmentation.making import EVERY, same
+from segmentation.making import EVERY, pairs_of_maps, same
 
 import evalengine as ee
 
@@ -91,7 +91,7 @@ def numbers(rows: pl.DataFrame) -> dict[Any, float | None]:
     return made
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     keyed_maps(),
     st.sampled_from(DIALECTS),
@@ -134,13 +134,75 @@ def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, thre
             assert dict(of_datum.iter_rows()) == {m: approx(v) for m, v in expected.items()}
 
 
-@settings(deadline=None, max_examples=12)
-@given(keyed_maps(), st.sampled_from(DIALECTS), st.sampled_from([None, 2]), st.booleans())
-def test_masks_are_maps(maps: Maps, dialect: str, ignore: int | None, both: bool) -> None:
+@settings(max_examples=25)
+@given(
+    pairs_of_maps(),
+    st.sampled_from([None, 255, 2]),
+    st.sampled_from([None, 0]),
+    st.sampled_from((np.uint8, np.int64, np.uint16, np.int32)),
+)
+@example(({"a": np.array([[1]])}, {"a": np.array([[1]])}), None, None, np.uint8)  # one pixel
+@example(({"a": np.array([[2]])}, {"a": np.array([[255]])}), 255, None, np.uint8)  # none left
+@example(({"a": np.array([[0]])}, {"a": np.array([[0]])}), None, 0, np.int64)  # no label at all
+@example(({"a": np.array([[70000]])}, {"a": np.array([[-5]])}), None, None, np.int32)
+def test_datums_of_one_side(
+    sides: Any, ignore: int | None, background: int | None, dtype: Any
+) -> None:
+    """Where a side lacks a datum it has no label there; confusion and counts add up."""
+    found, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
+    card = ee.score(found, truth, ignore_index=ignore, background=background, metrics=EVERY)
+    each: dict[str, Counter[Any]] = {}
+    for name in {**found, **truth}:
+        blank = np.full((found.get(name, truth.get(name))).shape, -7)
+        counts = pairs(truth.get(name, blank), found.get(name, blank), ignore, background)
+        each[name] = Counter()
+        for (t, p), n in counts.items():
+            each[name][None if t == -7 else t, None if p == -7 else p] += n
+    of_counts = pl.col("metric") == "Counts"
+    expected = over_images(each, "standard", None, ignore)
+    assert numbers(card.metrics.filter(~of_counts)) == {k: approx(v) for k, v in expected.items()}
+    for name, counts in each.items():
+        of_datum = dict(card.per_datum.filter(datum_id=name).select("metric", "value").iter_rows())
+        assert of_datum == {
+            m: approx(v) for m, v in of_image(counts, "standard", None, ignore).items()
+        }
+    whole = sum(each.values(), Counter[Any]())
+    cells = card.confusion.select("actual", "predicted", "count").rows()
+    wanted = {pair: n for pair, n in whole.items() if n and pair != (None, None)}
+    assert {(t, p): n for t, p, n in cells} == wanted
+    columns = ("label_value", "statistic", "value")
+    for label, statistic, value in card.metrics.filter(of_counts).select(columns).rows():
+        own = [n for pair, n in whole.items() if counted_as(statistic, label, *pair)]
+        assert value == sum(own), (label, statistic)
+    recalls = card.metrics.filter(pl.col("label_value").is_not_null(), metric="Recall")
+    support = {label: of_label(whole, label)["truth"] for label in labels_in(whole)}
+    assert dict(recalls.select("label_value", "support").rows()) == support
+
+
+def counted_as(statistic: str, label: Any, actual: Any, predicted: Any) -> bool:
+    """Whether a pixel is a true positive, ... of a label."""
+    positive = statistic[1] == "p"
+    right = positive if statistic[0] == "t" else not positive
+    return (predicted == label) == positive and (actual == label) == right
+
+
+@settings(max_examples=12)
+@given(
+    keyed_maps(),
+    st.sampled_from(DIALECTS),
+    st.sampled_from([None, 2]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_masks_are_maps(
+    maps: Maps, dialect: str, ignore: int | None, both: bool, blank: bool
+) -> None:
     background = BACKGROUND.get(dialect)
     options: dict[str, Any] = {"dialect": dialect, "metrics": EVERY}
     if ignore is not None and not both:
         options["ignore_index"] = ignore
+    if blank and background is None:
+        options["background"] = background = 0
     sides = [layers(maps, side, {background}) for side in (0, 1)]
     for side in sides if both else sides[1:]:
         held = set(side.select("label_key", "datum_id").iter_rows())
@@ -148,4 +210,6 @@ def test_masks_are_maps(maps: Maps, dialect: str, ignore: int | None, both: bool
             return
     whole = ee.score(table(maps, 1), table(maps, 0), **options)
     truth = sides[0] if both else table(maps, 0)
+    if both:
+        options.pop("background", None)
     same(ee.score(sides[1], truth, **options), whole)

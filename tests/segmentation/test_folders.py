@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import rasterio
+from segmentation.making import write
 
 import evalengine as ee
 
@@ -15,16 +15,10 @@ import evalengine as ee
 def written(folder: Path, maps: dict[str, np.ndarray]) -> Path:
     folder.mkdir()
     for name, pixels in maps.items():
-        height, width = pixels.shape
-        driver = "PNG" if name.endswith(".png") else "GTiff"
-        with rasterio.open(
-            folder / name, "w", driver=driver, width=width, height=height, count=1, dtype="uint8"
-        ) as file:
-            file.write(pixels, 1)
+        write(folder / name, pixels)
     return folder
 
 
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 def test_a_datum_a_file_named_by_it(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truth = {f"im{i}.png": rng.integers(0, 3, (8, 9)).astype(np.uint8) for i in range(3)}
@@ -41,7 +35,6 @@ def test_a_datum_a_file_named_by_it(tmp_path: Path) -> None:
     assert ee.check(ours, theirs).rows == {"predictions": 3, "ground_truths": 3}
 
 
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     pixels = np.zeros((4, 4), np.uint8)
     folder = written(tmp_path / "maps", {"a.png": pixels, "a.tif": pixels})
@@ -50,7 +43,6 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         ee.score(folder, other)
 
 
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 def test_images_beside_tables_are_not_read(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", {"chart.png": np.zeros((4, 4), np.uint8)})
     table = pl.DataFrame({"actual": [0, 1], "score": [0.1, 0.9]})
@@ -58,7 +50,6 @@ def test_images_beside_tables_are_not_read(tmp_path: Path) -> None:
     assert ee.score(folder).value("ROCAUC") == 1.0
 
 
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 def test_images_one_folder_down_are_pointed_to(tmp_path: Path) -> None:
     (tmp_path / "maps").mkdir()
     written(tmp_path / "maps" / "city", {"a.png": np.zeros((4, 4), np.uint8)})

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from segmentation.making import EVERY, NAMES, rows_of, same, some_maps
 
 import evalengine as ee
@@ -49,22 +47,6 @@ def test_masks_of_labels(sides: str) -> None:
     card = ee.score(found, truth, labels=NAMES, metrics=EVERY)
     assert card.task == "segmentation"
     same(card, ARRAYS)
-
-
-@settings(deadline=None, max_examples=6)
-@given(st.integers(0, 999), st.sampled_from([None, 2]), st.booleans())
-def test_masks_are_label_maps(seed: int, ignore: int | None, background: bool) -> None:
-    found, truth = some_maps(seed, n=2)
-    names, options = NAMES, {"metrics": EVERY, "ignore_index": ignore}
-    if background:
-        names, options = NAMES[1:], {**options, "background": 0}
-    first = int(background)
-    maps = ee.score(found, truth, labels=names, **options)
-    same(ee.score(rows_of(found, names, first), truth, labels=names, **options), maps)
-    if ignore is None:
-        masks = ee.score(rows_of(found, names, first), rows_of(truth, names, first),
-                         labels=names, metrics=EVERY)  # fmt: skip
-        same(masks, maps)
 
 
 def test_one_bit_images_are_masks() -> None:

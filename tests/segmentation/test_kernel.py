@@ -24,19 +24,36 @@ def expected(a: Any, b: Any) -> dict[tuple[int, int], int]:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Any:
-    """Bytes in runs whose ends fall anywhere within words."""
-    pieces = draw(st.lists(st.tuples(st.integers(0, 255), st.integers(1, 90)), min_size=1))
-    return np.concatenate([np.full(n, value, np.uint8) for value, n in pieces])
+def maps(draw: st.DrawFn) -> tuple[Any, Any]:
+    """Two sides of as many bytes: runs whose ends fall anywhere, or begin and end where stretches
+    of 64 do, or stretches with few borders and with many.
+    """
+    n = draw(st.integers(1, 3100))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kind = draw(st.sampled_from(["anywhere", "at stretches", "noise by turns"]))
+    sides = []
+    noisy = np.repeat(rng.random(n // 50 + 1) < 0.5, 50)[:n]
+    at = rng.choice([1, 63, 64, 65, 128, 129, 640, 641, 2049], 2)
+    for _ in range(2):
+        if kind == "anywhere":
+            at = rng.integers(0, n, int(rng.integers(0, n // 45 + 2)))
+        ends = np.unique(at)
+        values = rng.integers(0, 256, ends.size + 1, np.uint8)
+        runs = values[np.searchsorted(ends, np.arange(n), "right")]
+        noise = rng.integers(0, 256, n, np.uint8)
+        sides.append(np.where(noisy, noise, runs) if kind == "noise by turns" else runs)
+    return sides[0], np.roll(sides[1], int(rng.integers(0, 2)))
 
 
-@settings(deadline=None, max_examples=40)
-@given(runs(), runs(), st.integers(0, 7))
-def test_bytes(a: Any, b: Any, skip: int) -> None:
-    n = min(a.size, b.size)
-    a, b = a[:n][skip:], b[:n][skip:]  # not where words begin
+@settings(max_examples=100)
+@given(maps(), st.integers(0, 7), st.integers(1, 3))
+def test_bytes(sides: tuple[Any, Any], skip: int, pieces: int) -> None:
+    """In several calls, which begin where no word does."""
+    a, b = (side[skip:] for side in sides)
     counter = ByteCounter()
-    counter.add(a, b)
+    for some in np.array_split(np.arange(a.size), pieces):
+        if some.size:
+            counter.add(a[some[0] : some[-1] + 1], b[some[0] : some[-1] + 1])
     assert counted(counter.take()) == expected(a, b)
     assert counter.take().shape == (3, 0)
 
@@ -71,20 +88,3 @@ def test_many_wide_indices() -> None:
     a = np.arange(5000).reshape(50, 100) * 3
     b = a[::-1] * 100_000
     assert counted(count_wide(a, b % 2**31)) == expected(a, b % 2**31)
-
-
-@settings(deadline=None, max_examples=25)
-@given(st.lists(st.integers(0, 3000), max_size=6), st.integers(1000, 3100), st.integers(0, 99))
-def test_long_runs_over_stretches_of_pixels(cuts: list[int], n: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    # Indices change where stretches of 64 begin and end, in either map, and where drawn.
-    at = np.array(sorted({*cuts, *rng.choice([1, 63, 64, 65, 128, 129, 640, 641, 2049], 2)}))
-    a, b = (
-        rng.integers(0, 256, at.size + 1, np.uint8)[np.searchsorted(at, np.arange(n), "right")]
-        for _ in range(2)
-    )
-    b = np.roll(b, int(rng.integers(0, 2)))
-    counter = ByteCounter()
-    for first, last in ((0, n // 2), (n // 2, n)):  # the second half where no word begins
-        counter.add(a[first:last], b[first:last])
-    assert counted(counter.take()) == expected(a, b)

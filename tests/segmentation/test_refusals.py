@@ -24,17 +24,57 @@ def refused(*sides: Any, **options: Any) -> str:
     return str(raised.value)
 
 
-def test_maps_of_different_shape() -> None:
-    said = refused(FOUND[:, :9], TRUTH)
-    assert "2 pairs of label maps cannot be compared" in said
-    assert (
-        "predictions, row 0 (datum_id=0): its raster is 9 x 13, the ground truth's 16 x 13" in said
-    )
+NO_PICTURE = pl.DataFrame({"datum_id": [0], "raster": ["no_such.tif"]})
+BOW = pl.DataFrame(
+    {"datum_id": [0], "label_value": ["car"],
+     "polygon": [[[[0.0, 0.0], [4.0, 4.0], [4.0, 0.0], [0.0, 4.0]]]]}
+)  # fmt: skip
+NO_MASK = pl.when(pl.col("label_value") == "car").then(None).otherwise("mask").alias("mask")
+KEYS = pl.DataFrame({"datum_id": [0, 0], "label_key": ["k", "j"], "raster": [[[1, 1]], [[1, 1]]]})
+ONE_KEY = pl.DataFrame({"label_key": ["k"], "label_value": ["a"], "index": [1]})
 
 
-def test_masks_of_different_size() -> None:
-    assert "masks of one datum (0) must be of one size" in refused(ROWS, rows_of(TRUTH[:, :9]))
-    assert "16 x 13" in refused(ROWS, TRUTH[:, :9], labels=NAMES)
+def map_of(raster: Any) -> pl.DataFrame:
+    return pl.DataFrame({"datum_id": [0], "raster": raster})
+
+
+@pytest.mark.parametrize(
+    ("found", "truth", "labels", "said"),
+    [
+        (FOUND[:, :9], TRUTH, None,
+         ["2 pairs of label maps cannot be compared",
+          "predictions, row 0 (datum_id=0): its raster is 9 x 13, the ground truth's 16 x 13"]),
+        (ROWS, rows_of(TRUTH[:, :9]), None, ["masks of one datum (0) must be of one size"]),
+        (ROWS, TRUTH[:, :9], NAMES, ["16 x 13"]),
+        (FOUND / 2, TRUTH, None, ["map 0 holds float64"]),
+        ({"a": FOUND[0] / 2}, {"a": TRUTH[0]}, None, ["datum 'a' holds float64"]),
+        (map_of([FOUND[0].astype(float).tolist()]), TRUTH, None,
+         ["column 'raster' has dtype List(List(Float64))"]),
+        (map_of(pl.Series([FOUND], dtype=pl.Object)), TRUTH, None, ["shape (2, 16, 13)"]),
+        (map_of([[[1, 2], [1]]]), TRUTH[:1], None, ["lines of 1 to 2 pixels"]),
+        (FOUND.astype(np.int64) << 40, TRUTH, None,
+         ["predictions, row 0 (datum_id=0)", "within 32 bits"]),
+        (pl.DataFrame({"datum_id": [0, 0], "raster": FOUND.tolist()}), TRUTH, None,
+         ["2 rows of a datum that has several label maps"]),
+        (ROWS.with_columns(NO_MASK), TRUTH, NAMES,
+         ["2 rows without any pixels, first (rows count from 0): row 1 (datum_id=0"]),
+        (ROWS.drop("label_value"), TRUTH, None,
+         ["'label_value' is missing: a mask is of one label"]),
+        (FOUND, ROWS, None, ["label maps hold indices (0, 1, 2)"]),
+        (BOW, rows_of(TRUTH[:1]), None, ["polygon"]),
+        (NO_PICTURE, NO_PICTURE, None,
+         ["1 file not there, looked for in the current folder: ground truths"]),
+        (KEYS, KEYS, ONE_KEY, ["labels= names none of label_key 'j'."]),
+    ],
+)  # fmt: skip
+def test_refused_by_name(found: Any, truth: Any, labels: Any, said: list[str]) -> None:
+    message = refused(found, truth, labels=labels)
+    for words in said:
+        assert words in message
+
+
+def test_self_crossing_polygons_are_repaired() -> None:
+    assert ee.score(BOW, rows_of(TRUTH[:1]), invalid_polygons="repair").metrics.height
 
 
 def test_sizes_that_are_no_pixels() -> None:
@@ -82,53 +122,6 @@ def test_sizes_are_held_against_those_before_and_named_only_then() -> None:
         raised.value
     )
     assert "So are 1 more." in str(raised.value)
-
-
-def test_pixels_that_are_no_whole_numbers() -> None:
-    assert "map 0 holds float64" in refused(FOUND / 2, TRUTH)
-    assert "datum 'a' holds float64" in refused({"a": FOUND[0] / 2}, {"a": TRUTH[0]})
-    table = pl.DataFrame({"datum_id": [0], "raster": [FOUND[0].astype(float).tolist()]})
-    assert "column 'raster' has dtype List(List(Float64))" in refused(table, TRUTH)
-    objects = pl.DataFrame({"datum_id": [0], "raster": pl.Series([FOUND], dtype=pl.Object)})
-    assert "shape (2, 16, 13)" in refused(objects, TRUTH)
-    ragged = pl.DataFrame({"datum_id": [0], "raster": [[[1, 2], [1]]]})
-    assert "lines of 1 to 2 pixels" in refused(ragged, TRUTH[:1])
-
-
-def test_indices_beyond_32_bits() -> None:
-    said = refused(FOUND.astype(np.int64) << 40, TRUTH)
-    assert "predictions, row 0 (datum_id=0)" in said
-    assert "within 32 bits" in said
-
-
-def test_a_second_map_of_one_datum() -> None:
-    table = pl.DataFrame({"datum_id": [0, 0], "raster": FOUND.tolist()})
-    assert "2 rows of a datum that has several label maps" in refused(table, TRUTH)
-
-
-def test_rows_without_pixels() -> None:
-    broken = ROWS.with_columns(
-        mask=pl.when(pl.col("label_value") == "car").then(None).otherwise("mask")
-    )
-    said = refused(broken, TRUTH, labels=NAMES)
-    assert "2 rows without any pixels, first (rows count from 0): row 1 (datum_id=0" in said
-
-
-def test_masks_without_labels() -> None:
-    assert "'label_value' is missing: a mask is of one label" in refused(
-        ROWS.drop("label_value"), TRUTH
-    )
-
-
-def test_indices_against_names() -> None:
-    assert "label maps hold indices (0, 1, 2)" in refused(FOUND, ROWS)
-
-
-def test_self_crossing_polygons() -> None:
-    bow = [[[0.0, 0.0], [4.0, 4.0], [4.0, 0.0], [0.0, 4.0]]]
-    table = pl.DataFrame({"datum_id": [0], "label_value": ["car"], "polygon": [bow]})
-    assert "polygon" in refused(table, rows_of(TRUTH[:1]))
-    ee.score(table, rows_of(TRUTH[:1]), invalid_polygons="repair")
 
 
 @pytest.mark.parametrize(
@@ -193,20 +186,6 @@ def test_missing_columns_are_told_and_nothing_beside(side: Any, said: str) -> No
     assert said in message
     assert message.count("\n- ") == 2  # one problem a side
     assert "a  is of one label" not in message
-
-
-def test_missing_files_of_tables_in_memory() -> None:
-    table = pl.DataFrame({"datum_id": [0], "raster": ["no_such.tif"]})
-    assert "1 file not there, looked for in the current folder: ground truths" in refused(
-        table, table
-    )
-
-
-def test_a_label_key_that_labels_lack() -> None:
-    maps = [[[1, 1]], [[1, 1]]]
-    table = pl.DataFrame({"datum_id": [0, 0], "label_key": ["k", "j"], "raster": maps})
-    labels = pl.DataFrame({"label_key": ["k"], "label_value": ["a"], "index": [1]})
-    assert "labels= names none of label_key 'j'." in refused(table, table, labels=labels)
 
 
 _OBJECT = pl.DataFrame(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from segmentation.making import write
+from web_server import web_server
 
 import evalengine as ee
 
@@ -20,27 +19,10 @@ PIXELS = np.ones((8, 9), np.uint8)
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, list[str]]]:
+def server(tmp_path: Path) -> Iterator[tuple[str, list[Any]]]:
     """An address on this machine, and the requests it has seen."""
-    seen: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            seen.append(self.path)
-            self.send_error(404)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield f"127.0.0.1:{made.server_port}", seen
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with web_server(tmp_path / "nothing") as made:
+        yield made.at, made.asked
 
 
 def virtual(source: str) -> str:
@@ -82,7 +64,7 @@ def score(path: str, truth: str, form: str, **options: Any) -> ee.Scorecard:
     ],
 )
 def test_nothing_is_fetched(
-    path: str, form: str, server: tuple[str, list[str]], tmp_path: Path
+    path: str, form: str, server: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     address, seen = server
     truth = write(tmp_path / "truth.png", PIXELS)
@@ -111,7 +93,7 @@ def test_nothing_is_fetched(
     ],
 )
 def test_overviews_elsewhere_are_not_looked_at(
-    overview: str, where: str, form: str, server: tuple[str, list[str]], tmp_path: Path,
+    overview: str, where: str, form: str, server: tuple[str, list[Any]], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """A plain file may name any other one as its overview, in a tag or in a file beside it."""
@@ -156,7 +138,7 @@ def test_no_other_file_is_read_as_pixels(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["map", "object"])
 def test_addresses_are_opened_where_the_user_trusts_the_table(
-    form: str, server: tuple[str, list[str]], tmp_path: Path
+    form: str, server: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     address, seen = server
     truth = write(tmp_path / "truth.png", PIXELS)

@@ -61,18 +61,13 @@ def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
     return {name: makers[name]() for name in ("metrics", "confusion")}
 
 
-def test_weights_are_repeats() -> None:
-    draw = np.array([2, 0, 1, 3, 0, 1, 0])
+@pytest.mark.parametrize("times", [(2, 0, 1, 3, 0, 1, 0), (1,) * 7])
+def test_weights_are_repeats(times: tuple[int, ...]) -> None:
+    draw = np.array(times)
     weighted = summarised(FOUND, TRUTH, draw)
     repeated = summarised(FOUND.repeat(draw, 0), TRUTH.repeat(draw, 0))
     for frame, ours in weighted.items():
         assert_frame_equal(ours, repeated[frame])
-
-
-def test_a_draw_of_once_each_changes_nothing() -> None:
-    plain, drawn = (summarised(FOUND, TRUTH, w) for w in (None, np.ones(7, np.int64)))
-    for frame, ours in plain.items():
-        assert_frame_equal(ours, drawn[frame])
 
 
 def test_order_and_threads_change_nothing() -> None:

@@ -7,10 +7,10 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+from loopback import Handler, Loopback, served
 
 Vectors = Callable[[list[str]], list[list[float]]]
 Fault = Callable[[dict[str, Any], int], tuple[int, dict[str, str], Any] | None]
@@ -23,7 +23,7 @@ def letters(texts: list[str]) -> list[list[float]]:
     return [[float(text.count(one)) for one in "aeio"] for text in texts]
 
 
-class Server(ThreadingHTTPServer):
+class Server(Loopback):
     """The server.
 
     Attributes:
@@ -31,21 +31,13 @@ class Server(ThreadingHTTPServer):
         keys: Authorization headers, in that order.
     """
 
-    daemon_threads = True
-
     def __init__(self, vectors: Vectors, fault: Fault, form: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.vectors, self.fault, self.form = vectors, fault, form
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.lock = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error of the server's."""
+        self.url = f"http://{self.at}/v1"
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """The vectors in reverse order, since their index counts and not their place."""
@@ -64,12 +56,8 @@ class Server(ThreadingHTTPServer):
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     server: Server
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is printed."""
 
     def do_POST(self) -> None:
         server = self.server
@@ -80,26 +68,14 @@ class _Handler(BaseHTTPRequestHandler):
             server.keys.append(self.headers.get("Authorization"))
         status, headers, sent = server.fault(body, before) or (200, {}, server.answer(body))
         data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
-        self.send_response(status if self.path == "/v1/embeddings" else 404)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        status = status if self.path == "/v1/embeddings" else 404
+        self.send(status, {**headers, "Content-Type": "application/json"}, data)
 
 
 @contextmanager
 def serving(
     vectors: Vectors = letters, fault: Fault = lambda body, before: None, form: str = "float"
 ) -> Iterator[Server]:
-    """A server on a thread of its own, ended at last."""
-    server = Server(vectors, fault, form)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    """The server while it is needed."""
+    with served(Server(vectors, fault, form)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

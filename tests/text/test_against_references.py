@@ -144,18 +144,23 @@ def streams(theirs: list[list[str]]) -> list[list[str | None]]:
     return [[r[i] if i < len(r) else None for r in theirs] for i in range(most)]
 
 
+def against(card: Any, metric: str, scorer: Any, case: tuple[list[str], list[list[str]]]) -> None:
+    """A metric of sentences and of the corpus, as a scorer of sacrebleu has it."""
+    ours, theirs = case
+    wanted = [scorer.sentence_score(p, r).score for p, r in zip(ours, theirs, strict=True)]
+    same(values(card, metric), wanted, metric, case)
+    same([card.value(metric)], [scorer.corpus_score(ours, streams(theirs)).score], metric, case)
+
+
 @pytest.mark.parametrize("tokenizer", ["13a", "none", "char", "intl", "zh"])
 @settings(max_examples=10)
 @given(case=cases())
 def test_sacrebleu(tokenizer: str, case: tuple[list[str], list[list[str]]]) -> None:
+    metrics = ["BLEU", "CorpusBLEU"]
+    card = score(*case, dialect="sacrebleu", metrics=metrics, tokenizer=tokenizer)
     ours, theirs = case
-    card = score(
-        ours, theirs, dialect="sacrebleu", metrics=["BLEU", "CorpusBLEU"], tokenizer=tokenizer
-    )
-    wanted = [
-        sacrebleu.sentence_bleu(p, r, tokenize=tokenizer).score
-        for p, r in zip(ours, theirs, strict=True)
-    ]
+    pairs = zip(ours, theirs, strict=True)
+    wanted = [sacrebleu.sentence_bleu(p, r, tokenize=tokenizer).score for p, r in pairs]
     same(values(card, "BLEU"), wanted, case)
     corpus = sacrebleu.corpus_bleu(ours, streams(theirs), tokenize=tokenizer).score
     same([card.value("CorpusBLEU")], [corpus], case)
@@ -164,17 +169,10 @@ def test_sacrebleu(tokenizer: str, case: tuple[list[str], list[list[str]]]) -> N
 @settings(max_examples=10)
 @given(case=cases())
 def test_sacrebleu_beyond_bleu(case: tuple[list[str], list[list[str]]]) -> None:
-    ours, theirs = case
-    card = score(ours, theirs, dialect="sacrebleu", metrics=["chrF", "chrF++", "TER"])
-    for metric, scorer in (
-        ("chrF", sacrebleu.CHRF()),
-        ("chrF++", sacrebleu.CHRF(word_order=2)),
-        ("TER", sacrebleu.TER()),
-    ):
-        wanted = [scorer.sentence_score(p, r).score for p, r in zip(ours, theirs, strict=True)]
-        same(values(card, metric), wanted, metric, case)
-        corpus = scorer.corpus_score(ours, streams(theirs)).score
-        same([card.value(metric)], [corpus], metric, case)
+    card = score(*case, dialect="sacrebleu", metrics=["chrF", "chrF++", "TER"])
+    against(card, "chrF", sacrebleu.CHRF(), case)
+    against(card, "chrF++", sacrebleu.CHRF(word_order=2), case)
+    against(card, "TER", sacrebleu.TER(), case)
 
 
 TER_OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
@@ -183,19 +181,9 @@ TER_OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
 @settings(max_examples=12)
 @given(case=cases(), chosen=st.sets(st.sampled_from(TER_OPTIONS), min_size=1))
 def test_options_of_ter(case: tuple[list[str], list[list[str]]], chosen: set[str]) -> None:
-    ours, theirs = case
-    card = score(
-        ours,
-        theirs,
-        dialect="sacrebleu",
-        metrics=["TER"],
-        **{f"ter_{name}": True for name in chosen},
-    )
-    scorer = sacrebleu.TER(**dict.fromkeys(chosen, True))
-    wanted = [scorer.sentence_score(p, r).score for p, r in zip(ours, theirs, strict=True)]
-    same(values(card, "TER"), wanted, chosen, case)
-    corpus = scorer.corpus_score(ours, streams(theirs)).score
-    same([card.value("TER")], [corpus], chosen, case)
+    given = {f"ter_{name}": True for name in chosen}
+    card = score(*case, dialect="sacrebleu", metrics=["TER"], **given)
+    against(card, "TER", sacrebleu.TER(**dict.fromkeys(chosen, True)), case)
 
 
 @pytest.mark.parametrize("text", ["x's\u3000", "x's \n", "...5", "&amp;quot;", "x's\ty", "a b"])

@@ -89,7 +89,7 @@ def slow(text: str, contexts: list[str], threshold: float) -> dict[str, float | 
 CASES = st.lists(st.tuples(TEXT, st.lists(TEXT, max_size=3)), min_size=1, max_size=4)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(CASES, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 @example([("A b. C d.", ["A b.", ""]), ("a", []), ("", ["a"]), ("a b. . . !", ["..."])], 0.5)
 def test_against_slow_references(cases: list[tuple[str, list[str]]], threshold: float) -> None:

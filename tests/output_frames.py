@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 Key = tuple[Any, ...]
 
-_NAMES = (
-    "metric",
-    "statistic",
-    "label_key",
-    "label_value",
-    "average",
-    "iou_threshold",
-    "score_threshold",
-    "area",
-    "max_detections",
-)
+NAMES = (
+    "metric", "statistic", "label_key", "label_value", "average", "k", "iou_threshold",
+    "score_threshold", "area", "max_detections",
+)  # fmt: skip
+"""What tells the rows of a metrics frame apart."""
 
 
 def tidy(key: Key) -> Key:
@@ -48,12 +42,12 @@ def of_slice(frame: pl.DataFrame, name: str | None = None, value: str | None = N
     )
 
 
-def numbers(frame: pl.DataFrame) -> dict[Key, float | None]:
+def numbers(frame: pl.DataFrame, names: Sequence[str] = NAMES) -> dict[Key, float | None]:
     """The metrics frame's values; an undefined one must have a reason, a defined one none."""
     assert frame.filter(pl.col("value").is_nan()).is_empty()
     assert frame.filter(pl.col("value").is_null() != pl.col("reason").is_not_null()).is_empty()
     return unique(
-        [(tidy(tuple(row[n] for n in _NAMES)), row["value"]) for row in frame.iter_rows(named=True)]
+        [(tidy(tuple(row[n] for n in names)), row["value"]) for row in frame.iter_rows(named=True)]
     )
 
 

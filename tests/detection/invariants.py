@@ -6,16 +6,12 @@ from collections import Counter
 from typing import Any
 
 import polars as pl
-import pytest
-from detection.checking import EVERYTHING, asked, modest, run
-from detection.frames import tidy
-from detection.strategies import GRID_SCORES, Tables, crowded_tables, tables
-from hypothesis import given
-from oracles.detection_metrics import Asked
+from detection.strategies import Tables
+from oracles.detection_metrics import DIALECTS
+from output_frames import tidy
 
 import evalengine as ee
 
-DIALECTS = ("standard", "coco", "valor", "valor-lite", "valor-docs")
 LABEL = ("label_key", "label_value")
 
 
@@ -49,15 +45,21 @@ def _observed(card: ee.Scorecard) -> Counter[Any]:
 
 
 def check_sums(card: ee.Scorecard, drawn: Tables) -> None:
-    """All that must add up, on tables without crowds."""
-    truths = Counter(_labels(drawn.truths))
+    """All that must add up; ignored predictions and crowds enter no count."""
+    truths = drawn.truths
+    if DIALECTS[card.dialect].crowd and "iscrowd" in truths.columns:
+        truths = truths.filter(iscrowd=0)
+    annotated = Counter(_labels(truths))
+    names = (*LABEL, "iou_threshold", "score_threshold")
+    rows = card.outcomes.filter(outcome="ignored").select(names).iter_rows()
+    ignored = Counter(map(tidy, rows))
     scored = list(zip(_labels(drawn.predictions), drawn.predictions["score"], strict=True))
-    cells = _cells(card)
-    for (key, value, _, score), counts in cells.items():
-        seen = sum(label == (key, value) and s >= score for label, s in scored)
-        assert counts["tp"] + counts["fp"] == seen
-        assert counts["tp"] + counts["fn"] == truths[key, value]
+    for key, counts in _cells(card).items():
+        seen = sum(label == key[:2] and s >= key[3] for label, s in scored)
+        assert counts["tp"] + counts["fp"] + ignored[key] == seen
+        assert counts["tp"] + counts["fn"] == annotated[key[:2]]
     check_agreement(card)
+    check_monotone(card)
 
 
 def check_agreement(card: ee.Scorecard) -> None:
@@ -105,70 +107,3 @@ def check_monotone(card: ee.Scorecard) -> None:
     for _, curve in curves.group_by(*LABEL, "iou_threshold", "area"):
         precision = curve.sort("recall")["precision"].to_list()
         assert precision == sorted(precision, reverse=True)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@given(tables(), asked())
-@modest
-def test_sums_of_small_tables(dialect: str, drawn: Tables, options: Asked) -> None:
-    """On tables full of ties, at thresholds of the grid."""
-    card = run(drawn, dialect, options, EVERYTHING)
-    check_sums(card, drawn)
-    check_monotone(card)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_sums_of_large_tables(dialect: str) -> None:
-    """The default score thresholds, many overlaps."""
-    drawn = crowded_tables(30, datums=15)
-    drawn = Tables(drawn.predictions, drawn.truths.drop("iscrowd"))
-    card = ee.score(
-        drawn.predictions,
-        drawn.truths,
-        task="detection",
-        dialect=dialect,
-        metrics=EVERYTHING,
-        iou_thresholds=[0.5],
-        score_thresholds=[0.05, *GRID_SCORES[1:]],
-        max_detections=[10_000],
-    )
-    check_sums(card, drawn)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_frames_agree_under_caps_and_ranges(dialect: str) -> None:
-    """With crowds, predictions beyond a cap and areas outside the first range."""
-    drawn = crowded_tables(31, datums=6)
-    ranges = {"all": (1024.0, 9216.0), "any": (0.0, 1e10)}
-    for options in ({"max_detections": [1, 2]}, {"area_ranges": ranges, "max_detections": [3]}):
-        card = ee.score(
-            drawn.predictions,
-            drawn.truths,
-            task="detection",
-            dialect=dialect,
-            metrics=EVERYTHING,
-            iou_thresholds=[0.3, 0.5],
-            score_thresholds=[0.0, 0.2, 0.5, 0.9],
-            **options,
-        )
-        check_agreement(card)
-
-
-@given(tables(crowd=True), asked())
-@modest
-def test_crowds_are_left_out(drawn: Tables, options: Asked) -> None:
-    """With crowds: ignored predictions and crowd ground truths enter no count."""
-    card = run(drawn, "standard", options, ["Counts", "Outcomes"])
-    crowd = drawn.truths["iscrowd"] if "iscrowd" in drawn.truths.columns else None
-    regular = drawn.truths if crowd is None else drawn.truths.filter(crowd == 0)
-    truths = Counter(_labels(regular))
-    names = (*LABEL, "iou_threshold", "score_threshold")
-    ignored = Counter(
-        tidy(tuple(row[n] for n in names))
-        for row in card.outcomes.filter(pl.col("outcome") == "ignored").iter_rows(named=True)
-    )
-    scored = list(zip(_labels(drawn.predictions), drawn.predictions["score"], strict=True))
-    for key, counts in _cells(card).items():
-        seen = sum(label == key[:2] and s >= key[3] for label, s in scored)
-        assert counts["tp"] + counts["fp"] + ignored[key] == seen
-        assert counts["tp"] + counts["fn"] == truths[key[:2]]
