@@ -7,13 +7,9 @@ with its size, so that a folder that was copied in part is refused by name.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import logging
 import math
 import os
-import re
-import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +19,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from .exchange import exchange
+from .atomic import fresh_name, swap, sync
 from .exports import makers
 from .forked import refuse_cut_off
 from .schemas.embedder import Encoder
@@ -37,7 +33,6 @@ from .scorecard import Scorecard
 RUN_FILE = "run.json"
 LABELS_FILE = "labels.parquet"
 KIND = "evalengine result"
-NEW, OLD = ".new", ".old"
 FORMAT = 1
 """Raised when a reader of the older layout could no longer read the newer."""
 
@@ -152,31 +147,6 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
         # Gone after a rename; still there after any failure, an interruption included.
         shutil.rmtree(fresh, ignore_errors=True)
     return target
-
-
-def fresh_name(target: Path) -> Path:
-    """A new name beside a folder, under which its successor is made."""
-    return target.with_name(f"{_drafts_of(target)}{secrets.token_hex(_DIGITS // 2)}{NEW}")
-
-
-_DIGITS = 8
-_LONGEST = 200  # bytes of a name, beyond which its draft's would be longer than a name may be
-
-
-def _drafts_of(target: Path) -> str:
-    """What names of a folder's drafts begin with: no other folder's do, whatever it is called."""
-    return f".{name_within(target.name, _LONGEST)}."
-
-
-def name_within(name: str, bytes_: int) -> str:
-    """A name itself, or the hash of one that is longer: names in a folder have 255 bytes at most.
-
-    Args:
-        name: of a file or folder.
-        bytes_: how many it may have, 64 at the least.
-    """
-    known = os.fsencode(name)
-    return name if len(known) <= bytes_ else hashlib.sha256(known).hexdigest()
 
 
 def write_into(card: Scorecard, folder: Path) -> None:
@@ -362,87 +332,6 @@ def _fill(card: Scorecard, folder: Path) -> None:
     text = msgspec.json.format(msgspec.json.encode(run, enc_hook=str), indent=2)
     keep(RUN_FILE, lambda path: path.write_bytes(text + b"\n"))
     sync(folder)
-
-
-def sync(path: Path) -> None:
-    """See a file or folder to the disk."""
-    # Windows cannot open a folder, and wants write access to flush a file.
-    if os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _warn(said: str) -> None:
-    logging.getLogger("evalengine").warning("note: %s.", said)
-
-
-def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None:
-    """Put a finished folder in the place of another, in one step where the system has one.
-
-    Without such a step there is a moment without a folder of that name; the earlier one comes back
-    if the second rename fails, and :func:`mend` brings it back if the process died there.
-
-    Args:
-        fresh: the finished folder.
-        target: the place.
-        tell: called with what is wrong although the result stands.
-
-    Raises:
-        OSError: the folder could not be renamed; the target is as it was.
-    """
-    old = fresh.with_suffix(OLD)
-    replaced = target.exists()
-    if replaced and exchange(fresh, target):
-        old = fresh
-    else:
-        if replaced:
-            target.rename(old)
-        try:
-            fresh.rename(target)
-        except OSError:
-            if replaced:
-                old.rename(target)
-            raise
-    try:
-        sync(target.parent)
-    except OSError as error:
-        if error.errno not in _NOT_FOR_FOLDERS:
-            tell(
-                f"{target} stands, but that {target.parent} has its name is not known to be on the"
-                f" disk: {error}. After a power failure the earlier state may be back"
-            )
-    if replaced:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-_NOT_FOR_FOLDERS = (errno.EINVAL, errno.ENOTSUP)
-"""What fsync says on file systems that see to their folders themselves."""
-
-
-def mend(target: Path) -> int:
-    """Clear away what runs that died left beside a folder; nobody else may be writing to it.
-
-    Returns:
-        how many folders were left behind.
-    """
-    if not target.parent.is_dir():
-        return 0
-    draft = re.compile(rf"{re.escape(_drafts_of(target))}[0-9a-f]{{{_DIGITS}}}({NEW}|{OLD})")
-    left = [
-        path
-        for path in target.parent.iterdir()
-        if draft.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
-    ]
-    for path in left:
-        if path.suffix == OLD and not target.exists():
-            path.rename(target)
-        else:
-            shutil.rmtree(path, ignore_errors=True)
-    return len(left)
 
 
 def _plain_options(options: Options) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def _points(
     threshold: Array,
     tp: Array,
     fp: Array,
+    onward: bool,
 ) -> int:
     """Fill the points of every segment, highest score first; returns how many there are."""
     at = 0
@@ -40,7 +41,11 @@ def _points(
         i, n_end = n_stop[s] - 1, n_start[s]
         positive = 0.0
         negative = 0.0
-        sums[:] = 0
+        if onward:
+            positive = nearest(sums, 0, first)
+            negative = nearest(sums, 1, first)
+        else:
+            sums[:] = 0
         while True:
             while weight.size and j >= p_end and weight[j] == 0.0:
                 j -= 1
@@ -82,6 +87,7 @@ def points(
     negatives: tuple[Array, Array],
     score: Array,
     weight: Array | None = None,
+    above: ExactSums | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """True and false positives at or above every distinct score.
 
@@ -90,6 +96,8 @@ def points(
         negatives: the same of its negatives.
         score: float64 [n], ascending within each of these ranges.
         weight: float64 [n], finite, weight of each row, or None; rows without any make no points.
+        above: of one segment, weight of the positives and of the negatives that stand above its
+            rows, two cells, which take in theirs; None where nothing does.
 
     Returns:
         ``start``, int64 [s + 1], CSR offsets of the points; thresholds, true positives and false
@@ -98,7 +106,7 @@ def points(
     room = int(sum((stop - start).sum() for start, stop in (positives, negatives)))
     start = np.zeros(positives[0].size + 1, np.int64)
     threshold, tp, fp = (np.empty(room) for _ in range(3))
-    sums = ExactSums(2)
+    sums = ExactSums(2) if above is None else above
     weight = np.zeros(0) if weight is None else weight
     bits = sums.reserve(weight)
     found = _points(
@@ -112,5 +120,7 @@ def points(
         threshold,
         tp,
         fp,
+        above is not None,
     )
+    sums.carry()
     return start, threshold[:found], tp[:found], fp[:found]

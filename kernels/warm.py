@@ -11,10 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .carried_pairs import no_pairs, pairs_onward
-from .carried_points import no_points, points_onward
-from .carried_sums import no_sums, sums_onward
-from .carried_wins import no_wins, wins_onward
 from .datum_hash import deal, hash_integers, hash_texts
 from .few_scores import count_few
 from .hash_codes import hash_codes
@@ -63,18 +59,6 @@ def _scores() -> None:
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 
-def _walks_over_files() -> None:
-    """Scores of a run in bounded memory, slab by slab."""
-    start, score, outcome = np.array([0, 4]), np.arange(4.0), np.zeros(4, np.uint8)
-    for weight in (None, score):
-        weighted = weight is not None
-        wins_onward(start, None, outcome, score, weight, no_wins(1, weighted=weighted))
-        pairs_onward(start, None, outcome, score, weight, no_pairs(1, 1, weighted=weighted))
-        points_onward(start, None, outcome, score, weight, no_points(1, weighted=weighted))
-        carried = no_sums(3, 4, weighted=weighted)
-        sums_onward(start, None, outcome, score, weight, 3, score, carried)
-
-
 def _parts() -> None:
     """Parts of a run put together again, by descending score."""
     begin, end = np.array([[0], [2]]), np.array([[2], [4]])
@@ -95,7 +79,7 @@ def _walks() -> None:
 
 
 _LARGE: dict[str, tuple[Callable[[], None], ...]] = {
-    "classification": (_scores, _walks_over_files, _parts),
+    "classification": (_scores, _parts),
     "detection": (_parts, _boxes, warm_masks),
     "retrieval": (_walks,),
     "segmentation": (_parts, warm_masks),

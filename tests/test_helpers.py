@@ -12,7 +12,8 @@ from functools import partial
 
 import pytest
 
-from evalengine.executors import Threads, helpers
+from evalengine.executors import Threads
+from evalengine.executors import threads as module
 
 PATIENCE = 60.0  # seconds, after which a test has failed rather than that the machine is slow
 
@@ -212,9 +213,17 @@ def test_a_given_executor_begins_nothing_after_an_error_and_is_waited_for() -> N
 
 def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = Threads(3)
+    refused = threading.Event()
+
+    def refuse(thread: threading.Thread) -> None:
+        refused.set()
+        raise RuntimeError("can't start new thread")
+
+    module.dismiss()
     with monkeypatch.context() as patch:
-        patch.setattr(helpers, "_submitted", lambda work: False)
+        patch.setattr(threading.Thread, "start", refuse)
         seen = threads.each([threading.get_ident] * 10)
+    assert refused.is_set()
     assert set(seen) == {threading.get_ident()}
     assert sorted(threads.each(together(3))) == [0, 1, 2]
 
@@ -222,9 +231,7 @@ def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.Mo
 def test_dismissed_helpers_are_gone_and_come_again() -> None:
     threads = Threads(3)
     threads.each(together(3))
-    while helpers._at_work:  # their last call is done, but they may not have looked round yet
-        threading.Event().wait(0.001)
-    helpers.dismiss()
+    module.dismiss()
     assert not [one for one in threading.enumerate() if one.name.startswith("evalengine")]
     assert sorted(threads.each(together(3))) == [0, 1, 2]
 

@@ -179,16 +179,23 @@ def test_convert_refuses_the_wrong_way_round(write: Write, tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        pl.exceptions.ComputeError("No space left on device (os error 28)"),
+    ],
+)
 def test_convert_writes_all_or_nothing(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     real = pl.DataFrame.write_parquet
 
-    def fail_on_labels(frame: pl.DataFrame, path: Path, **more: Any) -> None:
-        if "labels" in path.name:
-            raise OSError(28, "No space left on device")
-        real(frame, path, **more)
+    def fail_on_labels(frame: pl.DataFrame, file: Any, **more: Any) -> None:
+        if "labels" in Path(file.name).name:
+            raise error
+        real(frame, file, **more)
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", fail_on_labels)
     with pytest.raises(InputError, match="cannot be written: No space left"):

@@ -16,8 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import store
-from evalengine.exchange import exchange
+from evalengine import atomic, store
 from evalengine.schemas.errors import ResultError
 
 CURVES = [
@@ -192,7 +191,7 @@ class TestAllOrNothing:
     def test_the_rename_fails(
         self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(store, "exchange", lambda one, other: False)
+        monkeypatch.setattr(atomic, "exchange", lambda one, other: False)
         card.save(tmp_path / "run")
         rename = Path.rename
 
@@ -236,16 +235,16 @@ class TestReplacing:
     def test_there_is_no_moment_without_the_folder(
         self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        fresh = card.save(store.fresh_name(tmp_path / "run"))
+        fresh = card.save(atomic.fresh_name(tmp_path / "run"))
         (tmp_path / "run").mkdir()
         monkeypatch.setattr(Path, "rename", None)  # two renames would need it
-        store.swap(fresh, tmp_path / "run")
+        atomic.swap(fresh, tmp_path / "run")
         assert names(tmp_path) == {"run"}
         assert ee.load(tmp_path / "run").value("mAR") == 0.6
 
     def test_names_that_cannot_be_exchanged_stay(self, tmp_path: Path) -> None:
         (tmp_path / "here").mkdir()
-        assert not exchange(tmp_path / "here", tmp_path / "nowhere")
+        assert not atomic.exchange(tmp_path / "here", tmp_path / "nowhere")
         assert names(tmp_path) == {"here"}
 
     @pytest.mark.parametrize("dies", ["after_the_first", "before", "after_both"])
@@ -254,16 +253,16 @@ class TestReplacing:
     ) -> None:
         run = card.save(tmp_path / "run")
         newer = fabricated.card(fabricated.aggregates(shift=0.1))
-        fresh = newer.save(store.fresh_name(run))
+        fresh = newer.save(atomic.fresh_name(run))
         if dies != "before":
             run.rename(fresh.with_suffix(".old"))
         if dies == "after_both":
             fresh.rename(run)
         other = newer.save(tmp_path / ".runner.0badcafe.new")
-        assert store.mend(run) == (2 if dies == "after_the_first" else 1)
+        assert atomic.mend(run) == (2 if dies == "after_the_first" else 1)
         assert names(tmp_path) == {"run", other.name}
         assert ee.load(run).value("mAR") == (0.7 if dies == "after_both" else 0.6)
-        assert store.mend(run) == 0
+        assert atomic.mend(run) == 0
 
 
 class TestBadFolders:
@@ -422,8 +421,8 @@ class TestTrust:
     @pytest.mark.parametrize("name", ["v1", "v1.2", "v1.deadbeef", "n" * 230])
     def test_drafts_are_swept_of_their_own_folder_alone(self, name: str, tmp_path: Path) -> None:
         names = {"v1", "v1.2", "v1.deadbeef", "v1.2.3", "n" * 230}
-        drafts = {one: store.fresh_name(tmp_path / one) for one in names}
+        drafts = {one: atomic.fresh_name(tmp_path / one) for one in names}
         for draft in drafts.values():
             draft.mkdir()
-        assert store.mend(tmp_path / name) == 1
+        assert atomic.mend(tmp_path / name) == 1
         assert {*tmp_path.iterdir()} == {draft for one, draft in drafts.items() if one != name}

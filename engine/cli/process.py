@@ -74,8 +74,8 @@ def leave(status: int) -> None:
         status: exit status.
     """
     handlers = getattr(atexit, "_run_exitfuncs", None)
-    if "evalengine.executors.helpers" in sys.modules:  # not imported for this: asking for help
-        sys.modules["evalengine.executors.helpers"].dismiss()
+    if "evalengine.executors.threads" in sys.modules:  # not imported for this alone
+        sys.modules["evalengine.executors.threads"].dismiss()
     if handlers is None or _busy():
         return
     try:

@@ -1,10 +1,18 @@
-"""Threads: kernels release the GIL, so ranges of labels or datums run side by side."""
+"""Threads: kernels release the GIL, so ranges of labels or datums run side by side.
+
+Threads are started once a process and wait between steps. Whoever has a list of calls takes from it
+like every thread that helps, so that a list is finished even where no thread is free: nested lists
+and lists of several callers cannot wait for each other.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -12,11 +20,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..schemas.errors import OptionError
-from .helpers import Crew
 
 R = TypeVar("R")
 
 _PIECES_PER_WORKER = 4  # more pieces than workers, so that an uneven one does not hold up the rest
+
+_idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
+"""Threads that wait for a run, by how many help it; each is started when no other waits."""
 
 
 def available_cores() -> int:
@@ -47,9 +57,8 @@ def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
 class Threads:
     """An executor of threads, or any ``concurrent.futures.Executor`` that shares memory.
 
-    Threads beside the calling one are the process's own, which wait for the next run
-    (:mod:`~evalengine.executors.helpers`); of all calls on one object, nested ones too, no more
-    than ``workers - 1`` of them work at a time.
+    Beside the thread that calls ``workers - 1`` others work at a time, whatever is nested. They are
+    the process's own: one object has them while it has work, then another may.
 
     Args:
         workers: number of threads; all cores unless given.
@@ -66,7 +75,9 @@ class Threads:
                 )
         self.workers = workers or available_cores()
         self._given = executor
-        self._crew = Crew(self.workers - 1)  # beside the thread that calls
+        self._lock = threading.Lock()
+        self._lists = 0  # under way
+        self._pool: ThreadPoolExecutor | None = None  # while there are any
 
     def own(self) -> Threads:
         """As many threads of its own, for work after the call that an executor was given to.
@@ -92,20 +103,91 @@ class Threads:
         """Run the calls side by side and return their results in order.
 
         Calls begin in order. After one has failed none begins; those under way are waited for, and
-        the error of the first one in order is raised. Calls may themselves use this executor.
+        the error of the first one in order is raised, before any other what ends a program, as an
+        interrupt does. Calls may themselves use this executor.
         """
         if len(calls) < 2 or (self.workers == 1 and self._given is None):
             return [call() for call in calls]
         if self._given is not None:
             return _each(self._given, calls)
-        return self._crew.each(calls)
+        return self._together(calls)
+
+    def _together(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        """See :meth:`each`; this thread works, too."""
+        futures: list[Future[R]] = [Future() for _ in calls]
+        waiting = deque(zip(futures, calls, strict=True))
+
+        def work() -> None:
+            while waiting:
+                try:
+                    future, call = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                try:
+                    if future.set_running_or_notify_cancel():
+                        future.set_result(call())
+                except BaseException as error:
+                    waiting.clear()
+                    future.set_exception(error)
+                    del future, call  # which the error's frames would hold, and it them
+
+        pool = self._taken()
+        try:
+            try:
+                for _ in range(min(self.workers, len(calls)) - 1):
+                    pool.submit(work)
+            except RuntimeError:  # the process is ending, or has as many threads as it may
+                self._pool = None  # not given back: one that failed to start counts as waiting
+            work()
+        finally:
+            waiting.clear()  # also after an interrupt between two calls
+            wait([future for future in futures if not future.cancel()])
+            self._give_back()
+        errors = [one.exception() for one in futures if not one.cancelled()]
+        failed = [error for error in errors if error is not None]
+        if failed:
+            try:
+                raise next((one for one in failed if not isinstance(one, Exception)), failed[0])
+            finally:
+                del errors, failed, futures  # the same, and all results
+        return [future.result() for future in futures]
+
+    def _taken(self) -> ThreadPoolExecutor:
+        """The threads that help with one more list."""
+        with self._lock:
+            self._lists += 1
+            if self._pool is None:
+                try:
+                    self._pool = _idle[self.workers].pop()
+                except IndexError:
+                    self._pool = ThreadPoolExecutor(self.workers - 1, "evalengine")
+            return self._pool
+
+    def _give_back(self) -> None:
+        """Let others have the threads, after the last list."""
+        with self._lock:
+            self._lists -= 1
+            if not self._lists and self._pool is not None:
+                _idle[self.workers].append(self._pool)
+                self._pool = None
 
 
 def _each(executor: Executor, calls: Sequence[Callable[[], R]]) -> list[R]:
-    """See :meth:`Threads.each`."""
+    """See :meth:`Threads.each`: the threads of an executor alone work."""
     futures: list[Future[R]] = []
     try:
         futures += (executor.submit(call) for call in calls)
         return [future.result() for future in futures]
     finally:
         wait([future for future in futures if not future.cancel()])
+
+
+def dismiss() -> None:
+    """End the threads that no run has; later calls start others."""
+    for pools in _idle.values():
+        while pools:
+            pools.pop().shutdown()
+
+
+with suppress(AttributeError):  # where processes cannot fork
+    os.register_at_fork(after_in_child=_idle.clear)  # which have none of their parent's threads

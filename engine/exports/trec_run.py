@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 
 from evalengine.schemas.errors import InputError
-
-
-def write_trec_run(run: pl.DataFrame, path: Path, tag: str = "evalengine") -> None:
-    """Write the lines of :func:`trec_lines` to a file."""
-    path.write_text(trec_lines(run, tag), encoding="utf-8", newline="")
 
 
 def trec_lines(run: pl.DataFrame, tag: str = "evalengine") -> str:

@@ -6,12 +6,12 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from evalengine.exports.trec_run import write_trec_run
+from evalengine.exports.trec_run import trec_lines
 from evalengine.readers.writing import write_files
 from evalengine.schemas.errors import InputError, OptionError, unknown
 
@@ -118,16 +118,20 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], tag: str = "evaleng
     writer = _WRITERS.get(target.suffix.lower())
     if writer is None:
         raise OptionError(f"{target}: a fused run ends in {', '.join(_WRITERS)}.")
-    write_files({target.name: lambda part: writer(frame, part, tag)}, target.parent)
+    write_files({target.name: lambda file: writer(frame, file, tag)}, target.parent)
 
 
-def _as_parquet(frame: pl.DataFrame, path: Path, tag: str) -> None:
-    frame.write_parquet(path)
+def _as_parquet(frame: pl.DataFrame, file: IO[bytes], tag: str) -> None:
+    frame.write_parquet(file)
 
 
-_WRITERS: dict[str, Callable[[pl.DataFrame, Path, str], None]] = {
+def _as_lines(frame: pl.DataFrame, file: IO[bytes], tag: str) -> None:
+    file.write(trec_lines(frame, tag).encode())
+
+
+_WRITERS: dict[str, Callable[[pl.DataFrame, IO[bytes], str], None]] = {
     ".parquet": _as_parquet,
-    **dict.fromkeys((".run", ".trec", ".res", ".txt"), write_trec_run),
+    **dict.fromkeys((".run", ".trec", ".res", ".txt"), _as_lines),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -40,7 +41,13 @@ class Baseline(msgspec.Struct, frozen=True):
         return Numbers(card.task, self.metrics, labels)
 
 
-def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | None) -> Baseline:
+def baseline_of(
+    loaded: LoadedJob,
+    folder: Path,
+    run_id: str,
+    before: Success | None,
+    warn: Callable[[str], None],
+) -> Baseline:
     """The baseline of a run.
 
     A run that is repeated keeps the baseline it had: what was the last run then may since have
@@ -53,6 +60,7 @@ def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | 
         folder: the run's.
         run_id: the run's.
         before: the mark in its folder, of this run or another.
+        warn: called with what is worth a warning.
 
     Raises:
         ResultError: the named folder holds no result.
@@ -67,17 +75,23 @@ def baseline_of(loaded: LoadedJob, folder: Path, run_id: str, before: Success | 
         if kept.is_file():
             return _kept(folder, before)
     if wanted == LAST:
-        return _last(loaded, folder, run_id, before)
+        return _last(loaded, folder, run_id, before, warn)
     card = load(loaded.beside(wanted))
     success = read_success(Path(loaded.beside(wanted)))
     finished = None if success is None else success.finished
     return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished)
 
 
-def _last(loaded: LoadedJob, folder: Path, run_id: str, before: Success | None) -> Baseline:
+def _last(
+    loaded: LoadedJob,
+    folder: Path,
+    run_id: str,
+    before: Success | None,
+    warn: Callable[[str], None],
+) -> Baseline:
     """The newest run that passed, or the one that a failed run in this folder was held against."""
     until = before.finished if before is not None and before.run_id == run_id else None
-    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until)
+    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until, warn)
     if (
         before is not None
         and (before.job, before.baseline) == (loaded.job.name, LAST)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ..atomic import whole_file
 from ..schemas.errors import OptionError, WriteError
 from ..schemas.results import METRICS
-from ..store import sync
 from .records import Success
 
 if TYPE_CHECKING:
@@ -121,13 +121,8 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
     fresh = folder.with_name(f".{folder.name}.{run_id}.{secrets.token_hex(4)}.new")
     for left in folder.parent.glob(f".{escape(folder.name)}.{run_id}.*.new"):
         left.unlink(missing_ok=True)
-    try:
-        rows.write_parquet(fresh)
-        sync(fresh)
-        fresh.replace(path)
-        sync(folder)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with whole_file(path, lasting=True, draft=fresh) as file:
+        rows.write_parquet(file)
     return True
 
 

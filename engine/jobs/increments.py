@@ -14,9 +14,8 @@ from urllib.parse import quote
 import msgspec
 
 from .._version import __version__
+from ..atomic import is_abandoned, name_within
 from ..parts import Part
-from ..store import name_within
-from ..tally import stored
 from .loading import LoadedJob
 from .records import last_partitions
 from .sources import Found, in_window, listed
@@ -96,7 +95,7 @@ def clear_older(parts: Sequence[Part]) -> None:
     for folder in {part.tally.parent for part in parts}:
         for path in folder.glob(".*.tally.*"):
             with suppress(OSError):
-                if stored.is_abandoned(path) or path.stat().st_mtime <= begun:
+                if is_abandoned(path) or path.stat().st_mtime <= begun:
                     path.unlink()
     for part in parts:
         # Not by a glob alone: partition "v1" is not to take "v1.2" for its own.

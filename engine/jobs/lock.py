@@ -1,7 +1,8 @@
 """One run at a time for each folder of results: a lock that its holder's death sets free.
 
-The lock is the system's (flock) on a file beside the folder, which is never removed: nobody is to
-lock a file that is about to go away. Who holds it stands in the file, for people.
+The lock is the system's on a file beside the folder, which is never removed: nobody is to lock a
+file that is about to go away. Who holds it stands in the file, for people, from its second byte on:
+on Windows nobody else can read the first one, by which it is locked.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from io import RawIOBase
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from ..atomic import name_within, try_lock
 from ..schemas.errors import EvalengineError, WriteError
-from ..store import name_within, real_folder
+from ..store import real_folder
 
 _POLL = 0.2
 _LONGEST_NAME = 240  # bytes of a folder's name that stand in its lock's
@@ -67,7 +68,8 @@ def locked(
             if before is not None:
                 tell(f"took over from a run that died: process {before.pid} on {before.host},"
                      f" begun {before.since}")  # fmt: skip
-            _write(file, msgspec.json.encode(Holder(job, os.getpid(), socket.gethostname(), now)))
+            holder = Holder(job, os.getpid(), socket.gethostname(), now)
+            _write(file, b"\n" + msgspec.json.encode(holder))
         except OSError as error:
             raise WriteError(f"cannot write the lock of {folder}, {path}: {error}.") from error
         try:
@@ -94,12 +96,13 @@ def _opened(path: Path, folder: Path) -> RawIOBase:
 def _of_writers(path: str, flags: int) -> int:
     """Open a lock's file that nobody may open who may not write results beside it.
 
-    Whoever can read a file can hold its lock, and keep every run waiting.
+    Whoever can read a file can hold its lock, and keep every run waiting. A link is not followed:
+    what it leads to would be emptied.
     """
     parent = os.stat(os.path.dirname(path)).st_mode
     writers = 0 if parent & stat.S_ISVTX else parent & 0o022  # of a sticky one each has their own
     mode = 0o600 | writers | writers << 1
-    opened = os.open(path, flags, mode)
+    opened = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), mode)
     told = os.fstat(opened)
     if hasattr(os, "geteuid") and told.st_uid == os.geteuid() and told.st_mode & ~mode & 0o777:
         os.fchmod(opened, told.st_mode & mode)  # one of an earlier version
@@ -108,7 +111,7 @@ def _of_writers(path: str, flags: int) -> int:
 
 def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], None]) -> None:
     end, told = time.monotonic() + wait, False
-    while not _try(file):
+    while not try_lock(file):
         said = _said(_holder(file), folder)
         if time.monotonic() >= end:
             raise LockedError(
@@ -121,27 +124,6 @@ def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], N
         time.sleep(min(_POLL, max(0.0, end - time.monotonic())))
 
 
-def _try(file: RawIOBase) -> bool:
-    if os.name == "nt":
-        import msvcrt
-
-        windows: Any = msvcrt
-        try:
-            # Far behind the text, which others may read: Windows' locks keep readers out.
-            file.seek(1 << 30)
-            windows.locking(file.fileno(), windows.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _said(holder: Holder | None, folder: Path) -> str:
     if holder is None:  # between its lock and its name
         return f"another run is writing {folder}"
@@ -152,7 +134,7 @@ def _said(holder: Holder | None, folder: Path) -> str:
 
 
 def _holder(file: RawIOBase) -> Holder | None:
-    file.seek(0)
+    file.seek(1)
     try:
         return msgspec.json.decode(file.read(_LONGEST) or b"", type=Holder)
     except (msgspec.DecodeError, RecursionError):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import glob
-import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..atomic import sync, whole_file
 from ..schemas.errors import ResultError
-from ..store import load, sync
+from ..store import load
 
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
@@ -71,17 +72,18 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
 
 
 def last_passed(
-    pattern: str, job: str, run_id: str, until: str | None = None
+    pattern: str, job: str, run_id: str, until: str | None, warn: Callable[[str], None]
 ) -> tuple[Path, str] | None:
     """The newest finished run of a job whose gates passed, other than this one, and that is whole.
 
-    A damaged one is passed over, which is logged, and one of the future, of a clock that was ahead.
+    A damaged one is passed over with a warning, and one of the future, of a clock that was ahead.
 
     Args:
         pattern: glob of the folders its results have had.
         job: its name.
         run_id: this run, which does not count.
-        until: nor do runs that were finished after this; now unless given.
+        until: nor do runs that were finished after this; now where None.
+        warn: called with what is worth a warning.
 
     Returns:
         its folder, and when it was finished.
@@ -101,7 +103,7 @@ def last_passed(
         try:
             _ = load(name).metrics
         except ResultError as error:
-            logging.getLogger("evalengine").warning("note: not taken as baseline: %s", error.said)
+            warn(f"not taken as baseline: {error.said}")
             continue
         return Path(name), finished
     return None
@@ -137,25 +139,20 @@ def write_records(
     folder: Path, details: dict[str, Any], baseline: pl.DataFrame | None, success: Success
 ) -> None:
     """Complete a folder that holds a scorecard; all is on disk on return, ``_SUCCESS`` last."""
-    text = msgspec.json.format(msgspec.json.encode(details), indent=2)
-    (folder / JOB_FILE).write_bytes(text + b"\n")
+    (folder / JOB_FILE).write_bytes(_text(details))
     sync(folder / JOB_FILE)
     if baseline is not None:
         baseline.write_parquet(folder / BASELINE_FILE)
         sync(folder / BASELINE_FILE)
     sync(folder)
-    _write(success, folder / SUCCESS)
-    sync(folder)
+    replace_success(folder, success)
 
 
 def replace_success(folder: Path, success: Success) -> None:
-    """Replace the mark of a finished run, in one step."""
-    fresh = folder / f"{SUCCESS}.new"
-    _write(success, fresh)
-    fresh.replace(folder / SUCCESS)
-    sync(folder)
+    """Write the mark of a finished run, or replace it, in one step."""
+    with whole_file(folder / SUCCESS, lasting=True, draft=folder / f"{SUCCESS}.new") as file:
+        file.write(_text(success))
 
 
-def _write(success: Success, path: Path) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(success), indent=2) + b"\n")
-    sync(path)
+def _text(told: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"

@@ -14,10 +14,11 @@ import polars as pl
 
 from .. import api
 from .._version import __version__
+from ..atomic import fresh_name, mend, swap
 from ..parts import score_parts
 from ..schemas.errors import ChangedError, EvalengineError, WriteError
 from ..scorecard import Scorecard
-from ..store import check_target, fresh_name, load, mend, real_folder, swap, write_into
+from ..store import check_target, load, real_folder, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of, told_gone
@@ -96,7 +97,7 @@ def run_job(
         job.outputs,
         None if target is None else loaded.beside(target),
         job.name,
-        lambda said: tell(said, level=WARNING),
+        partial(tell, level=WARNING),
     )
     try:
         plan = planned(loaded)
@@ -105,7 +106,7 @@ def run_job(
         raise
     tell("planned", run_id=plan.run_id, folder=plan.shown,
          files=sum(map(len, plan.found.files.values())))  # fmt: skip
-    with locked(plan.folder, job.name, wait=wait, tell=lambda said: tell(said, level=WARNING)):
+    with locked(plan.folder, job.name, wait=wait, tell=partial(tell, level=WARNING)):
         cleared = mend(real_folder(plan.folder))
         if cleared:
             tell("cleared away what a run that died left behind", level=WARNING, folders=cleared)
@@ -138,7 +139,9 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
     assert success is not None
     tell("finished before; nothing to do", finished=success.finished)
     card = load(plan.folder)
-    baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, success)
+    baseline = baseline_of(
+        plan.loaded, plan.folder, plan.run_id, success, partial(tell, level=WARNING)
+    )
     verdicts = judge_gates(
         plan.loaded.gates, numbers_of(card), baseline.numbers(card), first=baseline.first
     ) + _warned(plan, card)
@@ -174,7 +177,9 @@ def _score(
     target = check_target(plan.folder, overwrite=True)
     fresh = fresh_name(target)
     # Before the work: a baseline that is not there is not to cost a night.
-    baseline = baseline_of(plan.loaded, plan.folder, plan.run_id, before)
+    baseline = baseline_of(
+        plan.loaded, plan.folder, plan.run_id, before, partial(tell, level=WARNING)
+    )
     try:
         try:
             card = aside(lambda left: _scored(plan, fresh, left, force, tell))
@@ -198,7 +203,7 @@ def _score(
         )
         with held():
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
-            swap(fresh, target, lambda said: tell(said, level=WARNING))
+            swap(fresh, target, partial(tell, level=WARNING))
             _remember(plan, card, success, again=True)  # as of now, whatever stands there
             _complete(plan, success, verdicts, lineage)
     except (OSError, pl.exceptions.PolarsError) as error:

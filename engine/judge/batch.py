@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from ..atomic import whole_file
 from ..endpoint.client import Transient, error_in
 from ..endpoint.redaction import redacted, sound
 from ..schemas.errors import InputError
@@ -56,19 +58,15 @@ class BatchFiles:
         self._folder, self._structured = Path(folder), structured
         self._most = most_requests, most_bytes
         self._steps: dict[str, list[_Part]] = {}
+        self._open = ExitStack()
         if any(self._folder.glob("*.jsonl")):
             raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
 
     def __enter__(self) -> BatchFiles:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
-        for part in self._all():
-            part.file.close()
-            if kind is None:
-                part.draft.replace(part.path)
-            else:
-                part.draft.unlink()
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
 
     @property
     def written(self) -> dict[Path, int]:
@@ -86,8 +84,7 @@ class BatchFiles:
         if full or not parts:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{request.prompt.name}-{len(parts) + 1:03d}.jsonl"
-            draft = path.with_name(f".{path.name}.part")
-            parts.append(_Part(path, draft, draft.open("wb")))
+            parts.append(_Part(path, self._open.enter_context(whole_file(path))))
         parts[-1].file.write(line)
         parts[-1].lines += 1
         parts[-1].size += len(line)
@@ -97,10 +94,9 @@ class BatchFiles:
 
 
 class _Part(msgspec.Struct):
-    """One file: where it will be, where it is written, its lines and bytes so far."""
+    """One file: where it will be, what it is written to, its lines and bytes so far."""
 
     path: Path
-    draft: Path
     file: IO[bytes]
     lines: int = 0
     size: int = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ import polars as pl
 from .. import dialects
 from .. import metrics as registry
 from ..api import score
+from ..atomic import whole_file
 from ..endpoint.budget import Budget, Limits, Usage, price_of
 from ..endpoint.redaction import KEY_VARIABLE, checked_url, key_from
 from ..planner import make_plan
@@ -383,10 +383,5 @@ def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFr
 
 def write_whole(table: pl.DataFrame, path: str | Path) -> None:
     """Write a Parquet file, all of it or nothing."""
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        table.write_parquet(part)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        table.write_parquet(file)

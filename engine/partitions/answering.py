@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Sequence
 from itertools import count
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import whole_file
 from ..executors.pools import Pool
 from ..tally.grouped import Asked, Group, answer
 from .sealed import leave, taken
@@ -34,10 +34,8 @@ def answer_group(home: str, number: int, group: Group, digest: str) -> None:
     if target.exists():
         return
     asked: Asked = taken(Path(home) / _ASKED, digest)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    with draft.open("wb") as file:
+    with whole_file(target) as file:
         np.savez(file, *answer(asked, group))
-    os.replace(draft, target)
 
 
 _ASKED = "asked.pickle"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -17,12 +18,12 @@ from ..tally import stored
 from ..tally.datums import Datums
 from ..tally.grouped import RankedGroups
 from ..tally.merging import merge_counts, merge_datums, merged_seconds
-from . import slabs
 from .answering import OnWorkers
-from .merging import merge_rows, pieces_of
+from .merging import cut, merge_rows
 from .numbering import code_datums, codes_file
 from .sizing import Sizes
-from .stages import chunks, collected, group_file, is_named, part_file
+from .slabs import Slab
+from .stages import collected, group_file, is_named, part_file
 
 Array = np.ndarray[Any, Any]
 
@@ -38,29 +39,17 @@ def merged_by_labels(
     """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
     per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
     total = code_datums(folder, parts, sizes.datums_at_once)
-    named_chunks = chunks(per_label.size, sizes.chunks)
-    per_chunk = np.array([per_label[a:b].sum() for a, b in named_chunks.values()], np.int64)
-    even = -(-int(per_chunk.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
-    cuts = label_groups(per_chunk, min(even, sizes.group_rows))
-    names = list(named_chunks)
-    bounds = [*(named_chunks[names[cut]][0] for cut in cuts[:-1]), int(per_label.size)]
+    even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
+    bounds = label_groups(per_label, min(even, sizes.group_rows))
     calls: list[tuple[int, tuple[Any, ...]]] = []  # rows, about, and the call
     files: list[tuple[str, ...]] = []
-    for group, (first, last) in enumerate(pairwise(cuts)):
-        rows = int(per_chunk[first:last].sum())
-        keys = [slabs.BEFORE_ALL]
-        if rows > sizes.group_rows:  # one chunk, which alone is more
-            pieces = [pieces_of(folder, bucket, names[first]) for bucket in parts]
-            keys = slabs.slab_keys(pieces, sizes.group_rows // 4)
-        several = len(keys) > 1
-        calls += [
-            (
-                rows // len(keys),
-                (folder, group, slab, names[first:last], between if several else None, parts),
-            )
-            for slab, between in enumerate(pairwise([*keys, None]))
-        ]
-        files.append(tuple(str(group_file(folder, group, slab)) for slab in range(len(keys))))
+    for group, labels in enumerate(pairwise(bounds)):
+        rows = int(per_label[slice(*labels)].sum())
+        slabs: Sequence[Slab | None] = [None]
+        if rows > sizes.group_rows:  # one label, which alone is more
+            slabs = cut(folder, labels, sizes.group_rows // 4, parts)
+        calls += [(rows // len(slabs), (folder, group, labels, slab, parts)) for slab in slabs]
+        files.append(tuple(str(group_file(folder, group, at)) for at in range(len(slabs))))
     # The largest first: what is left at the end is small, and no worker waits long for another.
     calls.sort(key=itemgetter(0), reverse=True)
     if calls:
@@ -105,7 +94,7 @@ def label_groups(rows: Array, most: int) -> list[int]:
     """Bounds of groups of consecutive labels of at most so many rows; a larger one stands alone.
 
     Args:
-        rows: int64 [n], rows of each label or chunk of labels.
+        rows: int64 [n], rows of each label.
         most: rows of a group.
     """
     bounds, held = [0], 0

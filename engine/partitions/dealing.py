@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..atomic import fresh_name
 from ..inputs import meeting
 from ..inputs.collecting import Side, rows_of
 from ..inputs.slices import SlicePlan
@@ -157,7 +157,7 @@ def deal_rows(folder: str | Path, unit: Unit, dealing: Dealing) -> None:
     target = unit_folder(folder, dealing.role, unit[0])
     if target.exists():
         return
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft = fresh_name(target)
     draft.mkdir()
     told = _dealt(draft, unit, dealing)
     _tell(draft, told)

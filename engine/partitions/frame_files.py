@@ -12,7 +12,6 @@ from .. import planner
 from ..held import FrameFile
 from ..inputs.problems import Note
 from ..schemas.results import frame_schema
-from .datum_blocks import files_of
 from .scratch import gigabytes, scratch_folder
 from .sizing import BASE
 
@@ -40,7 +39,7 @@ def frames_of(
     """
     frames: dict[str, Maker] = {}
     for name, make in makers.items():
-        if name == SINGLE and plan.does.datum_files is not None:
+        if name == SINGLE and plan.does.in_parts is not None and plan.does.in_parts.of_few:
             frames[name] = _of_single_datums(tallies, plan, scratch, limit)
         else:
             frames[name] = make().clone
@@ -74,7 +73,10 @@ def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
 
 def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, limit: int) -> Maker:
     """The values of single datums: of each metric file by file, in the order of one frame."""
-    rows = len(tallies.datums) * files_of(plan).shown(tallies, plan.cuts_of_needs)
+    in_parts = plan.does.in_parts
+    assert in_parts is not None
+    assert in_parts.shown is not None
+    rows = len(tallies.datums) * in_parts.shown(tallies, plan.cuts_of_needs)
     parts = _single_datums(tallies, plan)
     if 2 * rows * _ROW <= limit - BASE:
         return pl.concat(parts).clone
@@ -102,7 +104,9 @@ def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
     if several:
         schema = {**schema, "parameters": pl.String()}
     yield pl.DataFrame(schema=schema)
-    for few, cuts in files_of(plan).single_datums(tallies, plan.cuts_of_needs):
+    assert plan.does.in_parts is not None
+    assert plan.does.in_parts.of_few is not None
+    for few, cuts in plan.does.in_parts.of_few(tallies, plan.cuts_of_needs):
         part = plan.does.own_frames(SINGLE, few, plan.settings, _no_views, cuts=cuts)
         yield part.with_columns(
             pl.lit(None, dtype=dtype).alias(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,8 +58,6 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
             source.write(code[begin:end])
             begin = end
         before += order.size
-    for source in sources:
-        source.finish()
     return before
 
 
@@ -77,8 +74,7 @@ class _Ids:
         told = stored.head_of(self._part)["about"]["ids"]
         self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in told]
         self._codes = codes_file(folder, bucket)
-        self._draft = self._codes.with_suffix(f".{os.getpid()}.draft")
-        self._draft.write_bytes(b"")
+        self._codes.write_bytes(b"")
         self._read = self._at = 0  # blocks, and the ids in them
         self._waiting: pl.Series | None = None
 
@@ -104,9 +100,5 @@ class _Ids:
 
     def write(self, codes: Array) -> None:
         """Add the codes of the next ids."""
-        with open(self._draft, "ab") as file:
+        with open(self._codes, "ab") as file:
             codes.tofile(file)
-
-    def finish(self) -> None:
-        """Give the file of codes its name."""
-        os.replace(self._draft, self._codes)

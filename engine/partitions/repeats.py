@@ -7,8 +7,6 @@ ones meet.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +16,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..atomic import whole_file
 from ..inputs.checks import Check
 from ..inputs.collecting import Prepared, Side
 from ..inputs.distinct import has_repeats
@@ -168,9 +167,8 @@ def find_repeats(
         some = rows.filter(pl.col(column).is_duplicated())
         first = some[ROW].bottom_k(_SHOWN).sort().to_list()
         told = Repeats(some[column].n_unique(), some.height, first)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    draft.write_bytes(msgspec.json.encode(told))
-    os.replace(draft, target)
+    with whole_file(target) as file:
+        file.write(msgspec.json.encode(told))
     for path, _ in files:
         path.unlink(missing_ok=True)
 

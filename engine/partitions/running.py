@@ -26,18 +26,15 @@ from ..readers.source import Source
 from ..readers.tables import READ_FAILURES
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
-from ..schemas.wording import option
 from ..tally import stored
-from .by_datum import merged_by_datums
+from ..tally.parts import Place
 from .by_label import merged_by_labels
 from .dealing import unit_folder
 from .frame_files import frames_beyond, frames_of
 from .free_memory import free_memory
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
-from .row_files import merged_in_files
-from .scratch import gigabytes, scratch_folder
+from .scratch import scratch_folder
 from .sizing import (
-    BASE,
     Sizes,
     buckets,
     refused,
@@ -137,8 +134,7 @@ def wanted(
         least=pool.least,
         workers=limit // share,
         given=given,
-        filed=_bytes_in_files(plan, ready),
-        shown=_shows_datums(plan),
+        filed=_bytes_in_parts(plan, ready),
     )
     return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
 
@@ -223,7 +219,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             plan, several = planner.may_fit(plan, whole.ahead)
         notes += whole.notes
         grouped = plan.does.by_labels
-        filed = _bytes_in_files(plan, ready) is not None
+        in_parts = plan.does.in_parts
         job = Job(
             _told(options, plan),
             plan.task,
@@ -231,12 +227,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             plan.fingerprint,
             _without_sources(ready),
             whole,
-            found.sizes.chunks if grouped else 0,
-            giant=max(1, found.sizes.group_rows // (2 * n)),
-            piece=max(1, found.sizes.group_rows // (4 * n)),
-            filed=filed,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
-            room=found.sizes.piece if filed or plan.does.datum_files else 0,
             several=several,
             highest=_highest(folder, whole, plan),
         )
@@ -255,21 +246,17 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         parts = list(range(n))
         if grouped:
             tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
-        elif filed:
-            tallies, n_datums = merged_in_files(here, parts, heads, plan, found.sizes, pool)
-        elif job.room:
-            tallies, n_datums = merged_by_datums(here, parts, heads, plan, job.room, pool, digest)
         else:
-            notes += _beyond(here, parts, found.limit)
-            wholes = [stored.load(part_file(folder, b)) for b in parts]
-            tallies = planner.merge(plan, wholes)
-            del wholes
+            assert in_parts is not None
+            files = [str(part_file(folder, bucket)) for bucket in parts]
+            place = Place(here, found.sizes.run_rows)
+            tallies = in_parts.of_parts(files, place, plan.settings)
             n_datums = len(tallies.datums)
         if (late := plan.does.late_notes) is not None:
             kept = [note for note in notes if note.kind not in late.kinds]
             notes = kept + late.notes(tallies)
         too_many_labels(plan, tallies, options)
-        threads = Threads(1 if filed else options.threads)  # views of files hold one at a time
+        threads = Threads(1 if in_parts else options.threads)  # views of parts hold one at a time
         makers, _ = planner.summarise(plan, tallies, threads=threads)
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
@@ -306,41 +293,13 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
     return max(found)
 
 
-def _beyond(folder: str, parts: list[int], limit: int) -> list[Note]:
-    """Whether a tally that is merged in memory takes more than there may be.
-
-    Files of tallies are not compressed: they are as large as what is held of them.
-    """
-    size = sum(part_file(folder, bucket).stat().st_size for bucket in parts)
-    if BASE + size <= limit:
-        return []
-    return [
-        Note(
-            "tally_beyond_limit",
-            f"the merged tally of all buckets takes {gigabytes(size)} of memory beside the"
-            f" {gigabytes(BASE)} of the process, more than the limit of {gigabytes(limit)}: give"
-            f" at least {option('memory_limit', f'{_mebibytes(BASE + size)}MiB')}, or leave out the"
-            " metrics, weights or slices that need rows of single datums.",
-        )
-    ]
-
-
-def _mebibytes(size: int) -> int:
-    return -(-size // (1 << 20))
-
-
-def _bytes_in_files(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | None:
-    """Bytes on disk of a unit and of a scored label where these are merged in files; else None."""
-    files, heads = plan.does.row_files, heads_of(ready)
-    if files is None or not files.suffice(heads):
+def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | None:
+    """Bytes on disk of a unit and of a scored label whose parts stay in files; else None."""
+    parts, heads = plan.does.in_parts, heads_of(ready)
+    if parts is None or parts.bytes_on_disk is None:
         return None
-    return files.bytes_on_disk(plan.settings, plan.needs, heads, len(ready.plan.by))
-
-
-def _shows_datums(plan: planner.Plan) -> bool:
-    """Whether frames show single datums, of a run in files."""
-    files = plan.does.row_files
-    return files is not None and files.shows_datums(plan.metrics, plan.settings)
+    slices = len(ready.plan.by)
+    return parts.bytes_on_disk(plan.metrics, plan.settings, plan.needs, heads, slices)
 
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
 
+from ..atomic import try_lock
 from ..kernels.folder import own_group
 from ..schemas.errors import EvalengineError, ReadError, ScratchError
 from ..schemas.wording import option
@@ -134,8 +134,8 @@ def look_for_room(home: Path, needed: int, more: str = "") -> None:
 def _mark(folder: Path, stack: ExitStack) -> None:
     """Say whose a folder is, and hold the mark's lock until the run is over."""
     mark = stack.enter_context((folder / OWNER).open("w"))
-    with suppress(OSError, ImportError):  # where there are no locks, nobody sweeps it
-        _lock(mark)
+    with suppress(OSError):  # where there are no locks, nobody sweeps it
+        try_lock(mark)
     json.dump({"pid": os.getpid(), "host": socket.gethostname()}, mark)
     mark.flush()
 
@@ -171,7 +171,7 @@ def _delete(folder: Path) -> None:
 def sweep(home: Path) -> list[Path]:
     """Delete scratch folders whose runs are dead; returns them.
 
-    A living run holds a lock (flock) on its mark, whichever container it is in; the system lets go
+    A living run holds a lock on its mark, whichever container it is in; the system lets go
     of it when the run dies. Folders of other machines stay, whose locks not every file system
     shows, and those that have no mark yet.
     """
@@ -180,11 +180,10 @@ def sweep(home: Path) -> list[Path]:
     found = []
     for folder in home.glob(f"{PREFIX}*"):
         with (
-            suppress(OSError, ValueError, KeyError, TypeError, ImportError),
+            suppress(OSError, ValueError, KeyError, TypeError),
             open(folder / OWNER, "rb", opener=_plain_file) as mark,
         ):
-            if json.load(mark)["host"] == socket.gethostname():
-                _lock(mark)
+            if json.load(mark)["host"] == socket.gethostname() and try_lock(mark):
                 found.append(folder)
     for folder in found:
         _delete(folder)
@@ -204,17 +203,6 @@ def _plain_file(path: str, flags: int) -> int:
         os.close(opened)
         raise OSError(errno.EACCES, "no file of this user's", path)
     return opened
-
-
-def _lock(mark: IO[Any]) -> None:
-    """Take the lock of a scratch folder.
-
-    Raises:
-        OSError: another has it, or there are no locks here.
-    """
-    import fcntl  # of POSIX alone
-
-    fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def gigabytes(size: int) -> str:

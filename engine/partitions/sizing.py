@@ -29,14 +29,11 @@ MOST_BUCKETS = 400  # files held open at once
 _HELD_FULL = 3  # bytes held of a byte of a bucket of few datums while it is matched
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _HELD_SCORE = 72
-"""Bytes held beyond its columns of a score of classification in files while a bucket's scores are
-put in order, by label and then by label key."""
+"""Bytes held beyond its columns of a score of classification while a part's scores are put in
+order, by label and then by label key."""
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
-_PIECES = 8  # bytes held of a byte of a piece, at most: its blocks, their merger, and views of it
-_SHOWN_UNIT, _SHOWN_SCORE = 60, 30
-"""Bytes on disk that a unit and a score in files take more where frames show single datums, beside
-ids as long as their columns."""
+_RUN_ROW = 96  # bytes held of a row of a run while runs are merged
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
 _CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
 _STEP = 64 << 20  # to which limits in messages are rounded up
@@ -51,19 +48,16 @@ class Sizes(msgspec.Struct):
         scratch: bytes on disk, about.
         group_rows: ranked rows of a label group, at most where no single label has more.
         datums_at_once: datums numbered at once.
-        chunks: groups of labels by which a bucket's rows are kept apart: a few for each group that
-            is merged, since labels differ in size.
         at_once: label groups that may be in memory together when no worker is busy.
-        piece: bytes of a tally of one row a datum that are merged at once.
+        run_rows: rows of a run of scores that are held at once.
     """
 
     n: int
     scratch: int
     group_rows: int
     datums_at_once: int
-    chunks: int
     at_once: int = 1
-    piece: int = 1
+    run_rows: int = 1
 
 
 def limit_of(given: str | int | None) -> int:
@@ -150,7 +144,6 @@ def buckets(
     workers: int = 1,
     given: str | int | None = None,
     filed: tuple[int, int] | None = None,
-    shown: bool = False,
 ) -> Sizes:
     """How to cut a run up so that it stays within a limit.
 
@@ -164,8 +157,7 @@ def buckets(
         workers: processes that share the limit given, the first one among them.
         given: that limit; None where the limit is a share of what is free, which is then made do
             with.
-        filed: bytes on disk of a unit and of a scored label where these are merged in files.
-        shown: whether frames of those show single datums.
+        filed: bytes on disk of a unit and of a scored label whose parts stay in files.
 
     Raises:
         OptionError: within the limit given the rows would need too many buckets.
@@ -192,17 +184,15 @@ def buckets(
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
     if filed is not None:
-        each = filed[0] + _SHOWN_UNIT * shown, filed[1] + _SHOWN_SCORE * shown
-        beyond = sum(_filed_row(ready, role, *each) * rows for role, rows in heights.items())
+        beyond = sum(_filed_row(ready, role, *filed) * rows for role, rows in heights.items())
     group_rows = max(1000, int(room / _RANKED_ROW))
     return Sizes(
         n=min(n, MOST_BUCKETS),
         scratch=int(size) + beyond,
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
-        chunks=min(256, 4 * max(least, -(-ranked // group_rows))),
         at_once=max(1, workers - 1),
-        piece=max(1, int(room) // _PIECES),
+        run_rows=max(1000, int(room) // _RUN_ROW),
     )
 
 

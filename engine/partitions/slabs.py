@@ -1,9 +1,8 @@
 """Rows of a label that are more than memory holds: cut into slabs by score over all buckets.
 
-A bucket's rows of a group of labels stand in order already. It writes them in pieces, and tells the
-key at which each begins: label, score, tie, datum. The keys of all buckets' pieces say where slabs
-of about equal size begin; what one slab takes of a piece is found by search, and merged run by run.
-No row is compared with one of another slab, and none is read that belongs to a piece of another.
+A bucket's rows of a label stand in order already: by descending score, then descending tie, then
+datum. Rows of all buckets, some of each, say where slabs of about equal size begin; what a slab
+takes of a bucket is found by search. No row is compared with one of another slab.
 """
 
 from __future__ import annotations
@@ -14,156 +13,106 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..tally.grouped import of_rows
+from ..tally.grouped import of_rows, with_datums
 from ..tally.ranked import Ranked
 
 Array = np.ndarray[Any, Any]
 
 
 class Key(msgspec.Struct, frozen=True, order=True):
-    """Where a row stands among those of its group of labels; ascending.
+    """Where a row stands among those of its label; ascending.
 
     Attributes:
-        label: code within the group; -1 before every prediction, the largest int32 behind them.
-        ordered: the score; negative where the highest stands first.
-        ordered_tie: likewise of what orders equal scores; 0 where nothing does.
-        datum: code of the datum.
+        ordered: the score, negative.
+        ordered_tie: likewise what orders equal scores; 0 where nothing does.
+        datum: code of the datum in the whole.
     """
 
-    label: int
     ordered: float
     ordered_tie: float
     datum: int
 
-    @property
-    def of_row(self) -> bool:
-        """Whether it is that of a prediction."""
-        return 0 <= self.label < _BEHIND_ALL
 
-
-_BEHIND_ALL = int(np.iinfo(np.int32).max)
-BEFORE_ALL = Key(-1, 0.0, 0.0, 0)
-
-
-class Piece(msgspec.Struct, frozen=True):
-    """Some consecutive rows of a group of labels in one bucket.
+class Slab(msgspec.Struct, frozen=True):
+    """A part of the rows of one label.
 
     Attributes:
-        name: of the thing in the bucket's file.
-        rows: how many.
-        key: of the first row; :data:`BEFORE_ALL` of the first piece, and behind all predictions
-            where they are ground truths, which need no order among those of other pieces.
+        number: which, of ``of``.
+        of: how many there are.
+        first: key at which it begins; None for the first.
+        after: that at which the next one does; None for the last.
     """
 
-    name: str
-    rows: int
-    key: Key
+    number: int
+    of: int
+    first: Key | None
+    after: Key | None
 
 
-def cut(ranked: Ranked, name: str, most: int) -> tuple[dict[str, Ranked], list[Piece]]:
-    """The rows of a group of labels in pieces: of predictions, then of ground truths.
+def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
+    """The keys of some rows of one label, of which so many stand from one to the next.
 
     Args:
         ranked: the rows of one bucket.
-        name: of the group of labels.
-        most: rows of a piece; at least all there are, of both sides, for one piece.
+        codes: int32 [datums], their codes in the whole.
+        every: rows from one key to the next.
     """
-    n, m = ranked.score.size, ranked.gt_datum.size
-    if n + m <= most:
-        return {name: ranked}, [Piece(name, n + m, BEFORE_ALL)]
-    things: dict[str, Ranked] = {}
-    pieces: list[Piece] = []
-    for begin in range(0, max(n, 1), most):
-        end = min(begin + most, n)
-        own = f"{name}.{len(pieces)}"
-        things[own] = of_rows(ranked, (begin, end), (0, 0))
-        key = key_at(ranked, begin) if begin else BEFORE_ALL
-        pieces.append(Piece(own, end - begin, key))
-    for begin in range(0, m, most):
-        end = min(begin + most, m)
-        own = f"{name}.{len(pieces)}"
-        things[own] = of_rows(ranked, (n, n), (begin, end))
-        pieces.append(Piece(own, end - begin, Key(_BEHIND_ALL, 0.0, 0.0, begin)))
-    return things, pieces
+    some = slice(every // 2, None, every)
+    tie = ranked.tie[some] if ranked.tie.size else np.zeros(ranked.score[some].size)
+    rows = zip(ranked.score[some], tie, codes[ranked.datum[some]], strict=True)
+    return [Key(-float(score), -float(own), int(datum)) for score, own, datum in rows]
 
 
-def key_at(ranked: Ranked, row: int) -> Key:
-    """The key of a row."""
-    tie = -float(ranked.tie[row]) if ranked.tie.size else 0.0
-    label = int(np.searchsorted(ranked.start, row, "right")) - 1
-    return Key(label, -float(ranked.score[row]), tie, int(ranked.datum[row]))
-
-
-def place(ranked: Ranked, key: Key) -> int:
-    """How many rows stand before a key.
+def slabs_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[Slab]:
+    """Slabs of about so many rows of a label; at least one.
 
     Args:
-        ranked: rows in order, datums under the codes that the key has.
+        buckets: the rows of the label in each, and the codes of its datums in the whole.
+        most: rows of a slab, about.
+    """
+    rows = sum(ranked.score.size + ranked.gt_datum.size for ranked, _ in buckets)
+    every = max(1, most // (4 * len(buckets)))
+    keys = sorted(key for ranked, codes in buckets for key in keys_of(ranked, codes, every))
+    n = max(1, -(-rows // most))
+    chosen = [keys[at * len(keys) // n] for at in range(1, n) if keys]
+    cuts = [None, *dict.fromkeys(chosen), None]
+    return [Slab(i, len(cuts) - 1, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
+
+
+def place(ranked: Ranked, codes: Array, key: Key) -> int:
+    """How many rows of one label stand before a key.
+
+    Args:
+        ranked: the rows of one bucket.
+        codes: int32 [datums], ascending, the codes of its datums in the whole.
         key: where to look.
     """
-    if not key.of_row:
-        return 0 if key.label < 0 else int(ranked.score.size)
-    begin, end = int(ranked.start[key.label]), int(ranked.start[key.label + 1])
-    for values, sign, value in (
-        (ranked.score, -1, key.ordered),
-        (ranked.tie, -1, key.ordered_tie),
-        (ranked.datum, 1, key.datum),
-    ):
-        if values.size == 0 and ranked.score.size:
-            continue  # nothing orders equal scores
-        some = values[begin:end] * sign
-        begin, end = (
-            begin + int(np.searchsorted(some, value, "left")),
-            begin + int(np.searchsorted(some, value, "right")),
-        )
-    return begin
+    begin, end = 0, ranked.score.size
+    for values, value in ((ranked.score, -key.ordered), (ranked.tie, -key.ordered_tie)):
+        if values.size:  # descending; of ties there may be none
+            rising = values[begin:end][::-1]
+            begin, end = (
+                end - int(np.searchsorted(rising, value, "right")),
+                end - int(np.searchsorted(rising, value, "left")),
+            )
+    datum = np.searchsorted(codes, key.datum)
+    return begin + int(np.searchsorted(ranked.datum[begin:end], datum, "left"))
 
 
-def slab_keys(pieces: Sequence[Sequence[Piece]], most: int) -> list[Key]:
-    """Where each slab begins.
+def within(ranked: Ranked, codes: Array, slab: Slab) -> Ranked:
+    """The rows of one bucket that stand in a slab, datums under their codes in the whole.
+
+    Ground truths need no order among those of other slabs: each takes its share of them.
 
     Args:
-        pieces: those of each bucket, datums under the codes of the whole.
-        most: rows of a slab, about: pieces that begin in it have no more, but that the one which
-            passes the bound is counted whole.
+        ranked: rows of one label.
+        codes: int32 [datums], ascending, the codes of their datums in the whole.
+        slab: which.
     """
-    ordered = sorted((piece.key, piece.rows) for own in pieces for piece in own)
-    keys, held = [BEFORE_ALL], 0
-    for key, rows in ordered:
-        if held + rows > most and held and key > keys[-1]:
-            keys.append(key)
-            held = 0
-        held += rows
-    return keys
-
-
-def needed(pieces: Sequence[Piece], first: Key, after: Key | None) -> list[Piece]:
-    """The pieces of one bucket of which rows stand between two keys, or which begin there.
-
-    A datum may have several rows of one score: a piece may end with the key at which the next
-    begins.
-
-    Args:
-        pieces: in their order.
-        first: where the slab begins.
-        after: where the next one does; None for the last.
-    """
-    ends = [*(piece.key for piece in pieces[1:]), None]
-    return [
-        piece
-        for piece, end in zip(pieces, ends, strict=True)
-        if (after is None or piece.key < after) and (end is None or end >= first)
-    ]
-
-
-def within(ranked: Ranked, begins: Key, first: Key, after: Key | None) -> Ranked:
-    """The rows of a piece that stand in a slab, and its ground truths where it begins there.
-
-    Args:
-        ranked: the piece, datums under the codes of the whole.
-        begins: its key.
-        first: where the slab begins.
-        after: where the next one does; None for the last.
-    """
-    rows = place(ranked, first), ranked.score.size if after is None else place(ranked, after)
-    return of_rows(ranked, rows, (0, ranked.gt_datum.size if begins >= first else 0))
+    n, m = ranked.score.size, ranked.gt_datum.size
+    rows = (
+        0 if slab.first is None else place(ranked, codes, slab.first),
+        n if slab.after is None else place(ranked, codes, slab.after),
+    )
+    truths = slab.number * m // slab.of, (slab.number + 1) * m // slab.of
+    return with_datums(of_rows(ranked, rows, truths), codes)

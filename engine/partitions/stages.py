@@ -29,8 +29,8 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import grouped, stored
 from ..tally.datums import Datums
+from ..tally.parts import ROWS
 from ..tally.ranked import Ranked
-from . import datum_blocks, row_pieces, slabs
 from .dealing import read_rows
 from .sealed import leave, taken
 from .splitting import Whole
@@ -48,12 +48,7 @@ class Job(msgspec.Struct):
         fingerprint: of its plan.
         ready: the tables, without their sources.
         whole: what is known of the whole input.
-        chunks: groups of labels by which ranked rows are kept apart; 0 where they are not.
-        giant: rows of one bucket above which a group of labels is written in pieces.
-        piece: rows of such a piece, at most.
         ids: datum ids that are written together.
-        room: bytes of a piece of a tally that is merged in files by datum; 0 where it is not.
-        filed: whether units and scored labels are merged in files.
         several: what the task told of all rows ahead; None of tasks that are not asked.
         highest: value of the column by whose highest in the whole input metrics scale; None where
             none does.
@@ -65,12 +60,7 @@ class Job(msgspec.Struct):
     fingerprint: str
     ready: Prepared
     whole: Whole
-    chunks: int
-    giant: int
-    piece: int
     ids: int
-    room: int = 0
-    filed: bool = False
     several: bool | None = None
     highest: float | None = None
 
@@ -195,13 +185,12 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
             checked, plan.settings, job.needs, Threads(threads), several=job.several
         )
         found["findings"] = msgspec.to_builtins(findings)
-    if job.filed:
-        sizes = whole.n, job.room, job.piece
-        things, apart = row_pieces.write_apart(tallies, plan, job.needs, sizes, folder, bucket)
-    elif job.room:
-        things, apart = datum_blocks.write_blocks(tallies, plan, whole.n, job.room, folder, bucket)
+    things: dict[str, Any]
+    apart: dict[str, Any] = {}
+    if plan.does.in_parts is not None:
+        things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
     else:
-        things, apart = _apart(tallies, job) if job.chunks else ({stored.WHOLE: tallies}, {})
+        things, apart = _apart(tallies, job)
     notes = [msgspec.to_builtins(note) for note in checked.notes]
     about = {
         "notes": notes,
@@ -219,38 +208,28 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
 
 
 def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A tally as things of its own: ranked rows by groups of labels, datum ids in blocks.
+    """A tally as things of its own: ranked rows, and datum ids in blocks.
 
     Returns:
-        things by name, and what is told of them: rows of each label, pieces of each group of
-        labels, first id and size of each block.
+        things by name, and what is told of them: rows of each label, first id and size of each
+        block.
     """
     ranked: Ranked = tallies.ranked
     ids = tallies.datums.id
     datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
     whole = msgspec.structs.replace(tallies, ranked=grouped.without_rows(ranked), datums=datums)
-    things: dict[str, Any] = {stored.WHOLE: whole}
-    plain = msgspec.structs.replace(
+    rows = msgspec.structs.replace(
         ranked,
         row=np.zeros(ranked.row.size, np.int8),
         gt_row=np.zeros(ranked.gt_row.size, np.int8),
     )
-    pieces = {}
-    for chunk, (first, last) in chunks(ranked.n_labels, job.chunks).items():
-        few = grouped.of_labels(plain, first, last)
-        n = few.score.size + few.gt_datum.size
-        some, pieces[chunk] = slabs.cut(few, chunk, job.piece if n > job.giant else n)
-        things |= some
+    things: dict[str, Any] = {stored.WHOLE: whole, ROWS: rows}
     blocks = []
     for at in range(0, len(ids), job.ids):
         things[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)
         blocks.append([few_ids[0], len(few_ids)])
     sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
-    return things, {
-        "labels": sizes.tolist(),
-        "pieces": msgspec.to_builtins(pieces),
-        "ids": blocks,
-    }
+    return things, {"labels": sizes.tolist(), "ids": blocks}
 
 
 def is_named(tallies: Any) -> bool:
@@ -258,17 +237,3 @@ def is_named(tallies: Any) -> bool:
     datums = tallies.datums
     shown = tallies.examples is not None or tallies.outcomes is not None
     return shown or bool(datums.slices.width) or datums.dataset is not None
-
-
-def chunks(n_labels: int, n: int) -> dict[str, tuple[int, int]]:
-    """Consecutive labels that stand together in a file, by name.
-
-    Args:
-        n_labels: labels of the run.
-        n: how many such groups, about.
-    """
-    each = max(1, -(-n_labels // n))
-    return {
-        f"labels-{first}": (first, min(first + each, n_labels))
-        for first in range(0, n_labels, each)
-    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
+from evalengine.atomic import whole_file
 from evalengine.schemas.errors import InputError
 
 
@@ -26,26 +28,22 @@ def write_tables(frames: Mapping[str, pl.DataFrame], out: Path) -> None:
     write_files({name: frame.write_parquet for name, frame in frames.items()}, out)
 
 
-def write_files(writers: Mapping[str, Callable[[Path], object]], out: Path) -> None:
+def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path) -> None:
     """The same for files of any format.
 
     Args:
-        writers: file name to what writes it to a path.
+        writers: file name to what writes it.
         out: folder, made if it is not there.
 
     Raises:
         InputError: the folder cannot be written.
     """
-    token = secrets.token_hex(4)
-    parts = {name: out / f".{name}.{token}.part" for name in writers}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, write in writers.items():
-            write(parts[name])
-        for name, part in parts.items():
-            part.replace(out / name)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}.") from None
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
+        with ExitStack() as stack:
+            files = {name: stack.enter_context(whole_file(out / name)) for name in writers}
+            for name, write in writers.items():
+                write(files[name])
+    except (OSError, pl.exceptions.PolarsError) as error:  # Polars' own of a disk that is full
+        told = getattr(error, "strerror", None) or error
+        raise InputError(f"{out}: cannot be written: {told}.") from None

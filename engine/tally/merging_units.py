@@ -1,7 +1,7 @@
 """Merging units and scored labels of disjoint sets of datums.
 
-Units are put back into the order of one run, by datum and label key, or by the rows of the one
-table; scored labels into the order of their rows.
+Units are put into the order of one run, by datum and label key; those of one table, and scored
+labels, stand part by part.
 """
 
 from __future__ import annotations
@@ -17,23 +17,6 @@ from .merging import one_precision
 from .units import Facts, Scored, Units
 
 Array = np.ndarray[Any, Any]
-
-
-def _order_of_rows(rows: Sequence[Array | None]) -> Array | None:
-    """Order of the rows of all parts in the whole input; None where they stand in it already.
-
-    Raises:
-        InputError: some parts know where their rows stand and some do not.
-    """
-    known = [row for row in rows if row is not None]
-    if not known:
-        return None
-    if len(known) < len(rows):
-        raise InputError("some partitions know where their rows stand in the input, others do not.")
-    row = np.concatenate(known)
-    if (np.diff(row) >= 0).all():
-        return None
-    return np.argsort(row, kind="stable")
 
 
 def merge_units(
@@ -74,11 +57,7 @@ def merge_units(
             for part, names in zip(parts, key_names, strict=True)
         ]
     )
-    if filled[0].by_row:
-        order = _order_of_rows([part.row for part in filled])
-        order = np.arange(datum.size) if order is None else order
-    else:
-        order = np.lexsort((key, datum))
+    order = np.arange(datum.size) if filled[0].by_row else np.lexsort((key, datum))
     with_none = [np.r_[code, np.int32(-1)].astype(np.int32) for code in labels]
     truth, start = _truths(parts, with_none, order)
     hard = None
@@ -106,7 +85,6 @@ def merge_units(
         weight=_floats(parts, "weight", order, 1.0),
         facts=_facts(parts, order),
         by_row=filled[0].by_row,
-        row=None if filled[0].row is None else _rows(filled, order),
         decided=filled[0].decided,
     )
     return units, np.split(new, np.cumsum([len(part) for part in parts])[:-1])
@@ -114,10 +92,6 @@ def merge_units(
 
 def _state(value: Any) -> Any:
     return value if isinstance(value, bool) else value is None
-
-
-def _rows(parts: Sequence[Units], order: Array) -> Array:
-    return np.concatenate([part.row for part in parts if part.row is not None])[order]
 
 
 def _truths(
@@ -206,7 +180,6 @@ def merge_scored(
             " positive_label= where there is one."
         )
     one = only.pop()
-    order = _order_of_rows([part.row for part in scored])
     columns: dict[str, tuple[Array, ...]] = {
         "score": tuple(column for part in scored for column in part.parts),
         "outcome": tuple(part.outcome for part in scored),
@@ -218,9 +191,6 @@ def merge_scored(
         columns["label"] = tuple(label[part.label_codes] for part, _, label in found)
     score = columns.pop("score")
     whole = {name: np.concatenate(some) for name, some in columns.items()}
-    if order is not None:
-        score = (np.concatenate(score)[order],)
-        whole = {name: column[order] for name, column in whole.items()}
     unit = whole["unit"]
     plain = unit.size == sum(new.size for new in units) and bool(
         (unit == np.arange(unit.size)).all()
@@ -230,10 +200,6 @@ def merge_scored(
         shown[label[part.labels]] = True
     if one < 0:
         shown[:] = True
-    rows = None
-    if scored[0].row is not None:
-        rows = np.concatenate([part.row for part in scored if part.row is not None])
-        rows = rows if order is None else rows[order]
     return Scored(
         score,
         whole["outcome"],
@@ -243,7 +209,6 @@ def merge_scored(
         shown,
         one_precision([(part.single, part.outcome.size) for part in scored]),
         scored[0].ranked,
-        rows,
     )
 
 

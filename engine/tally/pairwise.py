@@ -11,6 +11,7 @@ from ..kernels.partition import partition
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import wins
 from ..schemas.errors import OptionError
+from .sorted_scores import Sorted
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
@@ -35,7 +36,7 @@ def areas_between(view: ScoredView) -> Array:
             f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
             f" {_MOST:,} labels can be held against one another."
         )
-    won, listed = (found.ravel() for found in view.won_between())
+    won, listed = (found.ravel() for found in _won_between(view))
     own, other = _sides(view.n_groups, n)
     truths = np.repeat(view.positives, n, axis=1).ravel()
     others = np.tile(view.positives, (1, n)).ravel()
@@ -52,9 +53,27 @@ def _sides(n_groups: int, n: int) -> tuple[Array, Array]:
     return own, segment.ravel()
 
 
-def won_between(view: ScoredView) -> tuple[Array, Array]:
+def _won_between(view: ScoredView) -> tuple[Array, Array]:
     """What truths of label a win over those of label b by the scores of a, ties counting half, and
     how many truths of b list a; (weight of) pairs and of units, float64 [group, a, b] both.
+    """
+    run, n = view.between, len(view.labels)
+    start, score, weight = run.start, run.score, run.weight
+    own, other = _sides(view.n_groups, n)
+    won = wins(
+        (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
+    ).astype(np.float64)
+    if weight is None:
+        won /= 2
+        listed = np.diff(start).astype(np.float64)
+    else:
+        listed = weights_reaching(start[:-1], start[1:], score, weight, np.zeros(0))[1]
+    shape = (view.n_groups, n, n)
+    return won.reshape(shape), listed.reshape(shape)
+
+
+def sorted_by_truth(view: ScoredView) -> Sorted:
+    """Scores by (group, label a, label b): those that units with truth b give to a, ascending.
 
     Args:
         view: of scored labels, several of them.
@@ -75,15 +94,4 @@ def won_between(view: ScoredView) -> tuple[Array, Array]:
         (view.n_groups, n * n, 1),
         want_rows=view.unit_weight is not None,
     )
-    weight = None if view.unit_weight is None else view.unit_weight[unit[row]]
-    own, other = _sides(view.n_groups, n)
-    won = wins(
-        (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
-    ).astype(np.float64)
-    if weight is None:
-        won /= 2
-        listed = np.diff(start).astype(np.float64)
-    else:
-        listed = weights_reaching(start[:-1], start[1:], score, weight, np.zeros(0))[1]
-    shape = (view.n_groups, n, n)
-    return won.reshape(shape), listed.reshape(shape)
+    return Sorted(start, score, None if view.unit_weight is None else view.unit_weight[unit[row]])

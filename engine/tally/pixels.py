@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.sums import ExactSums
 from .datums import Labels
-from .stats import Stats, StatsView
+from .stats import StatsView
 from .view import View
 
 Array = np.ndarray[Any, Any]
@@ -87,25 +87,31 @@ class Pixels(msgspec.Struct, frozen=True):
     declared: Array | None
     ignored: Array
 
-    def view(self, labels: Labels, stats: Stats, **grouping: Any) -> PixelView:
-        """The counts by groups of datums; see :class:`PixelView`."""
-        return PixelView(self, labels, stats, **grouping)
+    def blocks(self, group: Array | None) -> Iterator[tuple[Pixels, Array | None]]:
+        """The counts of all datums, and the group of each: here, in one block."""
+        yield self, group
 
 
 class PixelView(View):
     """Pixels by groups of datums.
 
     Args:
-        pixels: the tally.
+        pixels: the tally, :class:`Pixels` or :class:`~evalengine.tally.pixel_parts.PixelParts`.
         labels: of the run.
         stats: metrics of single datums, a column a metric, one parameter a label key.
         **grouping: see :class:`View`.
     """
 
-    def __init__(self, pixels: Pixels, labels: Labels, stats: Stats, **grouping: Any) -> None:
+    def __init__(self, pixels: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
         super().__init__(labels, **grouping)
         self.pixels = pixels
         self._single = StatsView(stats, labels, **grouping)
+
+    def _blocks(self) -> Iterator[tuple[Pixels, Array | None]]:
+        for pixels, group in self.pixels.blocks(self.group):
+            if pixels is not self.pixels:
+                self.refuse_draws()
+            yield pixels, group
 
     def image_total(self, need: str) -> tuple[Array, Array]:
         """Sums of a metric over datums, and how many have it, float64 [group, key] each."""
@@ -122,107 +128,104 @@ class PixelView(View):
         Returns:
             sums, and how many values entered each, float64 [group, key].
         """
-        return area_totals([self], of)
+        many = np.zeros((self.n_groups, len(self.labels.key_names)))
+        total = ExactSums(many.size)
+        for pixels, groups in self._blocks():
+            areas = pixels.areas
+            value = of(pixels)
+            group = np.zeros(value.size, np.int64) if groups is None else groups[areas.datum]
+            chosen = ~np.isnan(value) & (group >= 0)
+            place = group[chosen], self.labels.key[areas.label[chosen]]
+            times = 1 if self.weights is None else self.weights[areas.datum[chosen]]
+            total.add(value[chosen] * times, place[0] * many.shape[1] + place[1])
+            np.add.at(many, place, times)
+        return total.rounded().reshape(many.shape), many
 
-    def add_areas(self, of: Callable[[Pixels], Array], total: ExactSums, many: Array) -> None:
-        """Go on with the sums of :meth:`area_total` that other datums began.
-
-        Args:
-            of: as of :meth:`area_total`.
-            total: cells of [group, key], changed.
-            many: float64 [group, key], changed.
-        """
-        areas = self.pixels.areas
-        value = of(self.pixels)
-        group = np.zeros(value.size, np.int64) if self.group is None else self.group[areas.datum]
-        chosen = ~np.isnan(value) & (group >= 0)
-        place = group[chosen], self.labels.key[areas.label[chosen]]
-        times = 1 if self.weights is None else self.weights[areas.datum[chosen]]
-        total.add(value[chosen] * times, place[0] * many.shape[1] + place[1])
-        np.add.at(many, place, times)
-
-    def sum_over(self, datum: Array, code: Array, values: Array, n_codes: int) -> Array:
-        """Sums of rows by group and code, weighted by the datums' weights.
+    def _summed(self, of: Callable[[Pixels], tuple[Array, Array, Array]], n_codes: int) -> Array:
+        """Sums of whole numbers by group and code, weighted by the datums' weights.
 
         Args:
-            datum: int32 [n], datum of each row.
-            code: int32 [n], code of each row.
-            values: int64, bool or float64 [n].
+            of: from counts to rows: datum int32 [n], code int32 [n], value int64 or bool [n].
             n_codes: number of codes.
 
         Returns:
-            int64 [group, code]; float64 where values are.
+            int64 [group, code].
         """
-        group = np.zeros(datum.size, np.int64) if self.group is None else self.group[datum]
-        inside = group >= 0
-        values = values.astype(np.result_type(values, np.int64), copy=False)
-        if self.weights is not None:
-            values = values * self.weights[datum]
-        out = np.zeros((self.n_groups, n_codes), values.dtype)
-        np.add.at(out, (group[inside], code[inside]), values[inside])
+        out = np.zeros((self.n_groups, n_codes), np.int64)
+        for pixels, groups in self._blocks():
+            datum, code, values = of(pixels)
+            group = np.zeros(datum.size, np.int64) if groups is None else groups[datum]
+            inside = group >= 0
+            values = values.astype(np.int64, copy=False)
+            if self.weights is not None:
+                values = values * self.weights[datum]
+            np.add.at(out, (group[inside], code[inside]), values[inside])
         return out
 
-    def _by_label(self, values: Array) -> Array:
-        areas = self.pixels.areas
-        return self.sum_over(areas.datum, areas.label, values, len(self.labels))
+    def _by_label(self, name: str) -> Array:
+        def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
+            return pixels.areas.datum, pixels.areas.label, getattr(pixels.areas, name)
+
+        return self._summed(rows, len(self.labels))
 
     @cached_property
     def truth(self) -> Array:
         """Pixels of each label in the ground truths, int64 [group, label]."""
-        return self._by_label(self.pixels.areas.truth)
+        return self._by_label("truth")
 
     @cached_property
     def found(self) -> Array:
         """Pixels of each label in the predictions, int64 [group, label]."""
-        return self._by_label(self.pixels.areas.found)
+        return self._by_label("found")
 
     @cached_property
     def right(self) -> Array:
         """Pixels of each label in both, int64 [group, label]."""
-        return self._by_label(self.pixels.areas.right)
+        return self._by_label("right")
 
-    def _by_key(self, values: Array) -> Array:
-        images = self.pixels.images
-        return self.sum_over(images.datum, images.key, values, len(self.labels.key_names))
+    def _by_key(self, values: Callable[[Images], Array]) -> Array:
+        def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
+            return pixels.images.datum, pixels.images.key, values(pixels.images)
+
+        return self._summed(rows, len(self.labels.key_names))
 
     @cached_property
     def counted(self) -> Array:
         """Pixels that count, int64 [group, key]."""
-        return self._by_key(self.pixels.images.pixels)
+        return self._by_key(lambda images: images.pixels)
 
     @cached_property
     def agreeing(self) -> Array:
         """Pixels on which both sides agree, int64 [group, key]."""
-        return self._by_key(self.pixels.images.right)
+        return self._by_key(lambda images: images.right)
 
     @cached_property
     def overlapping(self) -> Array:
         """Datums in which labels of one side overlap, int64 [group, key]."""
-        return self._by_key(self.pixels.images.overlapping)
+        return self._by_key(lambda images: images.overlapping)
 
     @cached_property
     def images(self) -> Array:
         """Datums, int64 [group, key]."""
-        return self._by_key(np.ones(self.pixels.images.datum.size, np.int64))
+        return self._by_key(lambda images: np.ones(images.datum.size, np.int64))
 
     @cached_property
     def crossed(self) -> tuple[Array, Array, Array, Array]:
         """Pairs of labels that share pixels: group, actual, predicted (-1 for none), pixels."""
-        crossings = self.pixels.crossings
         n = len(self.labels) + 1
-        pair = (crossings.actual.astype(np.int64) + 1) * n + crossings.predicted + 1
-        pairs, code = np.unique(pair, return_inverse=True)
-        counts = self.sum_over(crossings.datum, code, crossings.count, pairs.size)
+
+        def pair(pixels: Pixels) -> Array:
+            crossings = pixels.crossings
+            return (crossings.actual.astype(np.int64) + 1) * n + crossings.predicted + 1
+
+        pairs = np.zeros(0, np.int64)
+        for pixels, _ in self._blocks():
+            pairs = np.union1d(pairs, pair(pixels))
+
+        def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
+            at = np.searchsorted(pairs, pair(pixels))
+            return pixels.crossings.datum, at, pixels.crossings.count
+
+        counts = self._summed(rows, pairs.size)
         group, at = np.nonzero(counts)
         return group, pairs[at] // n - 1, pairs[at] % n - 1, counts[group, at]
-
-
-def area_totals(views: Iterable[PixelView], of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
-    """What :meth:`PixelView.area_total` gives of all datums of several views, at least one."""
-    total, many = ExactSums(0), np.zeros((0, 0))
-    for view in views:
-        if not total.cells:
-            many = np.zeros((view.n_groups, len(view.labels.key_names)))
-            total = ExactSums(many.size)
-        view.add_areas(of, total, many)
-    return total.rounded().reshape(many.shape), many

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -50,4 +51,12 @@ class Pooled(ScoredView):
             n_groups=view.n_groups,
             weights=view.weights,
         )
-        self.positives, self.negatives = view.classes_of_keys
+        self._of = view
+
+    @cached_property
+    def positives(self) -> Array:
+        return self._of.classes_of_keys[0]
+
+    @cached_property
+    def negatives(self) -> Array:
+        return self._of.classes_of_keys[1]

@@ -17,7 +17,7 @@ from ..kernels.sums import ExactSums
 from .ascending import Ascending
 from .datums import Labels
 from .grid import GridCounts
-from .pairwise import areas_between, won_between
+from .pairwise import areas_between, sorted_by_truth
 from .sorted_scores import (
     HIT,
     N_OUTCOMES,
@@ -64,6 +64,7 @@ class ScoredView(UnitClasses):
         self.declared = declared
         self.order = order
         self.decision = decision
+        self.whole_rows: int | None = None  # of the run that the rows are a part of
         self._reached: dict[tuple[float, ...], tuple[Array, Array, Array]] = {}
 
     @cached_property
@@ -177,17 +178,23 @@ class ScoredView(UnitClasses):
     @cached_property
     def sorted(self) -> Sorted:
         """Scores by (group, slot, outcome), ascending."""
+        found, ascending = self.run()
+        if not ascending:
+            sort_segments(found, self.over)
+        return found
+
+    def run(self) -> tuple[Sorted, bool]:
+        """Scores by (group, slot, outcome), and whether they ascend already in each."""
         scored = self.scored
         assert scored is not None
         if self.unit_weight is not None:
             shape = (self.n_groups, self.slots.size, N_OUTCOMES)
-            return self._weighted(scored.ascending(self.over), self.unit_weight, shape)
+            return self._weighted(scored.ascending(self.over), self.unit_weight, shape), True
         if self.group is None and not scored.several:
-            counted = sorted_by_counts(scored)
+            counted = sorted_by_counts(scored, self.whole_rows)
             if counted is not None:
-                return counted
-        sort_segments(self._laid, self.over)
-        return self._laid
+                return counted, True
+        return self._laid, False
 
     @cached_property
     def _laid(self) -> Sorted:
@@ -300,7 +307,7 @@ class ScoredView(UnitClasses):
         return self._reached[thresholds]
 
     def point_blocks(self) -> Iterator[Points]:
-        """``points`` in parts, each of which goes on where the one before ended: here, in one."""
+        """``points`` in blocks, each of which goes on where the one before ended: here, in one."""
         yield self.points
 
     @property
@@ -317,8 +324,12 @@ class ScoredView(UnitClasses):
         start, threshold, tp, fp = points(
             found.bounds(HIT), found.bounds(OTHER), found.score, found.weight
         )
-        counts = self.spread(np.diff(start), 0).ravel()
-        return Points(np.r_[0, np.cumsum(counts)], threshold, tp, fp)
+        return self._of_labels(Points(start, threshold, tp, fp))
+
+    def _of_labels(self, found: Points) -> Points:
+        """Points by (group, slot) as points by (group, label)."""
+        counts = self.spread(np.diff(found.start), 0).ravel()
+        return msgspec.structs.replace(found, start=np.r_[0, np.cumsum(counts)])
 
     # -- labels against one another ------------------------------------------------------------
 
@@ -339,6 +350,7 @@ class ScoredView(UnitClasses):
         """
         return areas_between(self), self.positives
 
-    def won_between(self) -> tuple[Array, Array]:
-        """What truths of each label win over those of each other: see :func:`.won_between`."""
-        return won_between(self)
+    @cached_property
+    def between(self) -> Sorted:
+        """Scores of each label by the true label of their units: see :func:`.sorted_by_truth`."""
+        return sorted_by_truth(self)

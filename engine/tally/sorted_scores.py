@@ -144,18 +144,19 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
     return out
 
 
-def sorted_by_counts(scored: Scored) -> Sorted | None:
+def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
     """Distinct scores of one label in one group by outcome, weighing as many as have them.
 
     Sums of such weights are exact, so that nothing differs from what the rows themselves give.
 
     Args:
         scored: scored labels, all of one label.
+        whole: rows of the run that they are a part of; None where they are all there are.
 
     Returns:
         None where many differ, or there are few rows.
     """
-    found = _counted(scored)
+    found = _counted(scored, len(scored) if whole is None else whole)
     if found is None:
         return None
     score, count = found
@@ -165,10 +166,10 @@ def sorted_by_counts(scored: Scored) -> Sorted | None:
     return Sorted(start, np.broadcast_to(score, there.shape)[there], count[there].astype(float))
 
 
-def _counted(scored: Scored) -> tuple[Array, Array] | None:
+def _counted(scored: Scored, whole: int) -> tuple[Array, Array] | None:
     """The distinct scores ascending, and rows of each outcome at each."""
-    n = scored.outcome.size
-    if not _MANY <= n < _EXACT:
+    n = len(scored)
+    if n < _MANY or whole >= _EXACT:
         return None
     step = max(1, n // _SAMPLE)
     some = np.concatenate([part[::step] for part in scored.parts])

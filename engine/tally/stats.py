@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -62,40 +62,60 @@ class Stats(msgspec.Struct, frozen=True):
     columns: dict[str, tuple[Column, ...]]
     status: tuple[tuple[str, ...], Array]
 
-    def view(self, labels: Labels, **grouping: Any) -> StatsView:
-        """The tally by groups of datums; see :class:`View`."""
-        return StatsView(self, labels, **grouping)
+    def blocks(self, group: Array | None) -> Iterator[tuple[Stats, Array | None]]:
+        """The rows of all datums, and the group of each: here, in one block."""
+        yield self, group
 
 
 class StatsView(View):
-    """Stats by groups of datums.
+    """Stats by groups of datums; sums are exact, so that the order of blocks is of no account.
 
     Args:
-        stats: the tally.
+        stats: the tally, :class:`Stats` or :class:`~evalengine.tally.stats_parts.StatsParts`.
         labels: of the run; none where the task has no labels.
         **grouping: see :class:`View`.
     """
 
-    def __init__(self, stats: Stats, labels: Labels, **grouping: Any) -> None:
+    def __init__(self, stats: Any, labels: Labels, **grouping: Any) -> None:
         super().__init__(labels, **grouping)
         self.stats = stats
 
+    def _blocks(self) -> Iterator[tuple[Stats, Rows]]:
+        """Datums of each block, and those that count and are in a group."""
+        for stats, group in self.stats.blocks(self.group):
+            if stats is not self.stats:
+                self.refuse_draws()
+            yield stats, self._rows if stats is self.stats else self._rows_of(stats, group)
+
     @cached_property
-    def rows(self) -> Rows:
-        """Counted datums in a group, the group of each, and how often each counts."""
-        inside = self.stats.counted
-        if self.group is not None:
-            inside = inside & (self.group >= 0)
+    def _rows(self) -> Rows:
+        """Those of a tally in memory, for all columns."""
+        return self._rows_of(self.stats, self.group)
+
+    def _rows_of(self, stats: Stats, group: Array | None) -> Rows:
+        inside = stats.counted if group is None else stats.counted & (group >= 0)
         rows = np.flatnonzero(inside)
-        group = np.zeros(rows.size, np.int64) if self.group is None else self.group[rows]
-        weight = None if self.weights is None else self.weights[rows].astype(np.float64)
-        return rows, group, weight
+        of = np.zeros(rows.size, np.int64) if group is None else group[rows]
+        return rows, of, None if self.weights is None else self.weights[rows].astype(np.float64)
 
     @cached_property
     def support(self) -> Array:
         """Datums that count, float64 [group]."""
-        _, group, weight = self.rows
-        return np.bincount(group, weight, minlength=self.n_groups).astype(np.float64)
+        out = np.zeros(self.n_groups)
+        for _, (_, group, weight) in self._blocks():
+            out += np.bincount(group, weight, minlength=self.n_groups)
+        return out
+
+    def _each(self, column: Column) -> Iterator[tuple[Column, Rows]]:
+        """A column in every block, and the datums that count."""
+        need, i = next(
+            (need, i)
+            for need, columns in self.stats.columns.items()
+            for i, one in enumerate(columns)
+            if one is column
+        )
+        for stats, rows in self._blocks():
+            yield stats.columns[need][i], rows
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """How often each standing occurs among the datums of each group that count.
@@ -107,15 +127,18 @@ class StatsView(View):
             group int64, code int64 and how often float64, of all pairs that occur, in order.
         """
         assert column.status is not None
-        codes = column.status[1]
-        rows, group, weight = self.rows
-        if not rows.size:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        width = int(codes.max()) + 1
-        pair = group * width + codes[rows]
-        # Pairs are many where groups and codes both are; few of them occur then.
-        there, place = np.unique(pair, return_inverse=True)
-        return there // width, there % width, np.bincount(place, weight).astype(np.float64)
+        place = {name: i for i, name in enumerate(column.status[0])}
+        pairs, many = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for here, (rows, group, weight) in self._each(column):
+            assert here.status is not None
+            code = np.array([place[name] for name in here.status[0]], np.int64)[here.status[1]]
+            # Pairs are many where groups and codes both are; few of them occur then.
+            there, at = np.unique(group * len(place) + code[rows], return_inverse=True)
+            pairs.append(there)
+            many.append(np.bincount(at, weight, minlength=there.size).astype(np.float64))
+        there, at = np.unique(np.concatenate(pairs), return_inverse=True)
+        count = np.bincount(at, np.concatenate(many), minlength=there.size)
+        return there // len(place), there % len(place), count
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
         """Exact sums over the datums of each group, leaving out undefined values.
@@ -127,34 +150,22 @@ class StatsView(View):
         Returns:
             sums float64 [group, ...]; how many values entered each, float64 of that shape.
         """
-        values = of(column.values)
-        return totals([(values, self.rows)], values.shape[1:], self.n_groups)
-
-
-def totals(
-    parts: Iterable[tuple[Array, Rows]], shape: tuple[int, ...], n_groups: int
-) -> tuple[Array, Array]:
-    """What :meth:`StatsView.total` gives, of datums that come in parts.
-
-    Args:
-        parts: values, float64 [n_datums, ...], and as :attr:`StatsView.rows` has them, which count.
-        shape: of the values of one datum.
-        n_groups: number of groups.
-    """
-    width = math.prod(shape)
-    sums = [ExactSums(n_groups) for _ in range(width)]
-    many = np.zeros((width, n_groups))
-    for values, (rows, group, weight) in parts:
-        flat = values.reshape(values.shape[0], width)
-        for i, total in enumerate(sums):
-            value = flat[rows, i]
-            known = ~np.isnan(value)
-            if known.all():
-                of, times = group, weight
-            else:
-                value, of = value[known], group[known]
-                times = None if weight is None else weight[known]
-            total.add(value if times is None else value * times, of)
-            many[i] += np.bincount(of, times, minlength=n_groups)
-    rounded = np.array([total.rounded() for total in sums]).reshape(width, n_groups)
-    return rounded.T.reshape(n_groups, *shape), many.T.reshape(n_groups, *shape)
+        shape = of(column.values[:0]).shape[1:]
+        width = math.prod(shape)
+        sums = [ExactSums(self.n_groups) for _ in range(width)]
+        many = np.zeros((width, self.n_groups))
+        for here, (rows, group, weight) in self._each(column):
+            values = of(here.values)
+            flat = values.reshape(values.shape[0], width)
+            for i, total in enumerate(sums):
+                value = flat[rows, i]
+                known = ~np.isnan(value)
+                if known.all():
+                    at, times = group, weight
+                else:
+                    value, at = value[known], group[known]
+                    times = None if weight is None else weight[known]
+                total.add(value if times is None else value * times, at)
+                many[i] += np.bincount(at, times, minlength=self.n_groups)
+        rounded = np.array([total.rounded() for total in sums]).reshape(width, self.n_groups)
+        return rounded.T.reshape(self.n_groups, *shape), many.T.reshape(self.n_groups, *shape)

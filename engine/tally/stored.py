@@ -8,25 +8,21 @@ files that were cut off or altered. It is written under another name and renamed
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
-import os
-import re
-import secrets
-import socket
-import time
+import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from .._version import __version__
+from ..atomic import whole_file
 from ..schemas.errors import ReadError, ResultError
 
 if TYPE_CHECKING:
@@ -47,7 +43,9 @@ _HEAD = "about.json"
 _HOMES = ("evalengine.tally.", "evalengine.tasks.")
 _RENAMED = {"evalengine.tally.units:Scored": {"given": "parts"}}  # fields of older files
 _GONE = {  # fields of older files that were never filled in what was stored
-    "evalengine.tally.units:Scored": {"few", "columns"},
+    "evalengine.tasks.classification.tallies:Tallies": {"filed"},
+    "evalengine.tally.units:Scored": {"few", "columns", "row"},
+    "evalengine.tally.units:Units": {"row"},
     "evalengine.tally.datums:Datums": {"low"},
 }
 
@@ -74,11 +72,7 @@ def save(
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
-    target = Path(path)
     named = things if isinstance(things, Mapping) else {WHOLE: things}
-    draft = target.with_name(
-        f".{target.name}.{os.getpid()}.{_this_machine()}{secrets.token_hex(_RANDOM)}"
-    )
     head = {
         "kind": KIND,
         "format": FORMAT,
@@ -87,67 +81,13 @@ def save(
         "things": list(named),
         "about": dict(about or {}),
     }
-    try:
-        with open(draft, "xb") as file:
-            if lasting:
-                with suppress(OSError, ImportError):  # where there are no locks
-                    _lock(file)
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_HEAD, json.dumps(head))
-                for name, thing in named.items():
-                    _write(archive, name, thing)
-            file.flush()
-            if lasting:
-                os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
-
-
-_RANDOM = 2  # bytes
-_DRAFT = re.compile(rf"\..+\.\d+\.([0-9a-f]{{4}})[0-9a-f]{{{2 * _RANDOM}}}")
-_YOUNG = 60.0
-"""Seconds in which a draft may not be locked yet."""
-
-
-def _this_machine() -> str:
-    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:4]
-
-
-def _lock(file: IO[bytes]) -> None:
-    import fcntl
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def is_abandoned(path: Path) -> bool:
-    """Whether a file is what :func:`save` was writing when its process was killed.
-
-    Who writes a draft holds its lock. Of other machines, whose locks not every file system shows,
-    and where there are none, nothing is known.
-    """
-    found = _DRAFT.fullmatch(path.name)
-    if found is None or found[1] != _this_machine():
-        return False
-    pid = int(path.name.split(".")[-2])
-    try:
-        with open(path, "rb") as file:
-            _lock(file)
-            return not _alive(pid) or time.time() - os.fstat(file.fileno()).st_mtime > _YOUNG
-    except (OSError, ImportError):
-        return False
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # another user's
-        return True
-    return True
+    with (
+        whole_file(path, lasting=lasting) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        archive.writestr(_HEAD, json.dumps(head))
+        for name, thing in named.items():
+            _write(archive, name, thing)
 
 
 class Opened:
@@ -173,9 +113,21 @@ class Opened:
                 f"{self._path}: holds no {lost[0]!r}; it has {self.head['things'][:5]}."
             )
         try:
-            return [_read(self._archive, name) for name in names]
+            return [self.read(name, self._archive.read) for name in names]
         except (zipfile.BadZipFile, EOFError, OSError, KeyError) as error:
             raise _broken(self._path) from error
+
+    def read(self, name: str, bytes_of: Callable[[str], Any]) -> Any:
+        """One thing; ``bytes_of`` gives what stands in a member of the archive."""
+        return _read(self._archive, name, bytes_of)
+
+    def place(self, member: str) -> tuple[int, int]:
+        """Where a member begins in the file, and its length."""
+        info = self._archive.getinfo(member)
+        with open(self._path, "rb") as file:
+            file.seek(info.header_offset + _LENGTHS)
+            name, extra = struct.unpack("<HH", file.read(4))
+        return info.header_offset + _LENGTHS + 4 + name + extra, info.file_size
 
 
 @contextmanager
@@ -230,12 +182,28 @@ def load_several(
         return file.load(names)
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> Any:
+def mapped(path: str | Path, name: str = WHOLE) -> Any:
+    """A thing of a file whose arrays stay where they are, and are read where they are looked at.
+
+    Checksums are not looked at: this is for files of a run that is at work.
+
+    Args:
+        path: the file, which may be deleted meanwhile, but not written to.
+        name: which thing of it.
+    """
+    import pyarrow as pa
+
+    whole = pa.memory_map(str(path)).read_buffer()
+    with opened(path) as file:
+        return file.read(name, lambda member: whole.slice(*file.place(member)))
+
+
+def _read(archive: zipfile.ZipFile, name: str, bytes_of: Callable[[str], Any]) -> Any:
     import pyarrow as pa
 
     tree = json.loads(archive.read(f"{name}/tree.json"))
     tables = {
-        table: pa.ipc.open_file(archive.read(f"{name}/{table}.arrow")).read_all()
+        table: pa.ipc.open_file(bytes_of(f"{name}/{table}.arrow")).read_all()
         for table in tree["tables"]
     }
     return _made(tree["root"], tables)
@@ -285,12 +253,27 @@ def _write(archive: zipfile.ZipFile, name: str, thing: Any) -> None:
     tables |= {f"frame-{i}": frame.to_arrow() for i, frame in enumerate(frames) if frame.width}
     for table, rows in tables.items():
         with (
-            archive.open(f"{name}/{table}.arrow", "w", force_zip64=True) as member,
-            pa.ipc.new_file(member, rows.schema) as writer,
+            archive.open(_aligned(archive, f"{name}/{table}.arrow"), "w", force_zip64=True) as to,
+            pa.ipc.new_file(to, rows.schema) as writer,
         ):
             writer.write_table(rows)
     tree = {"tables": list(tables), "root": root}
     archive.writestr(f"{name}/tree.json", json.dumps(tree))
+
+
+def _aligned(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """A member whose content begins at a multiple of 64 bytes, as arrays that are mapped should."""
+    assert archive.fp is not None
+    info = zipfile.ZipInfo(name)
+    begin = archive.fp.tell() + _LENGTHS + 4 + len(name.encode()) + _ZIP64 + 4
+    padding = -begin % 64
+    info.extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
+    return info
+
+
+_LENGTHS = 26  # where the header of a member tells the lengths of its name and of what is extra
+_ZIP64 = 20  # bytes that a member without a known size takes in the latter
+_PADDING = 0xD935  # the kind of extra field by which Android's archives are aligned
 
 
 def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:

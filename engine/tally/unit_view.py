@@ -47,9 +47,8 @@ class UnitView(View):
     @cached_property
     def unit_group(self) -> Array | None:
         """Group of every unit, int32 [u], -1 for none; None for one group of all."""
-        if self.group is None or self.units.datum is None:
-            return self.group
-        return self.group[self.units.datum]
+        group: Array | None = self.group
+        return group if group is None or self.units.datum is None else group[self.units.datum]
 
     def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
         """(Weighted) number or sum of units by group and one more code, float64 [group, width].

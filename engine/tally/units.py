@@ -54,8 +54,6 @@ class Units(msgspec.Struct, frozen=True):
         weight: float64 [u], sample weights, or None.
         facts: see :class:`Facts`; None where nothing asked for them.
         by_row: whether units stand in the order of the rows of one table, not in that of datums.
-        row: int64 [u], where the row of each unit stands in the whole input, where the table is
-            part of one; None where units stand in that order by themselves.
         decided: whether ``hard`` was decided by a threshold on the score of one label, so that
             the label predicted below it is the only other one, or none where there are several.
     """
@@ -69,7 +67,6 @@ class Units(msgspec.Struct, frozen=True):
     weight: Array | None
     facts: Facts | None = None
     by_row: bool = False
-    row: Array | None = None
     decided: bool = False
 
     def __len__(self) -> int:
@@ -156,8 +153,6 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
         labels: bool [l], labels that are scored at all: in a binary table the positive one.
         single: whether scores came in single precision; thresholds are then rounded to it.
         ranked: whether there are scores; else every row is predicted, and its score infinite.
-        row: int64 [n], where each row stands in the whole input, where the table is part of one;
-            None where rows stand in that order by themselves.
         grid: labels and units of the rows, where every unit lists the same labels in one order.
     """
 
@@ -169,8 +164,10 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     labels: Array
     single: bool
     ranked: bool = True
-    row: Array | None = None
     grid: Grid | None = None
+
+    def __len__(self) -> int:
+        return int(self.outcome.size)
 
     def ascending(self, over: Over) -> Ascending:
         """The rows in ascending order, sorted when first asked for.

@@ -39,16 +39,18 @@ class View:
 
     Args:
         labels: what label codes stand for.
-        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
+        group: int32 [n_datums], group of each datum, -1 for none; of a tally in parts what its
+            datums give; None for one group of all.
         n_groups: number of groups.
-        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None; of
+            tallies in memory alone.
         over: runs kernels over ranges of segments; one after the other unless given.
     """
 
     def __init__(
         self,
         labels: Labels,
-        group: Array | None = None,
+        group: Any = None,
         n_groups: int = 1,
         weights: Array | None = None,
         over: Over = in_turn,
@@ -58,6 +60,11 @@ class View:
         self.n_groups = n_groups
         self.weights = weights
         self.over = over
+
+    def refuse_draws(self) -> None:
+        """Raise where single datums have weights: those of a tally in parts are not numbered."""
+        if self.weights is not None:
+            raise RuntimeError("a tally in files has no rows to draw from")
 
 
 def _by_segment(

@@ -12,7 +12,7 @@ import polars as pl
 from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.merging_stats import merge_stats
-from ..tally.stats import Stats, StatsView
+from ..tally.stats import StatsView
 from .per_datum import per_datum_frame
 from .workers import Workers
 
@@ -25,7 +25,8 @@ class StatsTallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: images, datums, texts.
         labels: none.
-        stats: one row a datum.
+        stats: one row a datum: :class:`~evalengine.tally.stats.Stats`, or in files
+            :class:`~evalengine.tally.stats_parts.StatsParts`.
         row: int64 [n], row of each datum in the one table, -1 where only a table of datums has
             it: their order in frames of single datums; None for the datums' own order.
         height: rows of that table, where ``row`` counts from its first; None where ``row`` counts
@@ -37,7 +38,7 @@ class StatsTallies(msgspec.Struct, frozen=True):
 
     datums: Datums
     labels: Labels
-    stats: Stats
+    stats: Any
     row: Array | None
     height: int | None
     seconds: dict[str, float]
@@ -114,7 +115,7 @@ def view(
         weights: int64 [n], how often each datum counts, or None.
         threads: unused: means are one cheap pass.
     """
-    return tallies.stats.view(tallies.labels, group=group, n_groups=n_groups, weights=weights)
+    return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
 
 def cells_per_group(tallies: StatsTallies, settings: Any) -> int:

@@ -19,7 +19,7 @@ from ..inputs.frames import Frames
 from ..inputs.problems import Note
 from ..metrics import Metric
 from ..schemas.options import Options
-from ..tally.pieces import Pieces
+from ..tally.parts import Place
 from .workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -69,6 +69,10 @@ class Merge(Protocol):
 
     def __call__(self, parts: Sequence[Any], settings: Any) -> Any: ...
 
+
+BytesOnDisk = Callable[
+    [Sequence[Metric], Any, Needs, Mapping[str, pl.DataFrame], int], tuple[int, int]
+]
 
 NeedsAllRows = Callable[[Prepared, Mapping[str, pl.DataFrame], Any, Options], str]
 """From tables, the first rows of each, settings and options."""
@@ -149,49 +153,24 @@ class ToldByRows(msgspec.Struct, frozen=True):
     notes: Callable[[Any, Any, Needs], list[Note]]
 
 
-class DatumFiles(msgspec.Struct, frozen=True):
-    """How tallies with rows of single datums are merged in files, by ranges of ids.
+class InParts(msgspec.Struct, frozen=True):
+    """How a tally is made and seen whose parts stay in files.
 
     Attributes:
-        key: the ids, or what else datums stand in the order of.
-        cut: some consecutive datums.
-        merge: parts, of one range of ids.
-        things: what is written of a range, by name.
-        rows: rows of the input that datums stand for, where those order them.
-        of_files: the tally that all ranges are.
+        things: what is written of the tally of a part, by name.
+        of_parts: the tally whose parts the files are.
+        bytes_on_disk: of a unit and of a scored row, for metrics, settings, needs, first rows by
+            role and the number of slices; None where :attr:`Task.scratch_row` tells.
         shown: how many rows a datum makes in the frame of single datums.
-        single_datums: the tally of one range after the other, with the cut-offs to show.
+        of_few: the tally of a few datums after the other, in the order of that frame, with the
+            cut-offs to show; None where that frame is made of the whole tally.
     """
 
-    key: Callable[[Any], pl.Series]
-    cut: Callable[[Any, slice], Any]
-    merge: Merge
-    things: Callable[[Any], dict[str, Any]]
-    rows: Callable[[Any], Array | None]
-    of_files: Callable[[Pieces, Any, Pieces | None], Any]
-    shown: Callable[[Any, Cuts], int]
-    single_datums: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]]
-
-
-class RowFiles(msgspec.Struct, frozen=True):
-    """How units and scored rows are merged in files.
-
-    Attributes:
-        suffice: whether they do, for the first rows by role.
-        bytes_on_disk: of a unit and of a scored row, for settings, needs, first rows by role and
-            the number of slices.
-        part: what a part writes.
-        of_files: the tally that the files are.
-        shows_datums: whether frames show single datums.
-        shown: what a part keeps for them.
-    """
-
-    suffice: Callable[[Mapping[str, pl.DataFrame]], bool]
-    bytes_on_disk: Callable[[Any, Needs, Mapping[str, pl.DataFrame], int], tuple[int, int]]
-    part: Callable[[Any, Any, Needs, Sequence[Metric]], Any]
-    of_files: Callable[[Sequence[Any], Sequence[Mapping[str, int]], list[list[str]], Any], Any]
-    shows_datums: Callable[[Sequence[Metric], Any], bool]
-    shown: Callable[[Any], Any]
+    things: Callable[[Any, Any, Sequence[Metric]], dict[str, Any]]
+    of_parts: Callable[[Sequence[str], Place, Any], Any]
+    bytes_on_disk: BytesOnDisk | None = None
+    shown: Callable[[Any, Cuts], int] | None = None
+    of_few: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]] | None = None
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,8 +195,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         late_notes: what only the merged tally tells.
         told_by_rows: rows say which metrics they carry.
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
-        datum_files: merging in files of tallies with single datums.
-        row_files: merging in files of units and scored rows.
+        in_parts: seeing a tally whose parts stay in files.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
             rows go as tallies come, and these are merged again.
@@ -240,7 +218,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     late_notes: LateNotes | None = None
     told_by_rows: ToldByRows | None = None
     by_labels: bool = False
-    datum_files: DatumFiles | None = None
-    row_files: RowFiles | None = None
+    in_parts: InParts | None = None
     growth: int | None = None
     scratch_row: int | None = None

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import api, store
+from evalengine import api, atomic, store
 from evalengine.cli import main
 from evalengine.jobs import lock
 from evalengine.jobs.lock import locked
@@ -35,6 +35,7 @@ def failing_sync(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> 
         sync(path)
 
     monkeypatch.setattr(store, "sync", failing)
+    monkeypatch.setattr(atomic, "sync", failing)
 
 
 class TestNamesThatMayNotBeOnTheDisk:

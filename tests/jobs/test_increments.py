@@ -15,9 +15,8 @@ from jobs.conftest import DAYS, write_day
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import parts
+from evalengine import atomic, parts
 from evalengine.schemas.errors import InputError, OptionError, WriteError
-from evalengine.tally import stored
 
 Write = Callable[..., Path]
 PAIRS = (
@@ -267,7 +266,7 @@ def test_drafts_of_runs_that_were_killed_go(path: Path, folder: Path) -> None:
     """At once those of this machine that nobody writes, of others after a day."""
     ee.run_job(path)
     [kept] = (folder / ".tallies" / "nightly").glob(f"{DAYS[0]}.*.tally")
-    here, other = stored._this_machine(), "0000"
+    here, other = atomic.this_machine(), "0000"
     drafts = {
         name: kept.with_name(f".{kept.name}.{pid}.{machine}0a1b")
         for name, pid, machine in (
@@ -281,15 +280,15 @@ def test_drafts_of_runs_that_were_killed_go(path: Path, folder: Path) -> None:
         draft.write_bytes(b"PK")
     os.utime(drafts["old"], (0, 0))
     with drafts["at work"].open("rb") as held:
-        stored._lock(held)
+        assert atomic.try_lock(held)
         ee.run_job(path, force=True)
     assert {name for name, draft in drafts.items() if draft.exists()} == {"at work", "young"}
 
 
 def test_a_run_that_is_killed_while_it_writes_a_tally(path: Path, folder: Path) -> None:
     code = (
-        "import os, sys; import evalengine as ee; from evalengine.tally import stored;"
-        "stored.os.replace = lambda *paths: os._exit(9); ee.run_job(sys.argv[1])"
+        "import os, sys; import evalengine as ee; from evalengine import atomic;"
+        "atomic.os.replace = lambda *paths: os._exit(9); ee.run_job(sys.argv[1])"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
     tallies = folder / ".tallies" / "nightly"

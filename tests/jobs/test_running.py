@@ -15,7 +15,7 @@ import pytest
 from jobs.conftest import write_day
 
 import evalengine as ee
-from evalengine import api, store
+from evalengine import api, atomic, store
 from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
@@ -184,6 +184,7 @@ class TestFailures:
 
         monkeypatch.setattr(store, "sync", broken)
         monkeypatch.setattr(records, "sync", broken)
+        monkeypatch.setattr(atomic, "sync", broken)
         with pytest.raises(ResultError, match="No space left"):
             ee.run_job(path)
         assert content(folder / "runs" / "2026-11-20") == before
@@ -218,6 +219,21 @@ class TestBaseline:
         for force in (False, True):
             again = ee.run_job(path, force=force)
             assert again.verdicts == second.verdicts
+
+    def test_a_damaged_one_is_passed_over(
+        self, write: Write, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(LAST)
+        for day in ("2026-11-19", "2026-11-20"):
+            ee.run_job(path, variables={"date": day})
+        (path.parent / "runs" / "2026-11-20" / "metrics.parquet").write_bytes(b"PAR1")
+        capsys.readouterr()
+        tell = log_to(form="json")
+        run = ee.run_job(path, variables={"date": "2026-11-21"}, tell=tell)
+        assert run.verdicts[0].baseline == 1.0
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        (warned,) = [line["message"] for line in lines if line["level"] == "warning"]
+        assert warned.startswith("not taken as baseline: ")
 
     def test_a_failed_night_hands_its_baseline_on(self, write: Write, folder: Path) -> None:
         path = write(LAST, ("runs/{date}", "runs/latest"))
@@ -378,9 +394,19 @@ class TestLock:
         with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
             raise AssertionError
 
+    @pytest.mark.skipif(os.name == "nt", reason="links and pipes are made otherwise there")
+    def test_a_link_or_a_pipe_in_its_place_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine").write_text("dear")
+        (tmp_path / ".link.lock").symlink_to(tmp_path / "mine")
+        os.mkfifo(tmp_path / ".pipe.lock")
+        for name in ("link", "pipe"):
+            with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
+                raise AssertionError
+        assert (tmp_path / "mine").read_text() == "dear"
+
     def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
         left = lock.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
-        (tmp_path / ".run.lock").write_bytes(msgspec.json.encode(left))
+        (tmp_path / ".run.lock").write_bytes(b"\n" + msgspec.json.encode(left))
         said: list[str] = []
         with locked(tmp_path / "run", "nightly", tell=said.append):
             holder = msgspec.json.decode((tmp_path / ".run.lock").read_bytes())

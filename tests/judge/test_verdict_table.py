@@ -56,8 +56,8 @@ def test_a_table_that_fails_half_way_leaves_what_was_there(tmp_path, monkeypatch
     target = tmp_path / "v.parquet"
     write_whole(pl.DataFrame({"a": [1]}), target)
 
-    def half(self: pl.DataFrame, path: Any) -> None:
-        path.write_bytes(b"PAR1 half")
+    def half(self: pl.DataFrame, file: Any) -> None:
+        file.write(b"PAR1 half")
         raise OSError("no space left on device")
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", half)

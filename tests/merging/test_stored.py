@@ -18,6 +18,7 @@ from merging.test_parts import CASES
 from msgspec import structs
 
 import evalengine as ee
+from evalengine import atomic
 from evalengine.tally import stored
 
 
@@ -126,7 +127,7 @@ def test_a_failed_write_leaves_what_was_there(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(stored.os, "fsync", full)
+    monkeypatch.setattr(atomic.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         _stored(tmp_path)
     assert [one.name for one in tmp_path.iterdir()] == ["one.tally"]

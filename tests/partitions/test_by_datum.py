@@ -1,11 +1,10 @@
-"""Tallies of one row a datum merged in files: pieces of any size, slices, frames in files."""
+"""Tallies of one row a datum in parts: slices, and frames of single datums in files."""
 
 from __future__ import annotations
 
 import gc
 import os
 import pickle
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +17,18 @@ from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.partitions import datum_blocks, frame_files, sizing
-from evalengine.tally import pieces, stored
+from evalengine.partitions import frame_files, sizing
 
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
 
 
-def sizes(piece: int) -> sizing.Sizes:
-    """Four buckets, and pieces of so many bytes."""
-    return sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=piece)
-
-
-@pytest.mark.parametrize("piece", [1, 10**9])
+@pytest.mark.parametrize("rows", [1, 10, 10**9])
 @pytest.mark.parametrize("name", BY_DATUM)
-def test_pieces_of_any_size(
-    name: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_single_datums_are_shown_some_at_a_time(
+    name: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A datum each, and all in one."""
-    in_buckets(monkeypatch, sizes(piece))
+    """A datum at a time, a few, and all at once."""
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=rows))
     task, draw = CASES[name]
     same_as_in_memory(draw(7), task, tmp_path)
 
@@ -76,7 +69,7 @@ def sliced(n: int = 60) -> Case:
 
 
 def test_slices_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums of every group go on from piece to piece in the order of datums."""
+    """Sums of every group go on from part to part."""
     in_buckets(monkeypatch)
     card = same_as_in_memory(sliced(), "text", tmp_path)
     assert card.metrics["slice_value"].n_unique() > 20
@@ -92,7 +85,7 @@ def test_many_groups_are_seen_few_at_a_time(
     same_as_in_memory(sliced(), "text", tmp_path)
 
 
-def test_processes_merge_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     task, draw = CASES["lists"]
     same_as_in_memory(draw(2), task, tmp_path, executor="processes", threads=2)
@@ -169,66 +162,6 @@ def test_a_frame_for_which_there_is_no_room_is_told(
     assert os.listdir(tmp_path / "s") == []
 
 
-def test_bytes_of_a_tally_are_counted() -> None:
-    from merging.parts import plan_of, tallied
-
-    case = sliced()
-    tallies = tallied(case, plan_of(case, "text"))
-    values = sum(column.values.nbytes for made in tallies.stats.columns.values() for column in made)
-    assert values < datum_blocks.size_of(tallies) < values + 200 * len(tallies.datums)
-
-
-def entries_listed(n: int, folder: Path, patch: pytest.MonkeyPatch) -> int:
-    """How many members of archives a run lists whose every datum is a piece of its own."""
-    listed = [0]
-    opened = stored._archive
-
-    def counting(path: Any) -> Any:
-        archive = opened(path)
-        listed[0] += len(archive.namelist())
-        return archive
-
-    folder.mkdir()
-    in_buckets(patch, sizes(1))
-    patch.setattr(stored, "_archive", counting)
-    case = sliced(n)
-    sides = written(case, folder)
-    ee.score(*sides, task="text", metrics=["ROUGE1"], memory_limit="1GB", scratch=str(folder))
-    patch.undo()
-    return listed[0]
-
-
-def test_what_is_read_of_files_grows_as_their_datums(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ranges open files of what is near them, and deal rows out to a few ranges a file."""
-    few = entries_listed(60, tmp_path / "few", monkeypatch)
-    many = entries_listed(120, tmp_path / "many", monkeypatch)
-    assert few < many < 3 * few
-
-
-def test_a_pass_over_a_column_reads_it_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A metric of several numbers is several columns; each is read alone, with what it needs."""
-    in_buckets(monkeypatch)
-    read: list[tuple[str, ...]] = []
-    load = pieces.Pieces.load
-
-    def reading(self: pieces.Pieces, piece: int, *names: str) -> list[Any]:
-        read.append((str(piece), *names))
-        return load(self, piece, *names)
-
-    monkeypatch.setattr(pieces.Pieces, "load", reading)
-    case = Case(sliced().sides, {"metrics": ["ROUGE1"]})
-    sides = written(case, tmp_path)
-    ee.score(*sides, task="text", **case.options, memory_limit="1GB", scratch=str(tmp_path / "s"))
-    sums = [names for names in read if len(names) == 3 and names[1].startswith(pieces.NEED)]
-    assert len({names[1] for names in sums}) == 3  # precision, recall and F
-    assert len(sums) == len(set(sums))
-    assert not [names for names in read if names[1:] == (pieces.COUNTED,) and read.count(names) > 1]
-
-
 def test_results_that_were_saved_twice_are_two_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,33 +173,6 @@ def test_results_that_were_saved_twice_are_two_files(
         file.write(bytes(100))
     assert_frame_equal(ee.load(tmp_path / "two").per_datum, whole.per_datum, check_exact=True)
     assert_frame_equal(card.per_datum, whole.per_datum, check_exact=True)
-
-
-@pytest.mark.parametrize("name", BY_DATUM)
-def test_too_small_a_disk_is_told_before_pieces_are_merged(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How much is needed is known from the files of the buckets; nothing is left behind."""
-    in_buckets(monkeypatch)
-    task, draw = CASES[name]
-    case = draw(7)
-    sides = written(case, tmp_path)
-    usage = shutil.disk_usage
-    merged: list[Path] = []
-
-    def tell(step: str) -> None:
-        if step == "merging":
-            (blocks,) = (tmp_path / "s").glob("*/blocks")
-            size = sum(file.stat().st_size for file in blocks.iterdir())
-            full = usage(tmp_path)._replace(free=size - 1)
-            monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-            merged.append(blocks.parent / "datums")
-
-    given: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
-    with pytest.raises(ee.ScratchError, match=r"about \S+ MB more of scratch are needed and"):
-        ee.score(*sides, task=task, **case.options, **case.tables, **given, progress=tell)
-    assert len(merged) == 1
-    assert os.listdir(tmp_path / "s") == []
 
 
 def test_slices_by_columns_of_odd_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,7 @@ import multiprocessing
 import os
 import pickle
 import resource
-import shutil
 import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,19 +19,17 @@ import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_memory, written
-from partitions.test_row_files import TINY, one_table, two_tables
+from partitions.test_in_parts import one_table
 
 import evalengine as ee
 from evalengine.executors import pools
 from evalengine.executors.pools import caught
 from evalengine.inputs.problems import ChecksFailed, PartRefused, Problem
-from evalengine.partitions import frame_files, repeats, row_files, sizing, splitting
+from evalengine.partitions import frame_files, repeats, sizing, splitting
 from evalengine.partitions.stages import collected
 from evalengine.schemas.contract import ROW
 
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
-SINGLE = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, chunks=8, piece=1)
-"""Every datum is a piece."""
 
 
 class Twice(Here):
@@ -64,36 +60,14 @@ class AtOnce(Here):
 def test_a_stage_that_two_workers_do_is_done_once(
     name: str, pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch, SINGLE)
+    in_buckets(monkeypatch)
     here = pool()
     monkeypatch.setattr(pools, "pool_of", lambda *_: here)
     monkeypatch.setattr(splitting, "units_rows", lambda *_: 13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
     stages = {name for name, _ in here.called}
-    assert {"deal_unit", "tally_bucket", "merge_range"} <= stages
-    assert (
-        ("deal_by_row" in stages)
-        == ("merge_by_row" in stages)
-        == (name in ("lists", "text", "judged"))
-    )
-
-
-@pytest.mark.parametrize("pool", [Twice, AtOnce])
-def test_a_stage_of_classification_in_files_that_two_workers_do_is_done_once(
-    pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch, TINY)
-    here = pool()
-    monkeypatch.setattr(pools, "pool_of", lambda *_: here)
-    monkeypatch.setattr(splitting, "units_rows", lambda *_: 13)
-    options = {"metrics": ["AP", "F1", "LogLoss"], "average": "micro", "by": ["part"]}
-    case = Case(two_tables(3, weighted=True), options)
-    same_as_in_memory(case, "classification", tmp_path, executor="processes")
-    called = [name for name, _ in here.called]
-    assert {"deal_unit", "tally_bucket", "merge_range", "merge_slab"} <= set(called)
-    slabs = {call[1] for name, call in here.called if name == "merge_slab"}
-    assert slabs == {"scores", "pooled"}
+    assert {"deal_unit", "tally_bucket"} <= stages
 
 
 @pytest.mark.parametrize("twice", [False, True])
@@ -151,57 +125,6 @@ def test_values_that_a_twin_has_looked_through_are_gone(
 
 def _as_they_are(values: pl.Series) -> Any:
     return values.cast(pl.UInt64).to_numpy()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["text", "judged"])
-def test_a_process_that_is_killed_while_it_merges(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch, SINGLE)
-    killed: list[int] = []
-
-    def kill() -> None:
-        await_that(lambda: any((tmp_path / "scratch").glob("*/datums/[0-9]*.tally")))
-        for one in multiprocessing.active_children()[:1]:
-            os.kill(one.pid or 0, signal.SIGKILL)
-            killed.append(one.pid or 0)
-
-    hand = threading.Thread(target=kill)
-
-    def told(step: str) -> None:
-        if step == "merging":
-            hand.start()
-
-    how = {"executor": "processes", "threads": 2, "progress": told}
-    same_as_in_memory(many(name), name, tmp_path, **how)
-    hand.join()
-    assert killed
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_while_it_merges_slabs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_buckets(monkeypatch, TINY)
-    killed: list[int] = []
-
-    def kill() -> None:
-        await_that(lambda: any((tmp_path / "scratch").glob("*/scores/[0-9]*.tally")))
-        for one in multiprocessing.active_children()[:1]:
-            os.kill(one.pid or 0, signal.SIGKILL)
-            killed.append(one.pid or 0)
-
-    hand = threading.Thread(target=kill)
-
-    def told(step: str) -> None:
-        if step == "merging":
-            hand.start()
-
-    how = {"executor": "processes", "threads": 2, "progress": told}
-    same_as_in_memory(scored(2000), "classification", tmp_path, **how)
-    hand.join()
-    assert killed
 
 
 def scored(n: int) -> Case:
@@ -274,79 +197,24 @@ def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
     assert dealing
 
 
-@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_disk_that_runs_full_while_pieces_are_written(
-    workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_disk_that_runs_full_while_runs_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of rows that were dealt out and tallied no file is larger."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, piece=10**9))
+    """Of the parts no file is larger, nor written by then."""
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=100))
     limits: list[Any] = []
 
     def told(step: str) -> None:
-        if step == "merging":
-            pids = [one.pid or 0 for one in multiprocessing.active_children()] if workers else None
-            limits.append(small_files(20_000, pids))
+        if step == "making frames":
+            limits.append(small_files(3_000))
             limits[-1].__enter__()
 
-    how: dict[str, Any] = {"progress": told}
-    how |= {"executor": "processes", "threads": 1} if workers else {"memory_limit": "1GB"}
     try:
-        full(many("text", 3000), "text", tmp_path, **how)
+        full(scored(3000), "classification", tmp_path, memory_limit="1GB", progress=told)
     finally:
         for limit in limits:
             limit.__exit__(None, None, None)
     assert limits
-
-
-@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_disk_that_runs_full_while_slabs_are_written(
-    workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There is one slab of all rows, and no file of units is as large."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 10**6, 3, 8, piece=1500))
-    limits: list[Any] = []
-    kept, slabs = row_files._merged_scores, []
-
-    def merged(*call: Any) -> Any:  # units have been merged by now
-        slabs.append(call[1])
-        pids = [one.pid or 0 for one in multiprocessing.active_children()] if workers else None
-        limits.append(small_files(20_000, pids))
-        limits[-1].__enter__()
-        return kept(*call)
-
-    monkeypatch.setattr(row_files, "_merged_scores", merged)
-    how: dict[str, Any] = {"executor": "processes", "threads": 1}
-    try:
-        full(scored(3000), "classification", tmp_path, **(how if workers else MOST))
-    finally:
-        for limit in limits:
-            limit.__exit__(None, None, None)
-    assert slabs == ["scores"]
-
-
-MOST = {"memory_limit": "1GB"}
-
-
-def test_too_small_a_disk_is_told_before_slabs_are_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How much is needed is known from the files of the buckets; nothing is left behind."""
-    in_buckets(monkeypatch, TINY)
-    usage = shutil.disk_usage
-    monkeypatch.setattr(row_files, "merge_range", lambda *_: pytest.fail("merged"))
-
-    def tell(step: str) -> None:
-        if step == "merging":
-            (blocks,) = (tmp_path / "s").glob("*/blocks")
-            size = sum(file.stat().st_size for file in blocks.iterdir())
-            lacking = usage(tmp_path)._replace(free=size - 1)
-            monkeypatch.setattr(shutil, "disk_usage", lambda _: lacking)
-
-    case = scored(300)
-    sides = written(case, tmp_path)
-    with pytest.raises(ee.ScratchError, match=r"about \S+ MB more of scratch are needed and"):
-        ee.score(*sides, **case.options, **MOST, scratch=str(tmp_path / "s"), progress=tell)
-    assert os.listdir(tmp_path / "s") == []
 
 
 def test_a_frame_that_a_disk_has_no_room_for(

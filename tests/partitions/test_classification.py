@@ -15,30 +15,19 @@ from merging.parts import Case
 from partitions import cases
 
 import evalengine as ee
-from evalengine.partitions import row_files, running, sizing
+from evalengine.partitions import sizing
 
 METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
            "PrecisionRecallCurve"]  # fmt: skip
 Array = np.ndarray[Any, Any]
 
-TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, piece=1500)
-"""Slabs of sixteen scores, in pieces of few."""
+TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
 
 
-@pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Every run goes through buckets; says which slabs of scores were brought together."""
+@pytest.fixture(autouse=True)
+def _in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     cases.in_buckets(monkeypatch, TINY)
-    seen: list[int] = []
-    real = row_files.merge_slab
-
-    def merging(folder: str, number: int, *rest: Any) -> None:
-        seen.append(number)
-        real(folder, number, *rest)
-
-    monkeypatch.setattr(row_files, "merge_slab", merging)
-    return seen
 
 
 def listed(seed: int, kind: str) -> Case:
@@ -77,20 +66,15 @@ def test_buckets_make_the_whole(
     dialect: str,
     seed: int,
     tmp_path_factory: pytest.TempPathFactory,
-    seen: list[int],
 ) -> None:
     case = listed(seed, kind)
     case.options["dialect"] = dialect
-    seen.clear()
     cases.same_as_in_memory(case, "classification", tmp_path_factory.mktemp("run"), files=2)
-    assert (len(seen) > 1) == (kind != "hard")
 
 
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("keys", [0, 1, 2])
-def test_score_columns_under_label_keys(
-    sides: int, keys: int, tmp_path: Path, seen: list[int]
-) -> None:
+def test_score_columns_under_label_keys(sides: int, keys: int, tmp_path: Path) -> None:
     """A bucket has rows of some keys alone, or no row of the predictions; a label is never true."""
     rng = np.random.default_rng(sides + keys)
     n = 12
@@ -108,16 +92,13 @@ def test_score_columns_under_label_keys(
         long = wide.select(cs.exclude("^p_.*$")).with_columns(label_value=truths)
         case = Case((wide.head(3), long), options)
     card = cases.same_as_in_memory(case, "classification", tmp_path)
-    assert seen
     told = [note for note in card.notes if "in the predictions only" in note]
     assert len(told) == 1
     assert "'c'" in told[0]
 
 
 @pytest.mark.parametrize("twice", [1, 2, 3, 4, 8])
-def test_values_that_stand_twice_make_one_message(
-    twice: int, tmp_path: Path, seen: list[int]
-) -> None:
+def test_values_that_stand_twice_make_one_message(twice: int, tmp_path: Path) -> None:
     """Whatever number of them falls into each bucket: the words and counts are of the whole."""
     predictions, truths = listed(7, "grid").sides
     given = cases.written(
@@ -136,56 +117,24 @@ def test_values_that_stand_twice_make_one_message(
 @pytest.mark.parametrize("every", [False, True])
 def test_weights_of_zero_are_told_of_the_whole(every: bool, by: list[str], tmp_path: Path) -> None:
     """A label or slice of which one bucket has rows of weight 0 alone is not told of."""
-    with pytest.MonkeyPatch.context() as patch:
-        cases.in_buckets(patch, TINY)
-        n = 30
-        truths = pl.DataFrame({"datum_id": range(n), "label_value": [i % 3 for i in range(n)]})
-        weight = pl.Series([0.0 if every or i % 3 == 1 else float(i == 2) for i in range(n)])
-        sides = (
-            truths.with_columns(score=0.5),
-            truths.with_columns(
-                weight=pl.when(pl.int_range(n) == 3).then(float(not every)).otherwise(weight),
-                s=pl.int_range(n) // 10,
-            ),
-        )
-        case = Case(sides, {"metrics": ["F1", "ROCAUC"], "by": by})
-        card = cases.same_as_in_memory(case, "classification", tmp_path)
+    n = 30
+    truths = pl.DataFrame({"datum_id": range(n), "label_value": [i % 3 for i in range(n)]})
+    weight = pl.Series([0.0 if every or i % 3 == 1 else float(i == 2) for i in range(n)])
+    sides = (
+        truths.with_columns(score=0.5),
+        truths.with_columns(
+            weight=pl.when(pl.int_range(n) == 3).then(float(not every)).otherwise(weight),
+            s=pl.int_range(n) // 10,
+        ),
+    )
+    case = Case(sides, {"metrics": ["F1", "ROCAUC"], "by": by})
+    card = cases.same_as_in_memory(case, "classification", tmp_path)
     told = [note for note in card.notes if "weight" in note]
     assert len(told) == (1 if every or not by else 2)
 
 
-def test_a_condition_that_leaves_no_score(tmp_path: Path, seen: list[int]) -> None:
+def test_a_condition_that_leaves_no_score(tmp_path: Path) -> None:
     case = listed(3, "listed")
     case.options["where"] = "score > 7"
     case.options["metrics"] = ["F1", "ROCAUC", "PrecisionRecallCurve"]
     cases.same_as_in_memory(case, "classification", tmp_path)
-    assert seen == []
-
-
-@pytest.mark.parametrize("held", [True, False])
-@pytest.mark.parametrize("base", [1000, 10**9])
-def test_a_tally_beyond_the_limit_is_told(
-    held: bool,
-    base: int,
-    tmp_path: Path,
-    seen: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where rows are merged in memory and take more than the limit; not where files hold them."""
-    monkeypatch.setattr(running, "BASE", base)
-    labels = [[at % 3, at % 2] for at in range(40)]
-    sequences = pl.DataFrame({"actual": labels, "predicted": labels[::-1]})
-    sides = (sequences,) if held else listed(5, "listed").sides
-    paths = cases.written(Case(sides, {}), tmp_path, 1)
-    card = ee.score(
-        *paths,
-        task="classification",
-        metrics=["F1"] if held else ["ROCAUC"],
-        memory_limit="1GB",
-        scratch=str(tmp_path / "scratch"),
-    )
-    told = [note for note in card.notes if "the merged tally of all buckets takes" in note]
-    assert len(told) == (base == 10**9 and held)
-    assert bool(seen) == (not held)
-    for note in told:
-        assert "limit of 1.0 GB: give at least memory_limit='954MiB'" in note

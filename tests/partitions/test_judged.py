@@ -176,9 +176,9 @@ def test_any_table_of_verdicts(
     alike(Case((frame,), options, tables=tables), tmp_path_factory.mktemp("run"))
 
 
-@pytest.mark.parametrize("piece", [1, 10**9])
-def test_pieces_of_any_size(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, 8, piece=piece))
+@pytest.mark.parametrize("rows", [1, 10**9])
+def test_ranges_of_any_size(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=rows))
     same_as_in_memory(CASES["judged"][1](5), "judged", tmp_path)
 
 

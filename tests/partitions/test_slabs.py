@@ -14,7 +14,7 @@ from merging.parts import Case
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
 
 from evalengine.partitions import by_label, slabs
-from evalengine.tally.grouped import merge_groups
+from evalengine.tally.grouped import merge_groups, of_labels, with_datums
 from evalengine.tally.ranked import Ranked, Variants
 
 Array = np.ndarray[Any, Any]
@@ -49,41 +49,36 @@ def ranked(rng: np.random.Generator, n: int, n_gt: int, datums: Array, *, tied: 
     )
 
 
+def of_label(whole: Ranked, label: int) -> Ranked:
+    return of_labels(whole, label, label + 1)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     sizes=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 20)), min_size=1, max_size=4),
-    piece=st.integers(1, 12),
     most=st.integers(1, 40),
     tied=st.booleans(),
 )
 def test_slabs_are_the_whole_one_after_the_other(
-    seed: int, sizes: list[tuple[int, int]], piece: int, most: int, tied: bool
+    seed: int, sizes: list[tuple[int, int]], most: int, tied: bool
 ) -> None:
-    """Rows label by label as one merge orders them; every ground truth in one slab."""
+    """Rows as one merge orders them; every ground truth in one slab."""
     rng = np.random.default_rng(seed)
-    own = np.array_split(rng.permutation(40), len(sizes))
-    buckets = [ranked(rng, n, m, d, tied=tied) for (n, m), d in zip(sizes, own, strict=True)]
-    cut = [slabs.cut(bucket, "labels-0", piece) for bucket in buckets]
-    keys = slabs.slab_keys([pieces for _, pieces in cut], most)
-    made = []
-    for first, after in zip(keys, [*keys[1:], None], strict=True):
-        rows = [
-            slabs.within(things[one.name], one.key, first, after)
-            for things, pieces in cut
-            for one in slabs.needed(pieces, first, after)
-        ]
-        made.append(merge_groups(rows))
-    whole = merge_groups(buckets)
+    own = [np.sort(codes) for codes in np.array_split(rng.permutation(40), len(sizes))]
+    buckets = [
+        (of_label(ranked(rng, n, m, np.arange(codes.size), tied=tied), 1), codes.astype(np.int32))
+        for (n, m), codes in zip(sizes, own, strict=True)
+    ]
+    made = [
+        merge_groups([slabs.within(rows, codes, slab) for rows, codes in buckets])
+        for slab in slabs.slabs_of(buckets, most)
+    ]
+    whole = merge_groups([with_datums(rows, codes) for rows, codes in buckets])
     for name in ROWS[1:]:
-        joined = [
-            getattr(one, name)[..., one.start[k] : one.start[k + 1]]
-            for k in range(3)
-            for one in made
-            if getattr(whole, name).shape[-1]
-        ]
-        if joined:
-            np.testing.assert_array_equal(np.concatenate(joined, axis=-1), getattr(whole, name))
+        if getattr(whole, name).shape[-1]:
+            joined = np.concatenate([getattr(one, name) for one in made], axis=-1)
+            np.testing.assert_array_equal(joined, getattr(whole, name))
     np.testing.assert_array_equal(sum(one.start for one in made), whole.start)
     np.testing.assert_array_equal(sum(one.gt_start for one in made), whole.gt_start)
     truths = sorted(
@@ -92,17 +87,21 @@ def test_slabs_are_the_whole_one_after_the_other(
     assert truths == sorted(zip(whole.gt_datum, whole.gt_counted[0], strict=True))
 
 
-def test_slabs_stay_small() -> None:
-    """Buckets alike: a slab has no more rows than asked for and a piece of every bucket."""
+@pytest.mark.parametrize("tied", [False, True])
+def test_slabs_stay_small(tied: bool) -> None:
+    """Whether the buckets are alike or one has nearly all rows; equal scores are parted, too."""
     rng = np.random.default_rng(3)
     own = np.array_split(np.arange(4000), 5)
-    buckets = [ranked(rng, 2000, 500, d, tied=False) for d in own]
-    cut = [slabs.cut(bucket, "labels-0", 50) for bucket in buckets]
-    keys = slabs.slab_keys([pieces for _, pieces in cut], 1000)
-    assert len(keys) > 10
-    for first, after in zip(keys, [*keys[1:], None], strict=True):
-        held = sum(one.rows for _, pieces in cut for one in slabs.needed(pieces, first, after))
-        assert held <= 1000 + 5 * 2 * 50
+    for rows in ([2000] * 5, [9000, 10, 10, 10, 970]):
+        buckets = [
+            (of_label(ranked(rng, 3 * n, 0, np.arange(d.size), tied=tied), 1), d.astype(np.int32))
+            for n, d in zip(rows, own, strict=True)
+        ]
+        found = slabs.slabs_of(buckets, 1000)
+        assert len(found) > 8
+        for slab in found:
+            held = sum(slabs.within(few, codes, slab).score.size for few, codes in buckets)
+            assert held <= 2500
 
 
 @pytest.mark.parametrize("dialect", ["coco", "valor-lite", "valor-docs"])

@@ -1,15 +1,8 @@
 """Classification: labels are encoded, matched and tallied here."""
 
-from ..task import LateNotes, RowFiles, Task
+from ..task import InParts, LateNotes, Task
 from .explaining import explain
-from .filing import (
-    bytes_on_disk,
-    filed_part,
-    files_suffice,
-    of_files,
-    shown_part,
-    shows_datums,
-)
+from .filing import bytes_on_disk, of_parts, part_things
 from .fitting import fit
 from .merging import merge
 from .samples import samples
@@ -32,7 +25,5 @@ TASK = Task(
     explain=explain,
     samples=samples,
     late_notes=LateNotes(("zero_weights",), weight_notes),
-    row_files=RowFiles(
-        files_suffice, bytes_on_disk, filed_part, of_files, shows_datums, shown_part
-    ),
+    in_parts=InParts(part_things, of_parts, bytes_on_disk),
 )

@@ -37,7 +37,7 @@ def detailed_frames(
     """
     if tallies.scored is None or not len(tallies.labels):
         return []
-    laid = _LaidOut(tallies, settings) if tallies.filed is None else None
+    laid = _LaidOut(tallies, settings) if tallies.parts is None else None
     return each_view(partial(_of_view, tallies, settings, laid))
 
 

@@ -47,7 +47,6 @@ class Rows(Listed, msgspec.Struct, frozen=True, dict=True):
         only: the one label that is scored where ``several`` is false.
         single: whether scores came in single precision.
         ranked: whether there are scores; else every row is predicted, and its score infinite.
-        row: int64 [n], where each row stands in the whole input; None where the table is that.
         grid: labels and units of the rows, where every unit lists the same labels in one order.
     """
 
@@ -57,7 +56,6 @@ class Rows(Listed, msgspec.Struct, frozen=True, dict=True):
     only: int
     single: bool
     ranked: bool = True
-    row: Array | None = None
     grid: Grid | None = None
 
 
@@ -78,8 +76,6 @@ class Batch(msgspec.Struct, frozen=True):
         weight: float64 [u], sample weights, or None.
         sequences: whether a row of the table was a whole sequence of labels.
         by_row: whether units stand in the order of the rows of one table.
-        row: int64 [u], where the row of each unit stands in the whole input; None where the table
-            is that, or there are two.
     """
 
     datums: Datums
@@ -94,7 +90,6 @@ class Batch(msgspec.Struct, frozen=True):
     weight: Array | None
     sequences: bool = False
     by_row: bool = False
-    row: Array | None = None
 
 
 def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool = False) -> Batch:
@@ -118,7 +113,7 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
 
 def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     predictions, truths = frames.predictions, frames.ground_truths
-    row, _ = row_numbers(predictions), row_numbers(truths)
+    row_numbers(predictions), row_numbers(truths)  # ids order the datums of two tables
     wide = frames.score_labels is not None
     held = [truths] if wide else [predictions, truths]
     width = 0 if wide or frames.same_order else _repeated_labels(frames, predictions)
@@ -148,7 +143,6 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         t_label, p_label = codes
         width = len(frames.score_labels)  # type: ignore[arg-type]
         score, single = _matrix(predictions, width)
-        row = None if row is None else np.repeat(row, width)
     else:
         p_label, t_label = codes
         score, single = _scores(predictions)
@@ -173,17 +167,15 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
         weight = _weights(datums, given, t_datum, t_unit, unit_datum)
     hard, rows = None, None
     if score is None and multilabel:
-        rows = Rows(
-            (np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False, row=row
-        )
+        rows = Rows((np.full(p_label.size, np.inf),), p_label, p_unit, -1, False, ranked=False)
     elif score is None:
         hard = np.full(n_units, -1, np.int32)
         hard[p_unit] = p_label
         _check_alone(datums, unit_datum, p_unit[hard[p_unit] != p_label], _PREDICTED)
     elif tiled:
-        rows = Rows(score, None, None, -1, single, row=row, grid=Grid(p_label, p_unit))
+        rows = Rows(score, None, None, -1, single, grid=Grid(p_label, p_unit))
     else:
-        rows = Rows(score, p_label, p_unit, -1, single, row=row)
+        rows = Rows(score, p_label, p_unit, -1, single)
     return Batch(datums, labels, declared, unit_datum, unit_key, truth, start, hard, rows, weight)
 
 
@@ -350,10 +342,11 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     truth = codes[0]
     hard = codes[1] if predicted is not None else None
     datums, datum = table_datums(frames, table, height)
+    if datums.ids is None and row is not None:
+        datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", row))
     n = truth.size
     unit_key = labels.key[truth] if len(labels.key_names) > 1 else None
     if lengths is not None:
-        row = None if row is None else np.repeat(row, lengths)
         of_row = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)
         datum = of_row if datum is None else datum[of_row]
     weight = None
@@ -365,12 +358,11 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         width = len(frames.score_labels)  # type: ignore[arg-type]
         score, single = _matrix(table, width)
         unit = np.arange(n, dtype=np.int32)
-        cell_row = None if row is None else np.repeat(row, width)
         if 0 < width == codes[-1].size and len(labels.key_names) == 1 and not frames.label_map:
-            rows = Rows(score, None, None, -1, single, row=cell_row, grid=Grid(codes[-1], unit))
+            rows = Rows(score, None, None, -1, single, grid=Grid(codes[-1], unit))
         else:
             label, _ = _spread(codes[-1], key_of_row, n, frames.score_labels)
-            rows = Rows(score, label, np.repeat(unit, width), -1, single, row=cell_row)
+            rows = Rows(score, label, np.repeat(unit, width), -1, single)
     elif not len(labels):  # no rows and nothing declared: there is nothing to score
         hard = np.zeros(0, np.int32)
     elif "score" in table.columns:
@@ -385,9 +377,9 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             )
         if only is None:  # several classes: the score is the predicted label's
             assert hard is not None
-            rows = Rows(given, hard, None, -1, single, row=row)
+            rows = Rows(given, hard, None, -1, single)
         else:
-            rows = Rows(given, None, None, only, single, row=row)
+            rows = Rows(given, None, None, only, single)
     return Batch(
         datums,
         labels,
@@ -401,7 +393,6 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         weight,
         sequences=lengths is not None,
         by_row=True,
-        row=row,
     )
 
 

@@ -40,10 +40,10 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
     schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id_dtype)
     if tallies.units.hard is None:
         return empty_frame("outcomes", label=labels.dtype, datum=datums.id_dtype)
-    if tallies.filed is None:
+    if tallies.parts is None:
         rows = _outcomes_of(tallies)
     else:  # all rows of a datum are in one part; short until they are in order
-        parts = (_outcomes_of(part) for part, _ in tallies.filed.whole_datums())
+        parts = (_outcomes_of(part) for part in tallies.parts.shown())
         rows = pl.concat(list(parts)).sort("datum_id", maintain_order=True)
     label = rows["label"]
     made = {

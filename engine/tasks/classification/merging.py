@@ -66,7 +66,6 @@ def without_scores(scored: Scored) -> Scored:
         label=none if scored.several else None,
         unit=None if scored.unit_codes is None else none,
         grid=None,
-        row=None if scored.row is None else np.zeros(0, np.int64),
     )
 
 

@@ -47,7 +47,6 @@ def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
         label=label[kept],
         unit=unit[kept].astype(np.int32),
         grid=None,
-        row=None if rows.row is None else rows.row[kept],
     )
 
 

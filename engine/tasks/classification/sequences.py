@@ -29,18 +29,23 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
     A row whose labels are 0 and 1 is scored for 1, where neither average nor positive label was
     given (Phoenix).
     """
+    if tallies.parts is not None:  # all rows of a datum are in one part
+        every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.shown()]
+        in_turn = pl.col("metric").cast(pl.Enum(_names(settings)))
+        return pl.concat(every).sort(in_turn, "datum_id")
+    blank = pl.DataFrame(schema={"value": pl.Float64})
     n, n_labels = len(tallies.datums), max(1, len(tallies.labels))
     schema = frame_schema("per_datum", datum=tallies.datums.id_dtype)
     each = max(1, _CELLS // n_labels)
-    parts = []
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in _names(settings)}
     for first in range(0, n, each):
         last = min(first + each, n)
         code = np.arange(n, dtype=np.int32)
         group = np.where((code >= first) & (code < last), code - first, -1).astype(np.int32)
         of_rows = view(tallies, settings, group, last - first)
-        for name in ("Precision", "Recall", f"F{in_name(settings.beta)}"):
+        for name, found in parts.items():
             value = _values(of_rows, settings, name)
-            parts.append(
+            found.append(
                 pl.DataFrame(
                     {
                         "datum_id": tallies.datums.id[first:last],
@@ -49,7 +54,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
                     }
                 )
             )
-    frame = pl.concat(parts) if parts else pl.DataFrame(schema={"value": pl.Float64})
+    frame = pl.concat([part for found in parts.values() for part in found]) if n else blank
     empty = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
     undefined = pl.col("value").is_null()
     status = pl.when(undefined).then(pl.lit("undefined")).otherwise(pl.lit("scored"))
@@ -59,6 +64,11 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
         .select(list(schema))
         .cast(schema)  # type: ignore[arg-type]
     )
+
+
+def _names(settings: Settings) -> tuple[str, str, str]:
+    """The metrics of a row, in their order."""
+    return "Precision", "Recall", f"F{in_name(settings.beta)}"
 
 
 def _values(of_rows: ScoredView, settings: Settings, name: str) -> Array:

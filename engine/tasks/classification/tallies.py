@@ -12,8 +12,8 @@ from ...inputs.frames import Frames
 from ...inputs.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...tally.datums import Datums, Labels
-from ...tally.filed_view import Filed
 from ...tally.grid import best_labels, outcomes_of
+from ...tally.parts import Parts
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..workers import Workers
@@ -41,7 +41,7 @@ class Tallies(msgspec.Struct, frozen=True):
         keyed: whether declared labels came with label keys of their own.
         details: whether the detailed curve was asked for.
         confusion_examples: whether examples of the confusion matrix were.
-        filed: files of units and scored labels where their rows are there.
+        parts: files of units and scored labels where their rows are there.
     """
 
     datums: Datums
@@ -54,7 +54,7 @@ class Tallies(msgspec.Struct, frozen=True):
     keyed: bool = False
     details: bool = False
     confusion_examples: bool = False
-    filed: Filed | None = None
+    parts: Parts | None = None
 
     @property
     def weighted(self) -> bool:
@@ -113,13 +113,13 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 def weight_notes(tallies: Tallies) -> list[Note]:
     """What has ground truths, but none of any weight; see :func:`.weightless.weightless_notes`."""
-    datums, filed = tallies.datums, tallies.filed
-    if filed is None:
+    datums, parts = tallies.datums, tallies.parts
+    if parts is None:
         return weightless_notes(tallies.units, tallies.labels, datums)
-    if not filed.counts["weightless"]:
+    if tallies.units.weight is None:
         return []
     names = {column: datums.groups(column)[1] for column in datums.slices.columns}
-    blocks = ((block.units, block.codes) for block in filed.blocks())
+    blocks = ((part.rows.units, part.codes) for part in parts)
     return notes_of_blocks(blocks, tallies.labels, names)
 
 
@@ -133,7 +133,6 @@ def _unscored(batch: Batch) -> Units:
         hard_score=None,
         weight=batch.weight,
         by_row=batch.by_row,
-        row=batch.row,
     )
 
 
@@ -170,7 +169,6 @@ def _binary(
         weight=batch.weight,
         facts=facts,
         by_row=batch.by_row,
-        row=batch.row,
         decided=decided,
     )
     scored = Scored(
@@ -181,7 +179,6 @@ def _binary(
         rows.only,
         labels,
         rows.single,
-        row=rows.row,
     )
     return units, scored
 
@@ -236,7 +233,6 @@ def _listed(
         weight=batch.weight,
         facts=facts,
         by_row=batch.by_row,
-        row=batch.row,
     )
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
@@ -248,7 +244,6 @@ def _listed(
         labels,
         rows.single,
         rows.ranked,
-        rows.row,
         rows.grid,
     )
     return units, scored

@@ -11,7 +11,8 @@ import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
 from ...schemas.results import empty_frame
-from ...tally.filed_view import FiledView, GroupsByCode
+from ...tally.parts import GroupsByCode
+from ...tally.parts_view import PartsView
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
 from .settings import Settings
@@ -42,8 +43,8 @@ def view(
         threads: where segments are sorted; one after the other where None.
     """
     make: Callable[..., ScoredView] = ScoredView
-    if tallies.filed is not None:
-        make = partial(FiledView, tallies.filed)
+    if tallies.parts is not None:
+        make = partial(PartsView, tallies.parts)
     return make(
         tallies.units,
         tallies.scored,
@@ -61,19 +62,18 @@ def view(
 def whole_datums(
     tallies: Tallies, settings: Settings, of: ScoredView
 ) -> Iterator[tuple[Tallies, ScoredView]]:
-    """Tallies and views of disjoint sets of whole datums: of a tally in files its buckets.
+    """Tallies and views of disjoint sets of whole datums: of a tally in files its parts.
 
     Args:
         tallies: what the run left behind.
         settings: the run's settings.
         of: a view of it, by whose groups the others are.
     """
-    if tallies.filed is None:
+    if tallies.parts is None:
         yield tallies, of
         return
-    assert isinstance(of, FiledView)
-    for part, group in of.whole_datums():
-        yield part, view(part, settings, group, of.n_groups)
+    assert isinstance(of, PartsView)
+    yield from of.whole_datums()
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:

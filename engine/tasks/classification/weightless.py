@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 Block = tuple[Units, Sequence[Array]]
-"""Some units, and the group of each in every slice column, int32 [u]."""
+"""Some units, and the group of each of their datums in every slice column, int32 [datums]."""
 
 
 class _Seen:
@@ -62,7 +62,7 @@ def notes_of_blocks(
         n, some = n + unit.size, some or bool(weight.any())
         of_labels.add(label, weight)
         for seen, code in zip(of_groups.values(), codes, strict=True):
-            seen.add(code[unit], weight)
+            seen.add(code[units.datum_of(unit)], weight)
     if n and not some:
         said = (
             f"column 'weight': all {n:,} weights are 0, so no number is defined. Leave the"
@@ -94,7 +94,7 @@ def weightless_notes(units: Units, labels: Labels, datums: Datums) -> list[Note]
     if units.weight is None or not (units.weight == 0).any():
         return []
     found = {column: datums.groups(column) for column in datums.slices.columns}
-    codes = [group[units.datum_of()] for group, _ in found.values()]
+    codes = [group for group, _ in found.values()]
     return notes_of_blocks(
         [(units, codes)], labels, {column: names for column, (_, names) in found.items()}
     )

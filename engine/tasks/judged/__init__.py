@@ -1,6 +1,6 @@
 """Judged metrics: a table of verdicts is encoded and measured here, without a judge."""
 
-from ..stats_pieces import DATUM_FILES
+from ..stats_parts import IN_PARTS
 from ..stats_views import StatsTallies, cells_per_group, merge, own_frames, view
 from ..task import Task, ToldByRows
 from .explaining import explain
@@ -27,5 +27,5 @@ TASK = Task(
     examine=examine,
     needs_all_rows=needs_all_rows,
     told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),
-    datum_files=DATUM_FILES,
+    in_parts=IN_PARTS,
 )

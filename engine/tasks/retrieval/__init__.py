@@ -1,6 +1,6 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
-from ..stats_pieces import DATUM_FILES
+from ..stats_parts import IN_PARTS
 from ..stats_views import StatsTallies, cells_per_group, merge, own_frames, view
 from ..task import Scaling, Task
 from .encode import needs_all_rows
@@ -27,5 +27,5 @@ TASK = Task(
     examine=examine,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
-    datum_files=DATUM_FILES,
+    in_parts=IN_PARTS,
 )

@@ -3,7 +3,7 @@
 from ..task import LateNotes, Task
 from .explaining import explain
 from .fitting import fit
-from .pieces import DATUM_FILES
+from .parts import IN_PARTS
 from .samples import samples
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, examine, label_notes, merge, tally
@@ -35,5 +35,5 @@ TASK = Task(
         ),
         label_notes,
     ),
-    datum_files=DATUM_FILES,
+    in_parts=IN_PARTS,
 )

@@ -17,8 +17,7 @@ from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_seconds
 from ...tally.merging_stats import merge_pixels
-from ...tally.pixels import Pixels
-from ...tally.stats import Stats
+from ...tally.pixels import PixelView
 from ..workers import Workers
 from .encode import encode_batch
 from .per_image import presence, stats_from, stats_of
@@ -33,8 +32,10 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
-        pixels: the counts.
-        stats: metrics of single datums.
+        pixels: the counts, :class:`~evalengine.tally.pixels.Pixels`, or in files
+            :class:`~evalengine.tally.pixel_parts.PixelParts`.
+        stats: metrics of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
+            :class:`~evalengine.tally.stats_parts.StatsParts`.
         present: int8 [n_datums], standing of each datum by the sides it stands in alone.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics.
@@ -43,8 +44,8 @@ class Tallies(msgspec.Struct, frozen=True):
 
     datums: Datums
     labels: Labels
-    pixels: Pixels
-    stats: Stats
+    pixels: Any
+    stats: Any
     present: Array
     seconds: dict[str, float]
     beside: tuple[str, ...] = ("per_datum",)
@@ -114,7 +115,7 @@ def label_notes(tallies: Tallies) -> list[Note]:
         tallies: of the whole run.
     """
     frame = tallies.labels.frame.select("label_key", "label_value")
-    seen = tallies.pixels.view(tallies.labels, tallies.stats)
+    seen = PixelView(tallies.pixels, tallies.labels, tallies.stats)
     pairs = {
         side: frame[np.flatnonzero(getattr(seen, name)[0])]
         for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))

@@ -36,7 +36,8 @@ def view(
         weights: int64 [n_datums], how often each datum counts, or None.
         threads: unused: sums are one cheap pass over a row a datum and label.
     """
-    return tallies.pixels.view(
+    return PixelView(
+        tallies.pixels,
         tallies.labels,
         tallies.stats,
         group=group,

@@ -1,6 +1,6 @@
 """Text: what was written is held against its references and measured here."""
 
-from ..stats_pieces import DATUM_FILES
+from ..stats_parts import IN_PARTS
 from ..stats_views import StatsTallies, cells_per_group, merge, view
 from ..task import Task
 from .explaining import explain
@@ -25,6 +25,6 @@ TASK = Task(
     explain=explain,
     samples=samples,
     examine=examine,
-    datum_files=DATUM_FILES,
+    in_parts=IN_PARTS,
     growth=8,  # tokens beside their texts
 )

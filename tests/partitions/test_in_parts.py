@@ -1,9 +1,8 @@
-"""Classification merged in files: every frame of a run in memory, to the bit, whatever is asked."""
+"""Classification in parts: every frame of a run in memory, to the bit, whatever is asked."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,14 @@ from partitions import cases
 
 import evalengine as ee
 from evalengine import metrics, planner
-from evalengine.partitions import frame_files, row_files, row_pieces, running, sizing
-from evalengine.tally.score_rows import score_rows
-from evalengine.tally.unit_blocks import UnitBlock
-from evalengine.tally.units import Scored, Units
-from evalengine.tasks.classification.filing import FiledPart
+from evalengine.partitions import frame_files, sizing
+from evalengine.tally import parts_view
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
 
-TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, chunks=8, piece=1500)
-"""Slabs of sixteen scores, ranges of some dozen units."""
+TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
+"""Sixteen rows of a run at once."""
 
 IN_FILES = metrics.names("classification")
 OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
@@ -44,23 +40,18 @@ def test_seeds_differ_and_can_be_had_again() -> None:
 
 
 @pytest.fixture
-def filed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every run goes through buckets and none is merged in memory; says what was merged."""
+def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every run goes through buckets; says of how many parts runs were merged."""
     cases.in_buckets(monkeypatch, TINY)
-    monkeypatch.setattr(running, "_beyond", lambda *_: pytest.fail("merged in memory"))
-    seen: list[str] = []
+    seen: list[int] = []
+    real = parts_view.merge_runs
 
-    def counting(name: str) -> Any:
-        real = getattr(row_files, name)
+    def counting(runs: Any, *rest: Any) -> Any:
+        given = list(runs)
+        seen.append(len(given))
+        return real(given, *rest)
 
-        def counted(*call: Any) -> None:
-            seen.append(name)
-            real(*call)
-
-        return counted
-
-    for name in ("merge_range", "merge_slab"):
-        monkeypatch.setattr(row_files, name, counting(name))
+    monkeypatch.setattr(parts_view, "merge_runs", counting)
     return seen
 
 
@@ -96,7 +87,7 @@ def test_one_table(
     named: bool,
     seed: int,
     tmp_path: Path,
-    filed: list[str],
+    merged: list[int],
 ) -> None:
     """Rows in no order of ids; log loss, calibration, curves at every score and chosen thresholds
     among all that is asked for.
@@ -106,8 +97,7 @@ def test_one_table(
         {"metrics": IN_FILES, "average": average, "by": ["kind", "level", "kind*level"]},
     )
     cases.same_as_in_memory(case, "classification", tmp_path, files=2)
-    assert filed.count("merge_range") > 1
-    assert filed.count("merge_slab") > 1
+    assert max(merged) > 1
 
 
 def two_tables(
@@ -145,13 +135,12 @@ def test_two_tables(
     dialect: str,
     seed: int,
     tmp_path: Path,
-    filed: list[str],
+    merged: list[int],
 ) -> None:
     options = {"metrics": IN_FILES, "average": average, "by": ["part"], "dialect": dialect}
     case = Case(two_tables(seed, weighted=weighted), options)
     cases.same_as_in_memory(case, "classification", tmp_path, files=2)
-    assert filed.count("merge_range") > 1
-    assert filed.count("merge_slab") > 1
+    assert max(merged) > 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -161,19 +150,19 @@ def test_several_labels_a_datum(
     weighted: bool,
     seed: int,
     tmp_path: Path,
-    filed: list[str],
+    merged: list[int],
 ) -> None:
     options = {"metrics": OF_SEVERAL, "average": average, "by": ["part"], "multilabel": True}
     case = Case(two_tables(seed, weighted=weighted, several=True), options)
     cases.same_as_in_memory(case, "classification", tmp_path, files=2)
-    assert filed
+    assert max(merged) > 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("keys", [1, 2])
 def test_score_columns_under_label_keys(
-    keys: int, sides: int, weighted: bool, tmp_path: Path, filed: list[str]
+    keys: int, sides: int, weighted: bool, tmp_path: Path, merged: list[int]
 ) -> None:
     """Several scores stand in one row, several units are of one datum."""
     rng = np.random.default_rng(keys + 2 * sides)
@@ -195,11 +184,11 @@ def test_score_columns_under_label_keys(
         long = pl.DataFrame([ids, table["label_key"], truths.alias("label_value"), *weight])
         case = Case((table.with_columns(ids), long), options)
     cases.same_as_in_memory(case, "classification", tmp_path)
-    assert filed
+    assert max(merged) > 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, filed: list[str]) -> None:
+def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, merged: list[int]) -> None:
     """Labels that become one; no score anywhere."""
     rng = np.random.default_rng(4)
     n = 60
@@ -214,16 +203,15 @@ def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, filed: li
         "classification",
         tmp_path,
     )
-    assert "merge_range" in filed
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, filed: list[str]) -> None:
-    """A tie of more rows than a slab holds is cut by rows, and walked over as one."""
+def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, merged: list[int]) -> None:
+    """A tie of more rows than are held at once."""
     table = one_table(3, weighted=weighted, named=True).with_columns(score=pl.lit(0.5))
     options = {"metrics": IN_FILES, "average": "micro", "by": ["level"]}
     cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
-    assert filed.count("merge_slab") > 2
+    assert max(merged) > 1
 
 
 def odd_table(weighted: bool) -> pl.DataFrame:
@@ -267,11 +255,10 @@ ODD: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ODD)
-def test_odd_tables(name: str, weighted: bool, tmp_path: Path, filed: list[str]) -> None:
+def test_odd_tables(name: str, weighted: bool, tmp_path: Path, merged: list[int]) -> None:
     draw, options = ODD[name]
     case = Case(draw(weighted), {"metrics": IN_FILES, **options})
     cases.same_as_in_memory(case, "classification", tmp_path)
-    assert "merge_range" in filed
 
 
 SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes"]
@@ -280,7 +267,7 @@ SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes"]
 @pytest.mark.parametrize("most", [0, 1, 3])
 @pytest.mark.parametrize("name", ["datasets", *ODD])
 def test_single_datums_that_are_shown(
-    name: str, most: int, tmp_path: Path, filed: list[str]
+    name: str, most: int, tmp_path: Path, merged: list[int]
 ) -> None:
     """Examples of every cell are the first by id, wherever their datums were dealt to."""
     draw, options = ODD.get(name, (lambda w: (named_in_no_order(w),), {"by": ["dataset"]}))
@@ -289,7 +276,6 @@ def test_single_datums_that_are_shown(
     assert card.examples["actual"].null_count() < card.examples.height  # of the confusion matrix
     assert card.examples["score_threshold"].null_count() < card.examples.height
     assert card.frame("outcomes").height
-    assert "merge_range" in filed
 
 
 def named_in_no_order(weighted: bool) -> pl.DataFrame:
@@ -306,7 +292,7 @@ def test_details_of_several_labels_a_datum(
     several: bool,
     seed: int,
     tmp_path: Path,
-    filed: list[str],
+    merged: list[int],
 ) -> None:
     """Labels that few datums have are counted among all others, too."""
     rows, truths = two_tables(seed, weighted=False, several=several)
@@ -318,16 +304,16 @@ def test_details_of_several_labels_a_datum(
     cases.same_as_in_memory(case, "classification", tmp_path)
 
 
-def test_a_condition_that_leaves_no_row(tmp_path: Path, filed: list[str]) -> None:
+def test_a_condition_that_leaves_no_row(tmp_path: Path, merged: list[int]) -> None:
     rows, truths = two_tables(1, weighted=True)
     asked = ["AP", "F1", *SHOWN]
     options = {"metrics": asked, "by": ["part"], "where": "score > 7", "pr_curve_max_examples": 2}
     cases.same_as_in_memory(Case((rows, truths), options), "classification", tmp_path)
-    assert "merge_slab" not in filed
+    assert not any(merged)
 
 
 def test_many_groups_are_seen_few_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: list[int]
 ) -> None:
     monkeypatch.setattr(planner, "_GROUP_CELLS", 20)
     table = one_table(8, weighted=True, named=True).with_columns(level=pl.int_range(pl.len()) % 23)
@@ -336,7 +322,7 @@ def test_many_groups_are_seen_few_at_a_time(
     assert card.metrics["slice_value"].n_unique() > 20
 
 
-def test_processes_merge_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases.in_buckets(monkeypatch, TINY)
     case = Case(two_tables(2, weighted=True), {"metrics": IN_FILES, "by": ["part"]})
     cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
@@ -348,15 +334,15 @@ def of_sequences() -> pl.DataFrame:
     return pl.DataFrame(made).rename({"b": "predicted"})
 
 
-def test_sequences_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of several labels are merged in memory, which the run is asked about."""
-    cases.in_buckets(monkeypatch, TINY)
-    asked: list[Any] = []
-    real = running._beyond
-    monkeypatch.setattr(running, "_beyond", lambda *call: asked.append(call) or real(*call))
-    case = Case((of_sequences(),), {"metrics": ["F1"]})
-    cases.same_as_in_memory(case, "classification", tmp_path)
-    assert asked
+@pytest.mark.parametrize("named", [False, True])
+def test_sequences(named: bool, tmp_path: Path, merged: list[int]) -> None:
+    """Every row is scored by itself, too, and shown in its order."""
+    table = of_sequences()
+    if named:
+        ids = np.random.default_rng(2).permutation(table.height)
+        table = table.with_columns(datum_id=pl.Series(ids))
+    card = cases.same_as_in_memory(Case((table,), {"metrics": ["F1"]}), "classification", tmp_path)
+    assert card.frame("per_datum").height == 3 * table.height
 
 
 def weights_of_datums(seed: int) -> pl.DataFrame:
@@ -376,26 +362,25 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
 @pytest.mark.parametrize("metrics", [["AP"], ["PrecisionRecallCurve", "Accuracy", "F1"]])
 @pytest.mark.parametrize("by", [[], ["level"]])
 def test_weights_of_datums_add_up_in_any_order(
-    metrics: list[str], by: list[str], tmp_path: Path, filed: list[str]
+    metrics: list[str], by: list[str], tmp_path: Path, merged: list[int]
 ) -> None:
     """``valor`` counts every datum as a true negative, also those without the key."""
     level = pl.Series("level", np.random.default_rng(3).integers(0, 3, 80))
     table = weights_of_datums(14).with_columns(level)
     options = {"dialect": "valor", "metrics": metrics, "by": by}
     cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
-    assert filed
+    assert max(merged) > 1
 
 
-def test_examples_of_cells(tmp_path: Path, filed: list[str]) -> None:
+def test_examples_of_cells(tmp_path: Path, merged: list[int]) -> None:
     options = {"metrics": ["ConfusionMatrix"], "pr_curve_max_examples": 2}
     case = Case((odd_table(weighted=False),), options)
     card = cases.same_as_in_memory(case, "classification", tmp_path)
     assert [frame for frame in card.frames if "confusion" in frame]
-    assert filed
 
 
 def test_frames_beyond_the_limit_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filed: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: list[int]
 ) -> None:
     """A curve has a row for every score, and is held."""
     monkeypatch.setattr(frame_files, "BASE", 10**9 - 10_000)
@@ -407,27 +392,3 @@ def test_frames_beyond_the_limit_are_told(
         notes = [note for note in card.notes if "the frames take" in note]
         assert len(notes) == told
         assert all("the largest is 'curves'" in note for note in notes)
-
-
-@pytest.mark.parametrize("lost", ["row", "order"])
-def test_rows_out_of_place_are_refused(lost: str) -> None:
-    """Cut at keys they would be lost or counted twice."""
-    n = 6
-    row = None if lost == "row" else np.arange(n)[::-1].copy()
-    truth = np.zeros(n, np.int32)
-    units = Units(None, None, truth, None, None, None, None, by_row=True, row=row)
-    block = UnitBlock(None, units, truth == 0, truth == 0, (), {})
-    outcome = np.ones(n, np.uint8)
-    scored = Scored((np.arange(6.0),), outcome, None, None, 0, np.ones(1, bool), False, row=row)
-    with pytest.raises(RuntimeError, match="order of the input"):
-        score_rows(scored, None, 1, None, ())
-    if lost == "row":
-        with pytest.raises(RuntimeError, match="do not know their rows"):
-            len(block.key)
-    else:
-        assert not block.key.is_sorted()
-        part = FiledPart(units, (), block, None, None, {}, True)
-        files = SimpleNamespace(part=lambda *_: part, shows_datums=lambda *_: False)
-        plan = SimpleNamespace(does=SimpleNamespace(row_files=files), settings=None, metrics=())
-        with pytest.raises(RuntimeError, match="order of the input"):
-            row_pieces.write_apart(None, plan, frozenset(), (4, 1000, 10), "", 0)

@@ -1,0 +1,178 @@
+"""The view of units and scored labels whose parts stand in files.
+
+Every part has all rows of its datums. What is counted or summed over units goes on from part to
+part, exactly, so that their order is of no account; sorted scores of the parts are merged into one
+run, which is looked at as that of a run in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .datums import Labels
+from .parts import GroupsByCode, Parts
+from .pooled import keys_as_labels
+from .runs import merge_runs, points_in_blocks
+from .scored_view import ScoredView
+from .sorted_scores import N_OUTCOMES, Points, Sorted
+from .units import Scored, Units
+
+Array = np.ndarray[Any, Any]
+
+
+class ScoredRows(msgspec.Struct, frozen=True):
+    """The rows of one part.
+
+    Attributes:
+        units: its units.
+        scored: its scored labels, or None where nothing is scored.
+    """
+
+    units: Units
+    scored: Scored | None
+
+
+class PartsView(ScoredView):
+    """The view of a tally in parts.
+
+    Args:
+        parts: the files.
+        units: what units are like, without any.
+        scored: what scored labels are like, without any; None where nothing is scored.
+        labels: of the run.
+        group: of every datum; None for one group of all.
+        weighted: whether units' weights count, where they have any.
+        **more: see :class:`ScoredView`.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        units: Units,
+        scored: Scored | None,
+        labels: Labels,
+        *,
+        group: GroupsByCode | None = None,
+        weighted: bool = True,
+        **more: Any,
+    ) -> None:
+        self._weighs = weighted and units.weight is not None
+        if not self._weighs:
+            units = msgspec.structs.replace(units, weight=None)
+        super().__init__(units, scored, labels, **more)
+        self.refuse_draws()
+        self._parts = parts
+        self._groups = group
+        self._more = {k: v for k, v in more.items() if k != "weights"}
+
+    def blocks(self) -> Iterator[ScoredView]:
+        """Views of the parts."""
+        for part in self._parts:
+            rows: ScoredRows = part.rows
+            units = rows.units
+            if not self._weighs:
+                units = msgspec.structs.replace(units, weight=None)
+            group = None if self._groups is None else self._groups.of(part.codes)
+            view = ScoredView(units, rows.scored, self.labels, group=group, **self._more)
+            view.whole_rows = self._parts.scores
+            yield view
+
+    def whole_datums(self) -> Iterator[tuple[Any, ScoredView]]:
+        """The tally of each part, with its datums, and its view."""
+        yield from zip(self._parts.shown(), self.blocks(), strict=True)
+
+    @cached_property
+    def plain(self) -> ScoredView:
+        if not self._weighs or all(np.all(few.units.weight) for few in self.blocks()):
+            return self
+        return PartsView(
+            self._parts,
+            self.units,
+            self.scored,
+            self.labels,
+            group=self._groups,
+            weighted=False,
+            **self._more,
+        )
+
+    # -- units ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _known_and_judged(self) -> tuple[int, int]:
+        known, judged = zip((0, 0), *(few._known_and_judged for few in self.blocks()), strict=True)
+        return sum(known), sum(judged)
+
+    @cached_property
+    def _all_true(self) -> bool:
+        found = [few._all_true for few in self.blocks() if len(few.units)]
+        return bool(found) and all(found)
+
+    @cached_property
+    def _one_unit_each(self) -> bool:
+        return all(few.units.datum is None for few in self.blocks())
+
+    # -- scored labels -------------------------------------------------------------------------
+
+    def _merged(self, run: Callable[[ScoredView], tuple[Sorted, bool]], segments: int) -> Sorted:
+        """The run of all parts; one that has no scored row has none."""
+        filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
+        return merge_runs((run(few) for few in filled), segments, self._parts.place)
+
+    @cached_property
+    def sorted(self) -> Sorted:
+        segments = self.n_groups * self.slots.size * N_OUTCOMES
+        return self._merged(lambda few: few.run(), segments)
+
+    @cached_property
+    def between(self) -> Sorted:
+        return self._merged(lambda few: (few.between, True), self.n_groups * len(self.labels) ** 2)
+
+    def point_blocks(self) -> Iterator[Points]:
+        for found in points_in_blocks(self.sorted, self._parts.place.rows):
+            yield self._of_labels(found)
+
+    @cached_property
+    def pooled(self) -> ScoredView:
+        return _PooledParts(self)
+
+
+class _PooledParts(PartsView):
+    """The labels of each key as one label, as :class:`~.pooled.Pooled` has them, in parts."""
+
+    def __init__(self, view: PartsView) -> None:
+        assert view.scored is not None
+        scored = msgspec.structs.replace(
+            view.scored,
+            only=int(view.labels.key[view.scored.only]) if not view.scored.several else -1,
+            labels=np.ones(len(view.labels.key_names), bool),
+        )
+        super().__init__(
+            view._parts,
+            view.units,
+            scored,
+            keys_as_labels(view.labels),
+            group=view._groups,
+            weighted=view._weighs,
+            n_groups=view.n_groups,
+            decision=view.decision,
+            over=view.over,
+        )
+        self._of = view
+
+    def blocks(self) -> Iterator[ScoredView]:
+        for few in self._of.blocks():
+            if few.scored is not None:
+                yield few.pooled
+
+    @cached_property
+    def positives(self) -> Array:
+        return self._of.classes_of_keys[0]
+
+    @cached_property
+    def negatives(self) -> Array:
+        return self._of.classes_of_keys[1]

@@ -1,0 +1,230 @@
+"""Runs of sorted scores, one a part, merged into the run of all: in memory or on disk.
+
+A run on disk is the same arrays, mapped from a file without a name: kernels walk over them as over
+any others, its pages are the system's to take back, and its space is free once nobody holds it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from ..kernels.order import rank_by_score
+from ..kernels.score_points import points
+from ..kernels.sums import ExactSums
+from .parts import Place
+from .sorted_scores import HIT, OTHER, Points, Sorted, sort_segments
+from .view import in_turn
+
+Array = np.ndarray[Any, Any]
+
+
+def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
+    """The run of all parts; equal scores stand in any order.
+
+    Args:
+        runs: of the parts, over the same segments, and whether their scores ascend, as those with
+            weights do; each is dropped before the next is made where all are too long to hold.
+        segments: how many there are.
+        place: where long runs go.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    kept: list[Sorted] = []
+    held = 0
+    order: list[bool] = []
+    for run, ascending in runs:
+        held += run.score.size
+        kept.append(run if held <= place.rows else _on_disk(run, place))
+        order.append(ascending)
+    start = np.sum([run.start for run in kept], axis=0, initial=0)
+    start = np.zeros(segments + 1, np.int64) + start
+    weighted = any(run.weight is not None for run in kept)
+    n = int(start[-1])
+    score = _room(n, place)
+    out = Sorted(start, score, _room(n, place) if weighted else None)
+    for first, last in _ranges(np.diff(start), place.rows):
+        parts = [_rows_of(run, first, last, weighted=weighted) for run in kept]
+        begin, end = int(start[first]), int(start[last])
+        into = Sorted(start[first : last + 1] - begin, score[begin:end],
+                      None if out.weight is None else out.weight[begin:end])  # fmt: skip
+        if last - first == 1:
+            for part, ascending in zip(parts, order, strict=True):
+                if not ascending and end - begin > place.rows:
+                    _sort(Sorted(part.start, part.score, None))  # to be cut by score
+            _one_segment(parts, into, place.rows)
+        else:
+            _several_segments(parts, into)
+    return out
+
+
+def _room(n: int, place: Place) -> Array:
+    """Numbers to be written, float64 [n], on disk where they are many."""
+    if n <= place.rows:
+        return np.empty(n)
+    with tempfile.TemporaryFile(dir=place.folder) as file:
+        _reserve(file, 8 * n)
+        return np.asarray(np.memmap(file, np.float64, "r+", shape=n))
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Take the room that a file needs now: a disk that is full later would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    for begin in range(0, size, _ZEROS):
+        file.write(bytes(min(_ZEROS, size - begin)))
+    file.flush()
+
+
+_ZEROS = 1 << 20
+
+
+def _on_disk(run: Sorted, place: Place) -> Sorted:
+    """A run whose numbers are on disk."""
+    columns = []
+    for column in (run.score, run.weight):
+        if column is not None and column.size:
+            out = _room(column.size, Place(place.folder, 0))
+            out[:] = column
+            column = out
+        columns.append(column)
+    score, weight = columns
+    assert score is not None
+    return Sorted(run.start, score, weight)
+
+
+def _ranges(rows: Array, most: int) -> Iterator[tuple[int, int]]:
+    """Consecutive segments of at most so many rows; a longer one stands alone."""
+    ends = np.cumsum(rows)
+    first = 0
+    while first < rows.size:
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
+        yield first, last
+        first = last
+
+
+def _rows_of(run: Sorted, first: int, last: int, *, weighted: bool) -> Sorted:
+    """Some segments of a run, with weights where others have them."""
+    begin, end = int(run.start[first]), int(run.start[last])
+    weight = None if run.weight is None else run.weight[begin:end]
+    if weighted and weight is None:
+        weight = np.broadcast_to(1.0, end - begin)
+    return Sorted(run.start[first : last + 1] - begin, run.score[begin:end], weight)
+
+
+def _several_segments(parts: Sequence[Sorted], into: Sorted) -> None:
+    """Bring segments together that are short."""
+    at = into.start[:-1].copy()
+    for part in parts:
+        sizes = np.diff(part.start)
+        row = np.repeat(at - part.start[:-1], sizes) + np.arange(part.score.size)
+        into.score[row] = part.score
+        if into.weight is not None:
+            into.weight[row] = part.weight
+        at += sizes
+    _sort(into)
+
+
+def _sort(run: Sorted) -> None:
+    """Put every segment in order, in place."""
+    if run.weight is None:
+        sort_segments(run, in_turn)
+        return
+    order = np.empty(run.score.size, np.int32)
+    rank_by_score(-run.score, run.start, 0, run.start.size - 1, order)
+    run.score[:] = run.score[order]
+    run.weight[:] = run.weight[order]
+
+
+def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
+    """Bring one segment together, some of its scores at a time where it is long."""
+    n = into.score.size
+    if n == 0:
+        return
+    step = -(-n // max(1, most // 2)) if n > most else 1
+    quantiles = np.linspace(0.0, 1.0, step, endpoint=False)[1:]
+    samples = [part.score[:: max(1, part.score.size // (8 * step))] for part in parts]
+    cuts = np.unique(np.quantile(np.concatenate(samples), quantiles, method="lower"))
+    bounds = [
+        np.r_[0, np.searchsorted(part.score, cuts, "left"), part.score.size] for part in parts
+    ]
+    at = 0
+    for i in range(cuts.size + 1):
+        begin = at
+        for part, bound in zip(parts, bounds, strict=True):
+            rows = slice(int(bound[i]), int(bound[i + 1]))
+            end = at + rows.stop - rows.start
+            into.score[at:end] = part.score[rows]
+            if into.weight is not None:
+                into.weight[at:end] = part.weight[rows]  # type: ignore[index]
+            at = end
+        few = into.score[begin:at]
+        if at - begin < most or few.min() < few.max():  # a tie may be of any length
+            weight = None if into.weight is None else into.weight[begin:at]
+            _sort(Sorted(np.array([0, at - begin]), into.score[begin:at], weight))
+
+
+def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:
+    """Points of the curves of a run, best scores first within a segment, a block at a time.
+
+    Args:
+        run: sorted scores by segment and outcome.
+        rows: of which the points of a block are made, about; those of equal scores stay together.
+
+    Yields:
+        points of all segments, of most of which a block has none.
+    """
+    hits, others = run.bounds(HIT), run.bounds(OTHER)
+    sizes = hits[1] - hits[0] + others[1] - others[0]
+    for first, last in _ranges(sizes, rows):
+        if last - first == 1 and sizes[first] > rows:
+            yield from _of_long(run, first, rows)
+            continue
+        some = slice(first, last)
+        found = points(
+            (hits[0][some], hits[1][some]), (others[0][some], others[1][some]),
+            run.score, run.weight,
+        )  # fmt: skip
+        yield _among_all(sizes.size, first, *found)
+
+
+def _of_long(run: Sorted, segment: int, rows: int) -> Iterator[Points]:
+    """Points of one segment, from its best scores down."""
+    (p_first, *_), (p_end, *_) = (bound[segment:] for bound in run.bounds(HIT))
+    (n_first, *_), (n_end, *_) = (bound[segment:] for bound in run.bounds(OTHER))
+    score, half = run.score, max(1, rows // 2)
+    n = run.start.size // 3
+    above = ExactSums(2)
+    counted = [0, 0]
+    while p_end > p_first or n_end > n_first:
+        cut = max(
+            score[max(first, end - half)]
+            for first, end in ((p_first, p_end), (n_first, n_end))
+            if first < end
+        )
+        p = p_first + int(np.searchsorted(score[p_first:p_end], cut, "left"))
+        i = n_first + int(np.searchsorted(score[n_first:n_end], cut, "left"))
+        bounds = [np.array([at]) for at in (p, p_end, i, n_end)]
+        start, threshold, tp, fp = points(
+            (bounds[0], bounds[1]), (bounds[2], bounds[3]), score, run.weight, above
+        )
+        if run.weight is None:
+            tp, fp = tp + counted[0], fp + counted[1]
+            counted = [counted[0] + int(p_end - p), counted[1] + int(n_end - i)]
+        yield _among_all(n, segment, start, threshold, tp, fp)
+        p_end, n_end = p, i
+
+
+def _among_all(n: int, first: int, start: Array, threshold: Array, tp: Array, fp: Array) -> Points:
+    """Points of some consecutive segments as those of all."""
+    every = np.zeros(n + 1, np.int64)
+    every[first : first + start.size] = start
+    every[first + start.size :] = start[-1]
+    return Points(every, threshold, tp, fp)

@@ -1,0 +1,95 @@
+"""Tallies of one row a datum in parts: what a part writes, and the tally that all parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..tally.merging import merged_seconds
+from ..tally.merging_stats import merge_stats
+from ..tally.parts import SHOWN, Part, Place, parts_of, things_of_part
+from ..tally.stats import Stats
+from ..tally.stats_parts import Cuts, ShownDatums, StatsParts, chosen_stats, single_datums, variants
+from .stats_views import StatsTallies
+from .task import InParts
+
+Array = np.ndarray[Any, Any]
+
+
+def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str, Any]:
+    """What is written of the tally of one part, datums in the order in which they are shown.
+
+    Args:
+        tallies: of the part, whose rows are numbered as in the whole.
+        settings: the run's settings; unused.
+        metrics: those of the run; unused.
+    """
+    order = tallies.order
+    every = np.arange(len(tallies.datums)) if order is None else order
+    bare = msgspec.structs.replace(
+        tallies, stats=chosen_stats(tallies.stats, slice(0, 0)), row=None
+    )
+    stats = tallies.stats if order is None else chosen_stats(tallies.stats, order)
+    ids, row = tallies.datums.ids, tallies.row
+    if ids is None:
+        ids = tallies.datums.id if row is None else pl.Series("datum_id", row)
+    shown = ShownDatums(ids[every], None if row is None else row[every])
+    return things_of_part(tallies, bare, stats, order) | {SHOWN: shown}
+
+
+def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
+    """The tally whose parts stand in files.
+
+    Args:
+        files: of all parts.
+        place: where what is too long to hold goes.
+        settings: the run's settings; unused.
+
+    Raises:
+        InputError: parts that were measured differently.
+    """
+    heads, parts, datums = parts_of(files, place)
+    bare: list[StatsTallies] = [head.bare for head in heads]
+    none = [np.zeros(0, np.int64)] * len(bare)
+    columns = merge_stats([one.stats for one in bare], none).columns
+    return msgspec.structs.replace(
+        bare[0],
+        datums=datums,
+        stats=StatsParts(parts, columns, _stats_of),
+        row=None,
+        height=None,
+        seconds=merged_seconds(bare),
+    )
+
+
+def _stats_of(part: Part) -> Stats:
+    found: Stats = part.rows
+    return found
+
+
+def shown(tallies: Any, cuts: Cuts) -> int:
+    """Rows of a datum in the frame of single datums.
+
+    Args:
+        tallies: of a run.
+        cuts: need -> the cut-offs to show.
+    """
+    return sum(1 for _ in variants(tallies.stats, cuts))
+
+
+def tallies_of_few(tallies: StatsTallies, cuts: Cuts) -> Iterator[tuple[StatsTallies, Cuts]]:
+    """Tallies of a few datums and one metric each, in the order in which their rows are shown.
+
+    Args:
+        tallies: of a run.
+        cuts: need -> the cut-offs to show.
+    """
+    for datums, stats, chosen in single_datums(tallies.stats, cuts):
+        yield StatsTallies(datums, tallies.labels, stats, None, None, {}), chosen
+
+
+IN_PARTS = InParts(part_things, of_parts, shown=shown, of_few=tallies_of_few)
