@@ -15,15 +15,13 @@ from detection.checking import (
     GRID,
     RATES,
     asked,
+    check,
     check_confusion,
-    check_examples,
-    check_numbers,
     check_outcomes,
-    check_score_curve,
     modest,
     oracle_of,
     run,
-)
+)  # fmt: skip
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,11 +56,7 @@ def test_label_map(data: st.DataObject, options: Asked) -> None:
     }
     renamed = Tables(_mapped(drawn.predictions, label_map), _mapped(drawn.truths, label_map))
     card = run(drawn, "standard", options, EVERYTHING, label_map=label_map or None)
-    oracle = oracle_of(renamed, "standard", options)
-    check_numbers(card, oracle)
-    check_examples(card, oracle)
-    check_confusion(card, oracle)
-    check_outcomes(card, oracle)
+    check(card, oracle_of(renamed, "standard", options))
 
 
 def test_label_map_of_values() -> None:
@@ -114,9 +108,7 @@ def test_more_variants_than_bits(dialect: str) -> None:
     )
     assert len(options.iou_thresholds) * len(options.area_ranges) > 64
     card = run(drawn, dialect, options, [*AVERAGES, *RATES, *CURVES])
-    oracle = oracle_of(drawn, dialect, options)
-    check_numbers(card, oracle)
-    check_score_curve(card, oracle)
+    check(card, oracle_of(drawn, dialect, options))
 
 
 @pytest.mark.parametrize("dialect", ["standard", "valor"])
@@ -126,11 +118,7 @@ def test_more_score_thresholds_than_bits(dialect: str) -> None:
     options = replace(FEW, score_thresholds=tuple(i / 100 for i in range(101)))
     metrics = [*RATES, *CURVES, "ConfusionMatrix", "DetailedPrecisionRecallCurve"]
     card = run(drawn, dialect, options, metrics)
-    oracle = oracle_of(drawn, dialect, options)
-    check_numbers(card, oracle, averaged=False)
-    check_score_curve(card, oracle)
-    check_examples(card, oracle)
-    check_confusion(card, oracle)
+    check(card, oracle_of(drawn, dialect, options))
 
 
 def test_single_precision_scores() -> None:
@@ -210,7 +198,5 @@ def test_one_side_empty(dialect: str) -> None:
     only_truths = Tables(drawn.predictions.clear(), truths)
     for case, expected in ((only_predictions, None), (only_truths, 0.0)):
         card = run(case, dialect, options, EVERYTHING)
-        oracle = oracle_of(case, dialect, options)
-        check_numbers(card, oracle)
-        check_outcomes(card, oracle)
+        check(card, oracle_of(case, dialect, options))
         assert set(card.metrics.filter(pl.col("metric") == "AP")["value"]) == {expected}

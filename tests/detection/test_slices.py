@@ -6,17 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from detection.checking import (
-    EVERYTHING,
-    asked,
-    check_confusion,
-    check_interpolated,
-    check_numbers,
-    check_score_curve,
-    modest,
-    oracle_of,
-    run,
-)
+from detection.checking import EVERYTHING, asked, check, modest, oracle_of, run
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,11 +53,7 @@ def test_slices_stand_alone(
     for frame in (card.metrics, card.curves, card.confusion):
         assert set(frame.select("slice", "slice_value").unique().iter_rows()) <= set(groups)
     for of, members in groups.items():
-        oracle = oracle_of(drawn.on(members), dialect, options)
-        check_numbers(card, oracle, of)
-        check_score_curve(card, oracle, of)
-        check_interpolated(card, oracle, of)
-        check_confusion(card, oracle, of)
+        check(card, oracle_of(drawn.on(members), dialect, options), of)
 
 
 def test_slice_column_of_a_side() -> None:
