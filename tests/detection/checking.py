@@ -65,10 +65,7 @@ def run(
     """``score`` with what an oracle was asked."""
     ranges = {name: limits for name, limits in asked.area_ranges if name is not None}
     caps = [cap for cap in asked.max_detections if cap is not None]
-    return ee.score(
-        tables.predictions,
-        tables.truths,
-        task="detection",
+    return tables.score(
         dialect=dialect,
         metrics=metrics,
         iou_thresholds=list(asked.iou_thresholds),

@@ -28,8 +28,6 @@ from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 from output_frames import agree, numbers
 
-import evalengine as ee
-
 FEW = replace(GRID, iou_thresholds=(0.5,), returned=(0.5,))
 
 
@@ -66,8 +64,8 @@ def test_label_map_of_values() -> None:
     renamed = Tables(
         *(t.with_columns(pl.col("label_value").replace(swap)) for t in vars(drawn).values())
     )
-    plain = ee.score(renamed.predictions, renamed.truths, task="detection")
-    card = ee.score(drawn.predictions, drawn.truths, task="detection", label_map=swap)
+    plain = renamed.score()
+    card = drawn.score(label_map=swap)
     agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
 
 
@@ -75,12 +73,11 @@ def test_label_map_of_values() -> None:
 def test_where(dialect: str) -> None:
     """A condition removes rows of every side that has its columns."""
     drawn = crowded_tables(15, datums=10)
-    both = (drawn.predictions, drawn.truths)
     cases: list[tuple[Any, Tables]] = [
         ("score > 0.4", Tables(drawn.predictions.filter(pl.col("score") > 0.4), drawn.truths)),
         (
             "xmax - xmin >= 20",
-            Tables(*(t.filter(pl.col("xmax") - pl.col("xmin") >= 20) for t in both)),
+            drawn.where(pl.col("xmax") - pl.col("xmin") >= 20),
         ),
         (
             {"ground_truths": "iscrowd = 0"},
@@ -88,10 +85,8 @@ def test_where(dialect: str) -> None:
         ),
     ]
     for where, kept in cases:
-        card = ee.score(
-            drawn.predictions, drawn.truths, task="detection", dialect=dialect, where=where
-        )
-        plain = ee.score(kept.predictions, kept.truths, task="detection", dialect=dialect)
+        card = drawn.score(dialect=dialect, where=where)
+        plain = kept.score(dialect=dialect)
         agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
 
 
@@ -159,9 +154,7 @@ def test_ids_and_labels_keep_their_dtype() -> None:
 def test_defaults_of_details() -> None:
     """Without thresholds: confusion at pr_curve_iou_threshold, outcomes of every score too."""
     drawn = crowded_tables(22, datums=4, labels=3)
-    card = ee.score(
-        drawn.predictions, drawn.truths, task="detection", metrics=["ConfusionMatrix", "Outcomes"]
-    )
+    card = drawn.score(metrics=["ConfusionMatrix", "Outcomes"])
     grid = tuple(x / 100 for x in range(5, 100, 5))
     confused = replace(FEW, score_thresholds=grid)
     check_confusion(card, oracle_of(drawn, "standard", confused))

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 from output_frames import agree, numbers, of_slice
 
-import evalengine as ee
-
 few = settings(modest, max_examples=max(1, modest.max_examples // 3))
 """Each example is checked slice by slice, some ten of them."""
 
@@ -62,8 +60,8 @@ def test_slice_column_of_a_side() -> None:
     odd = pl.col("datum_id") % 2
     datums = pl.DataFrame({"datum_id": drawn.datums}).with_columns(side=odd)
     wide = Tables(drawn.predictions.with_columns(side=odd), drawn.truths.with_columns(side=odd))
-    told = ee.score(drawn.predictions, drawn.truths, task="detection", by="side", datums=datums)
-    shown = ee.score(wide.predictions, wide.truths, task="detection", by="side")
+    told = drawn.score(by="side", datums=datums)
+    shown = wide.score(by="side")
     for value in ("0", "1"):
         agree(
             numbers(of_slice(shown.metrics, "side", value)),
