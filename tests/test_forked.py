@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh import python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 
@@ -37,16 +36,7 @@ REFUSED = "ExecutorError process"
 
 def said_by(code: str, **variables: str) -> list[str]:
     """Lines that a fresh process and its children print."""
-    done = subprocess.run(
-        [sys.executable, "-c", START + code],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        env={**os.environ, **variables},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return python(START + code, strict=False, **variables).stdout.splitlines()
 
 
 def test_after_use_whatever_gives_polars_work_is_refused(tmp_path: Path) -> None:

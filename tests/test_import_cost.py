@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh import python
 
 HEAVY = ("polars", "numpy", "numba", "pyarrow", "rich", "msgspec", "shapely", "rasterio")
 
@@ -21,9 +20,7 @@ TABLES = [str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtr
 def every_module(code: str) -> set[str]:
     """Modules that a fresh interpreter holds after running the code."""
     tail = "\nimport sys, json; print('\\n' + json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code + tail], capture_output=True, text=True, check=True
-    )
+    done = python(code + tail, strict=False)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 

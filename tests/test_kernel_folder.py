@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
+from fresh import python
 
 from evalengine.kernels import folder
 from evalengine.kernels.folder import cache_folder, distrusted
@@ -46,14 +45,7 @@ def candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def compiled(cache: Path, home: Path) -> tuple[list[str], str]:
     """Which functions a fresh process compiled, and what it said."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CODE],
-        env={**os.environ, "EVALENGINE_CACHE_DIR": str(cache), "HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python(CODE, EVALENGINE_CACHE_DIR=str(cache), HOME=str(home))
     return json.loads(done.stdout), done.stderr
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh import python
 
 CODE = """
 import json, sys
@@ -41,14 +39,7 @@ print(json.dumps({{
 
 def run(cache: Path, *, before: str = "") -> dict[str, Any]:
     """What a fresh process says that calls one kernel."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CODE.format(before=before)],
-        env={**os.environ, "EVALENGINE_CACHE_DIR": str(cache), "NUMBA_NRT_STATS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python(CODE.format(before=before), EVALENGINE_CACHE_DIR=str(cache), NUMBA_NRT_STATS="1")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

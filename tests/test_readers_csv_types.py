@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from fresh import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,9 +65,6 @@ def test_a_compressed_file_is_not_held_to_tell_its_types(tmp_path: Path) -> None
         "schema = scan_csv([sys.argv[1]]).collect_schema();"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, schema.len())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
-    )
-    grown, columns = map(int, done.stdout.split())
+    grown, columns = map(int, python(code, str(path)).stdout.split())
     assert columns == 3
     assert grown < 120_000

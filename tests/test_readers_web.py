@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,6 +13,7 @@ from urllib.request import urlopen
 
 import polars as pl
 import pytest
+from fresh import python
 from loopback import FileServer
 from partitions.cases import in_buckets
 from web_server import _Handler, web_server
@@ -206,13 +205,7 @@ def test_a_certificate_that_is_named_is_known(folder: Path, certificate: tuple[s
         "print(ee.score(sys.argv[1], task='classification').value('Accuracy', average=None))"
     )
     with web_server(folder, certificate) as server:
-        done = subprocess.run(
-            [sys.executable, "-c", code, server.address("t.parquet")],
-            env={**os.environ, "SSL_CERT_FILE": certificate[0]},
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        done = python(code, server.address("t.parquet"), SSL_CERT_FILE=certificate[0])
     assert float(done.stdout) == accuracy(str(folder / "t.parquet"))
 
 

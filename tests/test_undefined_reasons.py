@@ -105,16 +105,21 @@ def undefined(card: ee.Scorecard) -> list[Row]:
     return card.metrics.filter(pl.col("value").is_null()).to_dicts()
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_classification(case: str) -> None:
+def classified(case: str, **options: Any) -> ee.Scorecard:
+    """Every metric of a case."""
     predictions, truths = CASES[case]
-    facts = Facts(predictions, truths)
-    card = ee.score(
+    return ee.score(
         pl.DataFrame(predictions, schema={**SIDE, "score": pl.Float64}, orient="row"),
         pl.DataFrame(truths, schema=SIDE, orient="row"),
         task="classification",
         metrics=metrics.names("classification"),
+        **options,
     )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_classification(case: str) -> None:
+    facts, card = Facts(*CASES[case]), classified(case)
     for row in undefined(card):
         said = (case, row["metric"], row["statistic"], row["label_value"], row["average"])
         assert row["reason"] in CLASSIFICATION, (*said, row["reason"])
@@ -124,32 +129,15 @@ def test_classification(case: str) -> None:
 
 
 def test_cases_leave_every_metric_undefined_that_can_be() -> None:
-    seen: set[str] = set()
-    for predictions, truths in CASES.values():
-        card = ee.score(
-            pl.DataFrame(predictions, schema={**SIDE, "score": pl.Float64}, orient="row"),
-            pl.DataFrame(truths, schema=SIDE, orient="row"),
-            task="classification",
-            metrics=metrics.names("classification"),
-        )
-        seen |= {row["metric"] for row in undefined(card)}
-    every = {
-        name for name, one in metrics.all_metrics("classification").items()
-        if one.frame == "metrics"
-    }  # fmt: skip
-    assert every - seen == NEVER_UNDEFINED
+    seen = {row["metric"] for case in CASES for row in undefined(classified(case))}
+    of_task = metrics.all_metrics("classification").items()
+    assert {name for name, one in of_task if one.frame == "metrics"} - seen == NEVER_UNDEFINED
 
 
 @pytest.mark.parametrize("dialect", ["sklearn", "phoenix", "valor", "valor-lite", "torchmetrics"])
 def test_no_dialect_leaves_a_null_without_reason(dialect: str) -> None:
-    for predictions, truths in CASES.values():
-        card = ee.score(
-            pl.DataFrame(predictions, schema={**SIDE, "score": pl.Float64}, orient="row"),
-            pl.DataFrame(truths, schema=SIDE, orient="row"),
-            task="classification",
-            dialect=dialect,
-            metrics=metrics.names("classification"),
-        )
+    for case in CASES:
+        card = classified(case, dialect=dialect)
         assert [row for row in undefined(card) if not row["reason"]] == []
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh import python
 
 from evalengine import tasks
 from evalengine.kernels import warm
@@ -95,27 +93,13 @@ def test_a_warm_up_compiles_every_kernel(warmed: tuple[str, dict[str, int]]) -> 
     assert [name for name, times in compiled.items() if not times] == []
 
 
-def larger_runs(folder: str, apart: Path) -> dict[str, Any]:
-    """What a process says that warms up in a warm folder, and then scores larger tables."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CODE],
-        env={**os.environ, "EVALENGINE_CACHE_DIR": folder},
-        cwd=apart,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
-
-
 @pytest.mark.slow
 def test_larger_runs_compile_nothing_after_a_warm_up(
     warmed: tuple[str, dict[str, int]], tmp_path: Path
 ) -> None:
     folder, compiled = warmed
-    told = larger_runs(folder, tmp_path)
+    done = python(CODE, cwd=tmp_path, EVALENGINE_CACHE_DIR=folder)
+    told = json.loads(done.stdout.splitlines()[-1])
     assert told["kept"] > len(compiled)  # an index and the code itself
     assert told["without"] == []  # as one process warms up all tasks, too
     assert told["more"] == {}

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import planner
 from evalengine.kernels import partition as kernel
 
 
@@ -52,31 +51,6 @@ def test_one_label_is_laid_out_as_any(outcomes: list[int], label: int | None, la
         assert np.array_equal(mine, theirs)
     assert kernel.only_label(listed) is None
     assert np.array_equal(found[1], score[np.argsort(outcome, kind="stable")])
-
-
-@pytest.mark.parametrize("cells", [1, 300])
-def test_chunks_of_groups_leave_no_trace(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    rng = np.random.default_rng(8)
-    n = 600
-    rows = pl.DataFrame(
-        {
-            "actual": rng.integers(0, 2, n),
-            "score": np.round(rng.random(n), 2),
-            "weight": rng.random(n),
-            "part": rng.integers(0, 40, n),
-        }
-    )
-    names = [
-        "ROCAUC", "AP", "F1", "LogLoss", "ECE", "PrecisionRecallCurve", "ConfusionMatrix",
-        "DetailedPrecisionRecallCurve", "ROCCurve", "ThresholdAtMaxF",
-    ]  # fmt: skip
-    frames = []
-    for most in (planner._GROUP_CELLS, cells):
-        monkeypatch.setattr(planner, "_GROUP_CELLS", most)
-        card = ee.score(rows, metrics=names, by="part", pr_curve_max_examples=2)
-        frames.append([card.frame(name) for name in card.frames])
-    for mine, theirs in zip(*frames, strict=True):
-        assert mine.equals(theirs)
 
 
 def test_too_many_labels_for_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,10 +65,7 @@ def run(
     """``score`` with what an oracle was asked."""
     ranges = {name: limits for name, limits in asked.area_ranges if name is not None}
     caps = [cap for cap in asked.max_detections if cap is not None]
-    return ee.score(
-        tables.predictions,
-        tables.truths,
-        task="detection",
+    return tables.score(
         dialect=dialect,
         metrics=metrics,
         iou_thresholds=list(asked.iou_thresholds),
@@ -88,23 +85,26 @@ def oracle_of(tables: Tables, dialect: str, asked: Asked) -> DetectionOracle:
     return DetectionOracle(sides, dialect, asked)
 
 
-def check_numbers(
-    card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = (), **kinds: bool
-) -> None:
-    """The metrics frame.
-
-    Args:
-        card: the run.
-        oracle: what to expect.
-        of: slice column and value; the whole set unless given.
-        **kinds: ``averaged=False`` or ``counted=False`` for what was not asked for.
-    """
+def check(card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()) -> None:
+    """All that was asked for; of a slice (column and value) what is made of slices."""
+    asked = set(card.options.metrics)
     expected: dict[tuple[Any, ...], float | None] = {}
-    if kinds.get("averaged", True):
+    if asked & {*AVERAGES}:
         expected |= oracle.averaged()
-    if kinds.get("counted", True):
+    if asked & {*RATES}:
         expected |= oracle.counted()
     agree(numbers(of_slice(card.metrics, *of), KEYS), keyed(expected))
+    if "PrecisionRecallCurve" in asked:
+        check_score_curve(card, oracle, of)
+    if "InterpolatedPrecisionRecallCurve" in asked:
+        check_interpolated(card, oracle, of)
+    if "ConfusionMatrix" in asked:
+        check_confusion(card, oracle, of)
+    if "DetailedPrecisionRecallCurve" in asked and not of:
+        most = card.options.pr_curve_max_examples
+        check_examples(card, oracle, 1 if most is None else most)
+    if "Outcomes" in asked and not of:
+        check_outcomes(card, oracle)
 
 
 def check_score_curve(
@@ -156,7 +156,7 @@ def check_interpolated(
         assert got[key][1] == scores
 
 
-def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int = 1) -> None:
+def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int) -> None:
     """Counts of the detailed curve; each cell shows as many of its own rows as it should."""
     asked = oracle.asked
     expected = detailed_cells(oracle, asked.pr_curve_iou_threshold, asked.score_thresholds)

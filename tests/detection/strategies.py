@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+import evalengine as ee
+
 GRID_IOUS = (0.25, 1 / 3, 0.5, 0.6, 0.75, 1.0)
 """Thresholds that boxes of the grid meet exactly."""
 
@@ -39,12 +41,17 @@ class Tables:
         """Every datum id of either side, sorted."""
         return sorted({*self.predictions["datum_id"], *self.truths["datum_id"]})
 
+    def where(self, condition: pl.Expr) -> Tables:
+        """Some rows of both sides."""
+        return Tables(self.predictions.filter(condition), self.truths.filter(condition))
+
     def on(self, datums: Sequence[Any]) -> Tables:
         """The rows of some datums."""
-        return Tables(
-            self.predictions.filter(pl.col("datum_id").is_in(list(datums))),
-            self.truths.filter(pl.col("datum_id").is_in(list(datums))),
-        )
+        return self.where(pl.col("datum_id").is_in(list(datums)))
+
+    def score(self, **options: Any) -> ee.Scorecard:
+        """A run on them."""
+        return ee.score(self.predictions, self.truths, task="detection", **options)
 
 
 _BOXES = (

@@ -13,16 +13,11 @@ from detection.checking import (
     RANGES,
     RATES,
     asked,
-    check_confusion,
-    check_examples,
-    check_interpolated,
-    check_numbers,
-    check_outcomes,
-    check_score_curve,
+    check,
     modest,
     oracle_of,
     run,
-)
+)  # fmt: skip
 from detection.invariants import check_agreement, check_sums
 from detection.strategies import GRID_SCORES, Tables, crowded_tables, tables
 from hypothesis import given
@@ -41,13 +36,7 @@ ALL_DIALECTS = (*NO_RANGES, "coco")
 def test_everything(dialect: str, drawn: Tables, given_options: Asked) -> None:
     """All metrics of one run, without area ranges and caps."""
     card = run(drawn, dialect, given_options, EVERYTHING, pr_curve_max_examples=2)
-    oracle = oracle_of(drawn, dialect, given_options)
-    check_numbers(card, oracle)
-    check_score_curve(card, oracle)
-    check_interpolated(card, oracle)
-    check_examples(card, oracle, most=2)
-    check_confusion(card, oracle)
-    check_outcomes(card, oracle)
+    check(card, oracle_of(drawn, dialect, given_options))
     check_sums(card, drawn)
 
 
@@ -58,10 +47,7 @@ def test_area_ranges_and_caps(dialect: str, drawn: Tables, given_options: Asked)
     """Averages, counts and curves by area range, under several caps."""
     options = replace(given_options, area_ranges=RANGES, max_detections=(1, 2, 3))
     card = run(drawn, dialect, options, [*AVERAGES, *RATES, *CURVES])
-    oracle = oracle_of(drawn, dialect, options)
-    check_numbers(card, oracle)
-    check_score_curve(card, oracle)
-    check_interpolated(card, oracle)
+    check(card, oracle_of(drawn, dialect, options))
 
 
 @given(tables(crowd=True, keys=1), asked(), st.sampled_from((0, 1, 5)))
@@ -70,11 +56,7 @@ def test_details_of_coco_tables(drawn: Tables, given_options: Asked, most: int) 
     """Tables without label keys, with one unbounded area range and a cap that never bites."""
     options = replace(given_options, area_ranges=RANGES[:1], max_detections=(100,))
     card = run(drawn, "coco", options, EVERYTHING, pr_curve_max_examples=most)
-    oracle = oracle_of(drawn, "coco", options)
-    check_numbers(card, oracle)
-    check_examples(card, oracle, most)
-    check_confusion(card, oracle)
-    check_outcomes(card, oracle)
+    check(card, oracle_of(drawn, "coco", options))
     check_sums(card, drawn)
 
 

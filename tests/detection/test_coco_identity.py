@@ -19,7 +19,7 @@ IOUS = [x / 100 for x in range(50, 100, 5)]
 
 def coco_of(drawn: Tables, **options: Any) -> Any:
     """``to_coco()`` of a run."""
-    card = ee.score(drawn.predictions, drawn.truths, task="detection", dialect="coco", **options)
+    card = drawn.score(dialect="coco", **options)
     return card.to_coco()
 
 
@@ -58,7 +58,7 @@ def test_one_label_key_at_a_time(drawn: Tables) -> None:
         with pytest.raises(ee.ResultError, match="one label key"):
             coco_of(drawn)["stats"]
     for key in sorted(keys):
-        kept = Tables(*(t.filter(pl.col("label_key") == key) for t in vars(drawn).values()))
+        kept = drawn.where(pl.col("label_key") == key)
         ids = [set(t["datum_id"]) for t in vars(kept).values()]
         if all(ids) and not ids[0] & ids[1]:
             continue
@@ -111,7 +111,7 @@ def test_ground_truth_of_id_zero_counts() -> None:
 def test_frames_agree_with_the_twelve_numbers() -> None:
     """The same numbers stand in the metrics frame, unrounded."""
     drawn = crowded_tables(2)
-    card = ee.score(drawn.predictions, drawn.truths, task="detection", dialect="coco")
+    card = drawn.score(dialect="coco")
     mean, small = "mAPAveragedOverIOUs", ("small", "medium", "large")
     rows: list[tuple[str, dict[str, Any]]] = [
         (mean, {"area": "all"}),
@@ -127,10 +127,8 @@ def test_frames_agree_with_the_twelve_numbers() -> None:
 def assert_standard(drawn: Tables, **unbounded: Any) -> None:
     """AP rows of ``standard`` are the means over pycocotools' precision [T, R, K] of all areas."""
     theirs, _, labels = run_coco(drawn.predictions, drawn.truths, **unbounded)
-    card = ee.score(
-        drawn.predictions, drawn.truths, task="detection", metrics=["AP"],
-        iou_thresholds_to_return=IOUS,
-    )  # fmt: skip
+    card = drawn.score(metrics=["AP"],
+        iou_thresholds_to_return=IOUS)  # fmt: skip
     names = ("label_key", "label_value", "iou_threshold", "value")
     rows = card.metrics.select(names).iter_rows()
     at = {(key, value, round(iou, 9)): number for key, value, iou, number in rows}

@@ -17,8 +17,8 @@ from .strategies import crowded_tables, table
 @pytest.mark.parametrize("metric", names("detection"))
 def test_the_numbers_do_not_depend_on_the_metrics(metric: str) -> None:
     drawn = crowded_tables(3, datums=8)
-    expected = ee.score(drawn.predictions, drawn.truths, dialect="coco").to_coco()
-    got = ee.score(drawn.predictions, drawn.truths, dialect="coco", metrics=[metric]).to_coco()
+    expected = drawn.score(dialect="coco").to_coco()
+    got = drawn.score(dialect="coco", metrics=[metric]).to_coco()
     assert got["stats"] == expected["stats"]
     assert np.array_equal(got["precision"], expected["precision"])
 
@@ -35,7 +35,7 @@ def test_the_numbers_do_not_depend_on_the_metrics(metric: str) -> None:
 )
 def test_a_stored_card_has_the_numbers_of_the_run(options: dict[str, Any], tmp_path: Any) -> None:
     drawn = crowded_tables(3, datums=8)
-    card = ee.score(drawn.predictions, drawn.truths, dialect="coco", **options)
+    card = drawn.score(dialect="coco", **options)
     stored = ee.load(card.save(tmp_path / "run"))
     live = dict(zip(card.to_coco()["names"], card.to_coco()["stats"], strict=True))
     kept = dict(zip(stored.to_coco()["names"], stored.to_coco()["stats"], strict=True))
@@ -48,9 +48,7 @@ def test_outputs_over_all_sizes_want_a_range_of_all_sizes() -> None:
     drawn = crowded_tables(3, datums=4)
 
     def run(ranges: dict[str, Any] | None) -> ee.Scorecard:
-        return ee.score(
-            drawn.predictions, drawn.truths, metrics=["ConfusionMatrix"], area_ranges=ranges
-        )
+        return drawn.score(metrics=["ConfusionMatrix"], area_ranges=ranges)
 
     small = {"small": (0.0, 100.0)}
     with pytest.raises(ee.OptionError, match="'all'"):

@@ -33,7 +33,7 @@ def _drawn(seed: int, labels: int) -> Tables:
     """Random tables of so many labels."""
     drawn = crowded_tables(seed, labels=labels + 1)
     of = pl.col("label_value") < labels
-    return Tables(drawn.predictions.filter(of), drawn.truths.filter(of))
+    return drawn.where(of)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -43,12 +43,11 @@ def test_a_label_scores_what_it_scores_alone(dialect: str, seed: int) -> None:
     drawn = crowded_tables(seed, labels=9)
     more = WIDE if dialect == "coco" else {}
     options: dict[str, Any] = {"metrics": OF_LABELS, **more, "dialect": dialect}
-    together = _values(ee.score(drawn.predictions, drawn.truths, **options).metrics, *OF_LABELS)
+    together = _values(drawn.score(**options).metrics, *OF_LABELS)
     n = 0
     for label in range(9):
         of = pl.col("label_value") == label
-        sides = drawn.predictions.filter(of), drawn.truths.filter(of)
-        alone = _values(ee.score(*sides, **options).metrics, *OF_LABELS)
+        alone = _values(drawn.where(of).score(**options).metrics, *OF_LABELS)
         assert alone == {key: together[key] for key in alone}
         n += len(alone)
     assert n == len(together)
@@ -65,12 +64,11 @@ def test_a_slice_scores_what_its_datums_score_alone(dialect: str, labels: int) -
     names = [*OF_LABELS, *MEANS]
     more = WIDE if dialect == "coco" else {}
     options: dict[str, Any] = {"metrics": names, **more, "dialect": dialect}
-    card = ee.score(drawn.predictions, drawn.truths, datums=datums, by=["part"], **options)
+    card = drawn.score(datums=datums, by=["part"], **options)
     sliced = card.metrics.filter(slice="part")
     for (part,), members in datums.group_by("part"):
         of = pl.col("datum_id").is_in(members["datum_id"].implode())
-        some = Tables(drawn.predictions.filter(of), drawn.truths.filter(of))
-        alone = _values(ee.score(some.predictions, some.truths, **options).metrics, *names)
+        alone = _values(drawn.where(of).score(**options).metrics, *names)
         assert alone == _values(sliced.filter(slice_value=str(part)), *names), part
 
 
@@ -94,9 +92,7 @@ def test_one_mean_over_the_cells_of_pycocotools(seed: int) -> None:
     """Each label's row is NumPy's mean over its cells of pycocotools' arrays, and of ours."""
     drawn = crowded_tables(seed, labels=9)
     options = {**WIDE, "metrics": [*OF_LABELS, *MEANS]}
-    card = ee.score(
-        drawn.predictions, drawn.truths, iou_thresholds_to_return=[0.5, 0.75], **options
-    )
+    card = drawn.score(iou_thresholds_to_return=[0.5, 0.75], **options)
     theirs, _, labels = run_coco(drawn.predictions, drawn.truths, area_ranges=RANGES)
     of_cells: dict[tuple[Any, ...], Any] = {}
     for arrays in (theirs.eval, card.to_coco()):

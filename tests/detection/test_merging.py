@@ -1,4 +1,4 @@
-"""Tallies of partitions merge into the tally of the whole; weights count datums several times."""
+"""Partitions that cannot be merged; weights count datums several times."""
 
 from __future__ import annotations
 
@@ -32,23 +32,6 @@ METRICS = (
 def tallied(plan: planner.Plan, predictions: pl.DataFrame, truths: pl.DataFrame) -> Any:
     frames = load_frames(predictions, truths, options=plan.options)
     return planner.run(plan, frames, Threads(1))
-
-
-@pytest.mark.parametrize("dialect", ["standard", "coco", "valor", "valor-docs"])
-def test_partitions_merge_into_the_whole(dialect: str) -> None:
-    """To the bit, whatever the partition: metrics, curves and confusion."""
-    drawn = crowded_tables(5, datums=12)
-    options = make_options(dialect=dialect, metrics=METRICS, score_thresholds=[0.2, 0.5, 0.8])
-    plan = planner.make_plan(options, "detection")
-    whole, _ = planner.summarise(plan, tallied(plan, drawn.predictions, drawn.truths))
-    ids = sorted(drawn.datums)
-    parts = []
-    for third in (ids[2::3], ids[0::3], ids[1::3]):
-        inside = pl.col("datum_id").is_in(third)
-        parts.append(tallied(plan, drawn.predictions.filter(inside), drawn.truths.filter(inside)))
-    put_together, _ = planner.summarise(plan, planner.merge(plan, parts))
-    for name in ("metrics", "curves", "confusion"):
-        assert_frame_equal(put_together[name](), whole[name](), check_exact=True)
 
 
 def test_a_datum_in_two_partitions_is_refused() -> None:
@@ -105,18 +88,3 @@ def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     again, _ = planner.summarise(plan, tallied(plan, repeated(predictions), repeated(drawn.truths)))
     for name in ("metrics", "curves", "confusion"):
         assert_frame_equal(frames[name](), again[name](), abs_tol=1e-12)
-
-
-def test_chunks_of_groups_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices seen one group at a time give the frames of slices seen all at once."""
-    drawn = crowded_tables(6, datums=12)
-    datums = pl.DataFrame({"datum_id": drawn.datums}).with_columns(
-        part=pl.col("datum_id").rank("ordinal") % 5
-    )
-    options = {"metrics": METRICS, "by": "part", "datums": datums, "score_thresholds": [0.3, 0.6]}
-    together = ee.score(drawn.predictions, drawn.truths, **options)
-    together.metrics, together.curves, together.confusion  # noqa: B018
-    monkeypatch.setattr(planner, "_GROUP_CELLS", 1)
-    alone = ee.score(drawn.predictions, drawn.truths, **options)
-    for name in ("metrics", "curves", "confusion"):
-        assert_frame_equal(alone.frame(name), together.frame(name), check_exact=True)

@@ -15,22 +15,18 @@ from detection.checking import (
     GRID,
     RATES,
     asked,
+    check,
     check_confusion,
-    check_examples,
-    check_numbers,
     check_outcomes,
-    check_score_curve,
     modest,
     oracle_of,
     run,
-)
+)  # fmt: skip
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 from output_frames import agree, numbers
-
-import evalengine as ee
 
 FEW = replace(GRID, iou_thresholds=(0.5,), returned=(0.5,))
 
@@ -58,11 +54,7 @@ def test_label_map(data: st.DataObject, options: Asked) -> None:
     }
     renamed = Tables(_mapped(drawn.predictions, label_map), _mapped(drawn.truths, label_map))
     card = run(drawn, "standard", options, EVERYTHING, label_map=label_map or None)
-    oracle = oracle_of(renamed, "standard", options)
-    check_numbers(card, oracle)
-    check_examples(card, oracle)
-    check_confusion(card, oracle)
-    check_outcomes(card, oracle)
+    check(card, oracle_of(renamed, "standard", options))
 
 
 def test_label_map_of_values() -> None:
@@ -72,8 +64,8 @@ def test_label_map_of_values() -> None:
     renamed = Tables(
         *(t.with_columns(pl.col("label_value").replace(swap)) for t in vars(drawn).values())
     )
-    plain = ee.score(renamed.predictions, renamed.truths, task="detection")
-    card = ee.score(drawn.predictions, drawn.truths, task="detection", label_map=swap)
+    plain = renamed.score()
+    card = drawn.score(label_map=swap)
     agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
 
 
@@ -81,12 +73,11 @@ def test_label_map_of_values() -> None:
 def test_where(dialect: str) -> None:
     """A condition removes rows of every side that has its columns."""
     drawn = crowded_tables(15, datums=10)
-    both = (drawn.predictions, drawn.truths)
     cases: list[tuple[Any, Tables]] = [
         ("score > 0.4", Tables(drawn.predictions.filter(pl.col("score") > 0.4), drawn.truths)),
         (
             "xmax - xmin >= 20",
-            Tables(*(t.filter(pl.col("xmax") - pl.col("xmin") >= 20) for t in both)),
+            drawn.where(pl.col("xmax") - pl.col("xmin") >= 20),
         ),
         (
             {"ground_truths": "iscrowd = 0"},
@@ -94,10 +85,8 @@ def test_where(dialect: str) -> None:
         ),
     ]
     for where, kept in cases:
-        card = ee.score(
-            drawn.predictions, drawn.truths, task="detection", dialect=dialect, where=where
-        )
-        plain = ee.score(kept.predictions, kept.truths, task="detection", dialect=dialect)
+        card = drawn.score(dialect=dialect, where=where)
+        plain = kept.score(dialect=dialect)
         agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
 
 
@@ -114,9 +103,7 @@ def test_more_variants_than_bits(dialect: str) -> None:
     )
     assert len(options.iou_thresholds) * len(options.area_ranges) > 64
     card = run(drawn, dialect, options, [*AVERAGES, *RATES, *CURVES])
-    oracle = oracle_of(drawn, dialect, options)
-    check_numbers(card, oracle)
-    check_score_curve(card, oracle)
+    check(card, oracle_of(drawn, dialect, options))
 
 
 @pytest.mark.parametrize("dialect", ["standard", "valor"])
@@ -126,11 +113,7 @@ def test_more_score_thresholds_than_bits(dialect: str) -> None:
     options = replace(FEW, score_thresholds=tuple(i / 100 for i in range(101)))
     metrics = [*RATES, *CURVES, "ConfusionMatrix", "DetailedPrecisionRecallCurve"]
     card = run(drawn, dialect, options, metrics)
-    oracle = oracle_of(drawn, dialect, options)
-    check_numbers(card, oracle, averaged=False)
-    check_score_curve(card, oracle)
-    check_examples(card, oracle)
-    check_confusion(card, oracle)
+    check(card, oracle_of(drawn, dialect, options))
 
 
 def test_single_precision_scores() -> None:
@@ -171,9 +154,7 @@ def test_ids_and_labels_keep_their_dtype() -> None:
 def test_defaults_of_details() -> None:
     """Without thresholds: confusion at pr_curve_iou_threshold, outcomes of every score too."""
     drawn = crowded_tables(22, datums=4, labels=3)
-    card = ee.score(
-        drawn.predictions, drawn.truths, task="detection", metrics=["ConfusionMatrix", "Outcomes"]
-    )
+    card = drawn.score(metrics=["ConfusionMatrix", "Outcomes"])
     grid = tuple(x / 100 for x in range(5, 100, 5))
     confused = replace(FEW, score_thresholds=grid)
     check_confusion(card, oracle_of(drawn, "standard", confused))
@@ -210,7 +191,5 @@ def test_one_side_empty(dialect: str) -> None:
     only_truths = Tables(drawn.predictions.clear(), truths)
     for case, expected in ((only_predictions, None), (only_truths, 0.0)):
         card = run(case, dialect, options, EVERYTHING)
-        oracle = oracle_of(case, dialect, options)
-        check_numbers(card, oracle)
-        check_outcomes(card, oracle)
+        check(card, oracle_of(case, dialect, options))
         assert set(card.metrics.filter(pl.col("metric") == "AP")["value"]) == {expected}

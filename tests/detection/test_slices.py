@@ -6,24 +6,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from detection.checking import (
-    EVERYTHING,
-    asked,
-    check_confusion,
-    check_interpolated,
-    check_numbers,
-    check_score_curve,
-    modest,
-    oracle_of,
-    run,
-)
+from detection.checking import EVERYTHING, asked, check, modest, oracle_of, run
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.detection_metrics import Asked
 from output_frames import agree, numbers, of_slice
-
-import evalengine as ee
 
 few = settings(modest, max_examples=max(1, modest.max_examples // 3))
 """Each example is checked slice by slice, some ten of them."""
@@ -63,11 +51,7 @@ def test_slices_stand_alone(
     for frame in (card.metrics, card.curves, card.confusion):
         assert set(frame.select("slice", "slice_value").unique().iter_rows()) <= set(groups)
     for of, members in groups.items():
-        oracle = oracle_of(drawn.on(members), dialect, options)
-        check_numbers(card, oracle, of)
-        check_score_curve(card, oracle, of)
-        check_interpolated(card, oracle, of)
-        check_confusion(card, oracle, of)
+        check(card, oracle_of(drawn.on(members), dialect, options), of)
 
 
 def test_slice_column_of_a_side() -> None:
@@ -76,8 +60,8 @@ def test_slice_column_of_a_side() -> None:
     odd = pl.col("datum_id") % 2
     datums = pl.DataFrame({"datum_id": drawn.datums}).with_columns(side=odd)
     wide = Tables(drawn.predictions.with_columns(side=odd), drawn.truths.with_columns(side=odd))
-    told = ee.score(drawn.predictions, drawn.truths, task="detection", by="side", datums=datums)
-    shown = ee.score(wide.predictions, wide.truths, task="detection", by="side")
+    told = drawn.score(by="side", datums=datums)
+    shown = wide.score(by="side")
     for value in ("0", "1"):
         agree(
             numbers(of_slice(shown.metrics, "side", value)),

@@ -10,8 +10,6 @@ import polars as pl
 from detection.strategies import Tables
 from detection.valor_vectors import lite_tables, load, row_tables
 
-import evalengine as ee
-
 AGNOSTIC = (
     "lite pairs boxes by score and IoU whatever their labels, before any threshold (valor.md 3.10);"
     " we match within labels first, so that the diagonal is the true positives"
@@ -74,10 +72,7 @@ def _cases() -> Iterator[tuple[str, Tables, Sequence[Mapping[str, Any]]]]:
 def _run(tables: Tables, matrices: Sequence[Mapping[str, Any]]) -> dict[tuple[float, float], Cells]:
     """Our cells at every IoU and score threshold of the matrices."""
     at = [(m["parameters"]["iou_threshold"], m["parameters"]["score_threshold"]) for m in matrices]
-    frame = ee.score(
-        tables.predictions,
-        tables.truths,
-        task="detection",
+    frame = tables.score(
         dialect="valor-lite",
         metrics=["ConfusionMatrix"],
         iou_thresholds=sorted({iou for iou, _ in at}),

@@ -30,10 +30,7 @@ def _meeting(tables: Tables) -> Tables:
 def score(vector: Vector, dialect: str, metrics: list[str], **options: Any) -> ee.Scorecard:
     """A run on a vector's tables, with datums that have no box declared."""
     tables = _meeting(vector.tables)
-    return ee.score(
-        tables.predictions,
-        tables.truths,
-        task="detection",
+    return tables.score(
         dialect=dialect,
         metrics=metrics,
         datums=pl.DataFrame({"datum_id": vector.datums}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from fresh import python
 from judge.conftest import ROWS
 from judge.server import Answer, given_of, serving
 
@@ -29,7 +29,7 @@ def test_judge_can_be_called_whatever_was_imported_before(first):
         "else: raise SystemExit(1)\n"
         "import evalengine.judge.batch\nassert callable(ee.judge)"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    python(code)
 
 
 def test_every_metric_has_a_plan_and_every_plan_a_metric():

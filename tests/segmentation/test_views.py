@@ -80,15 +80,6 @@ def test_order_and_threads_change_nothing() -> None:
         assert_frame_equal(plain.frame(frame), other.frame(frame))
 
 
-def test_stored_and_loaded(tmp_path: Any) -> None:
-    card = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
-    card.save(tmp_path / "run")
-    loaded = ee.load(tmp_path / "run")
-    for frame in ("metrics", "confusion", "per_datum"):
-        assert_frame_equal(loaded.frame(frame), card.frame(frame))
-    assert loaded.to_valor() == card.to_valor()
-
-
 def test_torchmetrics_pools_the_labels_of_all_images() -> None:
     found, truth = some_maps(n=3)
     truth[0][truth[0] == 3] = 1  # an image that lacks a label on both sides
