@@ -19,12 +19,13 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
+    from .compat.labels import precision_recall_fscore
+    from .compat.texts import bleu, rouge
     from .fusion.fuse import fuse
+    from .ingest.sources.coco import convert_coco
+    from .ingest.sources.convert_trec import convert_trec
     from .jobs.running import run_job
     from .judge.judging import judge
-    from .labels_call import precision_recall_fscore
-    from .readers.coco import convert_coco
-    from .readers.convert_trec import convert_trec
     from .schemas.errors import (
         EndpointError,
         EvalengineError,
@@ -37,9 +38,8 @@ if TYPE_CHECKING:
         ScratchError,
     )
     from .schemas.options import Options
-    from .scorecard import Scorecard
-    from .store import load
-    from .texts_call import bleu, rouge
+    from .scorecard.card import Scorecard
+    from .scorecard.storage import load
 
 _HOMES = {
     "score": "api",
@@ -47,17 +47,17 @@ _HOMES = {
     "explain": "api",
     "metrics_table": "api",
     "warmup": "api",
-    "precision_recall_fscore": "labels_call",
+    "precision_recall_fscore": "compat.labels",
     "fuse": "fusion.fuse",
     "judge": "judge.judging",
     "run_job": "jobs.running",
-    "rouge": "texts_call",
-    "bleu": "texts_call",
-    "load": "store",
-    "convert_coco": "readers.coco",
-    "convert_trec": "readers.convert_trec",
+    "rouge": "compat.texts",
+    "bleu": "compat.texts",
+    "load": "scorecard.storage",
+    "convert_coco": "ingest.sources.coco",
+    "convert_trec": "ingest.sources.convert_trec",
     "Options": "schemas.options",
-    "Scorecard": "scorecard",
+    "Scorecard": "scorecard.card",
     "EvalengineError": "schemas.errors",
     "ExecutorError": "schemas.errors",
     "InputError": "schemas.errors",

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 import polars as pl
 
-from . import dialects, metrics, planner, tasks
+from . import dialects, metrics, tasks
 from ._version import __version__
 from .executors import Threads
 from .exports import makers
-from .inputs.frames import Frames, checked_frames
-from .inputs.infer import infer_task
-from .inputs.opening import Inputs, open_inputs
-from .inputs.problems import Note
-from .readers.held import Room
+from .ingest.frames import Frames, checked_frames
+from .ingest.infer import infer_task
+from .ingest.opening import Inputs, open_inputs
+from .ingest.problems import Note
+from .ingest.sources.held import Room
+from .plan import planner
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import in_python
-from .scorecard import Scorecard
+from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
-    from . import partitions
+    from . import outofcore as partitions
     from .schemas.named import Named
 
 Progress = Callable[[str], None]
@@ -92,7 +93,7 @@ def _room(options: Options) -> Room | None:
     """The memory that a limit leaves; None without one."""
     if options.memory_limit is None:
         return None
-    from .partitions.sizing import BASE, limit_of
+    from .outofcore.memory_plan import BASE, limit_of
 
     return Room(limit_of(options.memory_limit), BASE)
 
@@ -231,7 +232,7 @@ def score(
     tell("matching")
     tallies = planner.run(plan, frames, threads)
     if chosen.memory_limit is not None and not unlimited:
-        from .partitions.sizing import too_many_labels
+        from .outofcore.memory_plan import too_many_labels
 
         too_many_labels(plan, tallies, chosen)
     frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
@@ -260,7 +261,7 @@ def _in_parts(
     tell: Progress,
 ) -> tuple[partitions.Done | None, str]:
     """A run through buckets on disk; where none is due nothing, and why not if it was asked for."""
-    from . import partitions
+    from . import outofcore as partitions
     from .executors.pools import pool_of
 
     pool = pool_of(executor, address, options.threads)
@@ -439,7 +440,7 @@ def explain(
     Tables that are given are read and checked, as :func:`check` does; without any, the plan that
     the options make is told alone.
     """
-    from . import partitions
+    from . import outofcore as partitions
 
     chosen = make_options(options, **named)
     if predictions is None:

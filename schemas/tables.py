@@ -14,11 +14,7 @@ from .contract import Table
 from .detection_tables import DETECTION_GROUND_TRUTHS, DETECTION_PREDICTIONS
 from .errors import OptionError, unknown
 from .judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
-from .retrieval_tables import (
-    RETRIEVAL_GROUND_TRUTHS,
-    RETRIEVAL_PREDICTIONS,
-    RETRIEVAL_TABLE,
-)
+from .retrieval_tables import RETRIEVAL_GROUND_TRUTHS, RETRIEVAL_PREDICTIONS, RETRIEVAL_TABLE
 from .segmentation_tables import SEGMENTATION_GROUND_TRUTHS, SEGMENTATION_PREDICTIONS
 from .shared_tables import DATUM_TABLE, LABEL_TABLE
 from .text_tables import TEXT_GROUND_TRUTHS, TEXT_PREDICTIONS, TEXT_TABLE

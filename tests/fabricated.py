@@ -10,7 +10,7 @@ import polars as pl
 from evalengine.exports import makers
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.results import frame_schema
-from evalengine.scorecard import Scorecard
+from evalengine.scorecard.card import Scorecard
 
 PRIMARY = ("mAPAveragedOverIOUs", "mAP", "mAR")
 _UP = ("AP", "APAveragedOverIOUs", "AR", "mAP", "mAPAveragedOverIOUs", "mAR", "F1")

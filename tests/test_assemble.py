@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalengine.assemble import frame_of
 from evalengine.metrics.registry import Metric
+from evalengine.plan.frames import frame_of
 from evalengine.schemas.results import frame_schema
 from evalengine.tally.cells import Cells
 from evalengine.tally.datums import Labels

@@ -17,9 +17,9 @@ from rich.console import Console
 
 import evalengine as ee
 from evalengine.cli import _FORMATS
-from evalengine.display.show import FORMATS, render, show
+from evalengine.report.show import FORMATS, render, show
 from evalengine.schemas.errors import OptionError
-from evalengine.scorecard import Scorecard
+from evalengine.scorecard.card import Scorecard
 
 
 class Terminal(io.StringIO):

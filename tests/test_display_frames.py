@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.display.show import show, show_frame
-from evalengine.display.summary import number
+from evalengine.report.show import show, show_frame
+from evalengine.report.summary import number
 from evalengine.schemas.results import FRAMES
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

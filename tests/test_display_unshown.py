@@ -15,9 +15,9 @@ import pytest
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.display.sections import sections
-from evalengine.display.show import show
-from evalengine.scorecard import Scorecard
+from evalengine.report.sections import sections
+from evalengine.report.show import show
+from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DETECTION = EXAMPLES / "detection"

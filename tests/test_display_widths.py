@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console, RenderableType
 
 import evalengine as ee
-from evalengine.display.sections import Grid, Section, sections
-from evalengine.display.show import folded, render, show
-from evalengine.display.summary import cells, number, supported
-from evalengine.scorecard import Scorecard
+from evalengine.report.sections import Grid, Section, sections
+from evalengine.report.show import folded, render, show
+from evalengine.report.summary import cells, number, supported
+from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 WIDTHS = [*range(20, 90, 3), 56, 80, *range(90, 251, 16)]

@@ -10,7 +10,7 @@ from merging.parts import Case, same
 from merging.test_parts import CASES
 
 import evalengine as ee
-from evalengine import planner
+from evalengine.plan import planner
 
 every_task = pytest.mark.parametrize("name", CASES)
 few = settings(max_examples=5)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.inputs.problems import ChecksFailed
+from evalengine.ingest.problems import ChecksFailed
 from evalengine.schemas.errors import InputError
 
 TYPES: list[tuple[str, Any, str]] = [

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.inputs.frames import Frames, load_frames
+from evalengine.ingest.frames import Frames, load_frames
 from evalengine.schemas.errors import EvalengineError, InputError, OptionError
 from evalengine.schemas.option_values import make_options
 

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalengine.inputs.codes import FEW, Coded, coded, encode
-from evalengine.inputs.known import Known
+from evalengine.ingest.codes import FEW, Coded, coded, encode
+from evalengine.ingest.known import Known
 
 
 def ids(n: int, distinct: int, seed: int) -> pl.Series:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalengine.inputs import codes, distinct
+from evalengine.ingest import codes, distinct
 
 
 @pytest.mark.parametrize("few", [0, 10**9])

@@ -11,8 +11,8 @@ import pytest
 from small_tables import ground_truths, predictions
 
 import evalengine as ee
-from evalengine.inputs.infer import infer_task
-from evalengine.inputs.opening import open_inputs
+from evalengine.ingest.infer import infer_task
+from evalengine.ingest.opening import open_inputs
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.option_values import make_options
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.inputs import codes, marks, repeats
-from evalengine.inputs.known import Known
-from evalengine.inputs.marks import Marks, marks_of
+from evalengine.ingest import codes, marks, repeats
+from evalengine.ingest.known import Known
+from evalengine.ingest.marks import Marks, marks_of
 
 ENDS = {
     pl.Int8: (-128, 127),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.inputs.distinct import distinct, has_repeats, union
+from evalengine.ingest.distinct import distinct, has_repeats, union
 
 REQUIRED = ["datum_id", "label_value", "score", *CORNERS]
 EMPTY: dict[str, Any] = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, load, predictions, refusal
 
-from evalengine.inputs.names import recognise
+from evalengine.ingest.names import recognise
 from evalengine.schemas.detection_tables import DETECTION_PREDICTIONS
 from evalengine.schemas.errors import InputError, OptionError
 from evalengine.schemas.shared_tables import DATUM_TABLE, LABEL_TABLE

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalengine.inputs import repeats
-from evalengine.inputs.known import Known
-from evalengine.inputs.repeats import rows_repeat
+from evalengine.ingest import repeats
+from evalengine.ingest.known import Known
+from evalengine.ingest.repeats import rows_repeat
 
 ints = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 texts = st.sampled_from(["", "a", "b", "ab", "é"])

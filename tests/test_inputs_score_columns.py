@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalengine.inputs.frames import Frames, load_frames
+from evalengine.ingest.frames import Frames, load_frames
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.option_values import make_options
 

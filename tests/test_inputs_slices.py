@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.inputs.frames import load_frames
-from evalengine.inputs.slices import slice_text
+from evalengine.ingest.frames import load_frames
+from evalengine.ingest.slices import slice_text
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.option_values import make_options

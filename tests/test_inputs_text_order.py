@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalengine.inputs import text_order as module
-from evalengine.inputs.text_order import text_order
+from evalengine.ingest import text_order as module
+from evalengine.ingest.text_order import text_order
 
 parts = st.sampled_from(["", "a", "b", "é", "\0", "abcdefgh", "abcdefghi", "\U0001f600"])
 texts = st.lists(parts, max_size=5).map("".join)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.inputs.problems import Note, notes_of_parts
+from evalengine.ingest.problems import Note, notes_of_parts
 from evalengine.schemas.errors import InputError
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})

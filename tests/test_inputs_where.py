@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from small_tables import ground_truths, kinds, load, predictions, refusal
 
-from evalengine.inputs.frames import Frames
+from evalengine.ingest.frames import Frames
 
 WEATHER = {"datum_id": [1, 2, 3], "weather": ["rain", "sun", "rain"], "width": [640, 480, 640]}
 

@@ -7,7 +7,7 @@ import pytest
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.display import listings
+from evalengine.report import listings
 from evalengine.schemas.errors import OptionError
 
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import kinds, load, note
 
-from evalengine.readers import json_rows
-from evalengine.readers.coco import convert_coco
-from evalengine.readers.json_files import sniff
-from evalengine.readers.tables import open_source
+from evalengine.ingest.sources import json_rows
+from evalengine.ingest.sources.coco import convert_coco
+from evalengine.ingest.sources.json_files import sniff
+from evalengine.ingest.sources.tables import open_source
 
 
 @pytest.fixture

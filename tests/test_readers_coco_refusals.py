@@ -12,8 +12,8 @@ from coco_files import Write, annotation, result, truths, writer
 from small_tables import load, refusal
 
 import evalengine as ee
-from evalengine.readers import json_rows
-from evalengine.readers.coco import convert_coco
+from evalengine.ingest.sources import json_rows
+from evalengine.ingest.sources.coco import convert_coco
 from evalengine.schemas.errors import InputError, ReadError
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import evalengine as ee
-from evalengine.readers.footers import refuse_miscounted
+from evalengine.ingest.sources.footers import refuse_miscounted
 from evalengine.schemas.errors import ReadError
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "detection"

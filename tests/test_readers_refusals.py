@@ -11,7 +11,7 @@ import pytest
 from small_tables import load, predictions, refusal
 from table_files import FILES, Writer, write_packed_csv, write_records
 
-from evalengine.readers.tables import open_source
+from evalengine.ingest.sources.tables import open_source
 from evalengine.schemas.errors import InputError, OptionError, ReadError
 
 

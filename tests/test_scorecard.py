@@ -17,7 +17,7 @@ import evalengine as ee
 from evalengine.schemas.errors import ResultError
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.results import FRAMES, frame_schema
-from evalengine.scorecard import Scorecard
+from evalengine.scorecard.card import Scorecard
 
 
 def bare(**more: Any) -> Scorecard:

@@ -16,8 +16,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import atomic, store
+from evalengine import atomic
 from evalengine.schemas.errors import ResultError
+from evalengine.scorecard.card import storage
 
 CURVES = [
     {
@@ -165,7 +166,7 @@ class TestAllOrNothing:
     """Whatever fails on the way, the target is as it was and nothing is left beside it."""
 
     def failing(self, monkeypatch: pytest.MonkeyPatch, what: str, after: int) -> None:
-        whole = getattr(store, what)
+        whole = getattr(storage, what)
         left = [after]
 
         def broken(*args: Any) -> Any:
@@ -174,7 +175,7 @@ class TestAllOrNothing:
                 raise OSError(28, "No space left on device")
             return whole(*args)
 
-        monkeypatch.setattr(store, what, broken)
+        monkeypatch.setattr(storage, what, broken)
 
     @pytest.mark.parametrize("after", range(5))
     def test_the_disk_is_full(
@@ -212,7 +213,7 @@ class TestAllOrNothing:
         def interrupted(path: Path) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(store, "sync", interrupted)
+        monkeypatch.setattr(storage, "sync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             card.save(tmp_path / "run")
         assert names(tmp_path) == set()

@@ -15,7 +15,7 @@ import evalengine as ee
 from evalengine.exports import makers
 from evalengine.exports.trec import LINES
 from evalengine.schemas.option_values import make_options
-from evalengine.scorecard import Scorecard
+from evalengine.scorecard.card import Scorecard
 
 
 def card(

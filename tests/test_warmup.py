@@ -36,7 +36,7 @@ def files():
 
 warm, kept = compiled(), files()
 
-from evalengine.inputs import marks
+from evalengine.ingest import marks
 marks._FEW_MARKED = 50_000  # kernels from there on, as where there are many more rows
 rng = np.random.default_rng(5)
 n = 120_000

@@ -126,7 +126,7 @@ def score(
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
     if out is not None:
-        from ..store import check_target
+        from ..scorecard.storage import check_target
 
         check_target(out, overwrite=overwrite)
     judge_gates = gate_keeper(gates, baseline)
@@ -147,7 +147,7 @@ def score(
         click.echo(as_text(card, export), nl=False)
         tell_notes(card)
     elif form != "parquet" or not sys.stdout.isatty():
-        from ..display.show import show, show_frame
+        from ..report.show import show, show_frame
 
         if frame is None:
             show(card, form, written=out is not None)
@@ -165,7 +165,7 @@ def score(
 
 def _tell_of_frames(card: Any, *, written: bool) -> None:
     """Name the frames beside the metrics where standard output has no place for that."""
-    from ..display.summary import also_made
+    from ..report.summary import also_made
 
     if beside := also_made(card, written=written):
         click.echo(beside, err=True)
@@ -197,7 +197,7 @@ def check(
       evalengine check preds.parquet gts.parquet
     """
     from ..api import check as run
-    from ..display import listings
+    from ..report import listings
     from ..schemas.errors import EvalengineError
     from ..schemas.wording import in_shell
 
@@ -258,7 +258,7 @@ def coco(ground_truths: str, predictions: str | None, out: str) -> None:
       evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
         --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
     """
-    from ..readers.coco import convert_coco
+    from ..ingest.sources.coco import convert_coco
 
     def tell(message: str) -> None:
         click.echo(f"warning: {message}", err=True)
@@ -281,7 +281,7 @@ def trec(run: str, qrels: str | None, out: str) -> None:
     Example:
       evalengine convert trec bm25.run qrels.txt --out tables
     """
-    from ..readers.convert_trec import convert_trec
+    from ..ingest.sources.convert_trec import convert_trec
 
     for name, rows in convert_trec(run, qrels, out=out).items():
         click.echo(f"{os.path.join(out, name)}: {rows} rows")
@@ -351,7 +351,7 @@ def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
       evalengine metrics --task detection --format csv
     """
     from ..api import metrics_table
-    from ..display import listings
+    from ..report import listings
 
     click.echo(listings.metrics(metrics_table(), names, task, form), nl=False)
 
@@ -376,7 +376,7 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 
         click.echo(json.dumps(json_schema(), indent=2))
         return
-    from ..display import listings
+    from ..report import listings
 
     click.echo(listings.schemas(names, form), nl=False)
 

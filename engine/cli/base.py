@@ -148,7 +148,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
 
 def tell_notes(card: Any) -> None:
     """Notes of a scorecard, where standard output has no place for them."""
-    from ..display.summary import plain, told
+    from ..report.summary import plain, told
 
     for kind, note in told(card):
         click.echo(f"{kind}: {plain(note)}", err=True)

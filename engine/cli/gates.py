@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
-    from ..scorecard import Scorecard
+    from ..scorecard.card import Scorecard
 
 
 def gate_keeper(gates: Sequence[str], baseline: str | None) -> Callable[[Scorecard], list[Verdict]]:
@@ -25,7 +25,7 @@ def gate_keeper(gates: Sequence[str], baseline: str | None) -> Callable[[Scoreca
         return lambda card: []
     from ..jobs.gates import parse_gates
     from ..jobs.verdicts import judge_gates, numbers_of
-    from ..store import load
+    from ..scorecard.storage import load
 
     parsed = parse_gates(gates)
     earlier = None if baseline is None else numbers_of(load(baseline))

@@ -121,8 +121,8 @@ def _end_workers() -> None:
 
 def _delete_scratch() -> None:
     """Delete what the thread that was at work has on disk: it does not come to it any more."""
-    if "evalengine.partitions.scratch" in sys.modules:
-        sys.modules["evalengine.partitions.scratch"].delete_open()
+    if "evalengine.outofcore.scratch" in sys.modules:
+        sys.modules["evalengine.outofcore.scratch"].delete_open()
 
 
 def _said(done: JobResult) -> str:

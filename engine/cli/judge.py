@@ -176,8 +176,8 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:  # 
         cache = arguments.get("cache", "judge.sqlite")
         click.echo(f"answers so far are in {cache}; the same command goes on there", err=True)
         raise
-    from ..display.show import show
-    from ..inputs.problems import count_of
+    from ..ingest.problems import count_of
+    from ..report.show import show
 
     show(judged.card, form, beside=False)
     if form == "csv":

@@ -8,16 +8,7 @@ from typing import Any
 import msgspec
 
 from ..schemas.errors import OptionError, unknown
-
-_MODULES = {
-    "classification": "classification",
-    "detection": "detection",
-    "judged": "judged",
-    "retrieval": "retrieval",
-    "segmentation": "segmentation",
-    "text": "text",
-}
-"""Task name -> module of this package that holds its ``DIALECTS``."""
+from ..schemas.task_names import NAMES
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,9 +43,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _of(task: str) -> dict[str, Dialect]:
-    if task not in _MODULES:
-        raise OptionError(unknown("task", task, _MODULES))
-    module = importlib.import_module(f"{__package__}.{_MODULES[task]}")
+    if task not in NAMES:
+        raise OptionError(unknown("task", task, NAMES))
+    module = importlib.import_module(f"..tasks.{task}.dialects", __package__)
     dialects: dict[str, Dialect] = module.DIALECTS
     return dialects
 

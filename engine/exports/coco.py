@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..metrics.detection_averages import mean_precision, mean_recall
 from ..schemas.errors import ResultError
+from ..tasks.detection.metrics.averages import mean_precision, mean_recall
 
 if TYPE_CHECKING:
-    from ..scorecard import Scorecard
-    from ..tally.view import RankedView
+    from ..scorecard.card import Scorecard
+    from ..tally.ranked_view import RankedView
     from ..tasks.detection.settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -173,7 +173,7 @@ def from_frames(card: Scorecard) -> CocoResult:
     Raises:
         ResultError: on looking up an array, which is not stored.
     """
-    from ..display.sections import coco_numbers
+    from ..report.sections import coco_numbers
 
     def missing() -> Any:
         raise ResultError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .per_datum import dicts_of
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 _DOCUMENT = {"Precision": "precision", "Recall": "recall", "F1": "f1"}
 _RELEASE = {

@@ -10,7 +10,7 @@ import polars as pl
 from evalengine.schemas.errors import ResultError
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 Key = Callable[[str, int | None], str | None]
 """From metric and cut-off to the name another tool has for it, None where it has none."""

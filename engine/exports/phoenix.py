@@ -11,7 +11,7 @@ from evalengine.schemas.asked import in_name
 from evalengine.schemas.errors import ResultError
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 
 def to_phoenix(card: Scorecard) -> list[dict[str, Any]]:

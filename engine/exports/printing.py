@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..scorecard import Scorecard
+    from ..scorecard.card import Scorecard
 
 _ARRAYS = ("precision", "recall", "scores")
 """Of COCO's shape: arrays of millions of numbers, which Python code takes from ``to_coco()``."""

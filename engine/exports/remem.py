@@ -9,7 +9,7 @@ import polars as pl
 from .per_datum import dicts_of
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 _NAMES = {
     "RetrievalRecall": "Recall",

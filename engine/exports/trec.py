@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 _SCORED = "scored"
 _ALL = "all"

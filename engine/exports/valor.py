@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.dialects import registry
-from evalengine.lookup import whole
 from evalengine.schemas.errors import OptionError, ResultError
+from evalengine.scorecard.lookup import whole
 
 from .valor_judged import judged_entries
 from .valor_pixels import pixel_entries
 from .valor_texts import of_texts
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 Entry = dict[str, Any]
 Row = dict[str, Any]

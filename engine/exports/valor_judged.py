@@ -9,7 +9,7 @@ import polars as pl
 from .. import metrics
 
 if TYPE_CHECKING:
-    from evalengine.scorecard import Scorecard
+    from evalengine.scorecard.card import Scorecard
 
 _RATINGS = (1.0, 5.0)
 """Range of metrics whose value Valor holds as a whole number."""

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from evalengine.exports.trec_run import trec_lines
-from evalengine.readers.writing import write_files
+from evalengine.ingest.sources.writing import write_files
 from evalengine.schemas.errors import InputError, OptionError, unknown
 
 from .methods import METHODS, Method, Settings

@@ -9,16 +9,16 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.inputs.checks import check_side
-from evalengine.inputs.codes import encode
-from evalengine.inputs.dtypes import kind_of
-from evalengine.inputs.list_ranks import check_ranks
-from evalengine.inputs.meeting import same_kind
-from evalengine.inputs.names import recognise
-from evalengine.inputs.problems import Problem, refuse
-from evalengine.inputs.shapes import SHAPES
-from evalengine.readers.source import Source
-from evalengine.readers.tables import READ_FAILURES, open_source, schema_of
+from evalengine.ingest.checks import check_side
+from evalengine.ingest.codes import encode
+from evalengine.ingest.dtypes import kind_of
+from evalengine.ingest.list_ranks import check_ranks
+from evalengine.ingest.meeting import same_kind
+from evalengine.ingest.names import recognise
+from evalengine.ingest.problems import Problem, refuse
+from evalengine.ingest.shapes import SHAPES
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from evalengine.schemas.contract import Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.retrieval_tables import (
@@ -112,7 +112,7 @@ def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> 
     try:
         frame = source.frame.select(naming.exprs.values()).collect()
     except READ_FAILURES as error:
-        from evalengine.readers.explain import explain
+        from evalengine.ingest.sources.explain import explain
 
         raise explain(source, error) from error
     if "score" in frame.columns:

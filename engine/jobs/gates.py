@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .. import metrics, tasks
-from ..display.layouts import any_title
+from ..report.layouts import any_title
 from ..schemas.errors import OptionError, unknown
 
 EACH = "*"

@@ -15,8 +15,8 @@ import msgspec
 
 from .._version import __version__
 from ..atomic import is_abandoned, name_within
-from ..parts import Part
 from .loading import LoadedJob
+from .parts import Part
 from .records import last_partitions
 from .sources import Found, in_window, listed
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..inputs.stop_words import read_stop_words
+from ..ingest.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
 from ..schemas.option_values import make_options

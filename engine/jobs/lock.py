@@ -22,7 +22,7 @@ import msgspec
 
 from ..atomic import name_within, try_lock
 from ..schemas.errors import EvalengineError, WriteError
-from ..store import real_folder
+from ..scorecard.storage import real_folder
 
 _POLL = 0.2
 _LONGEST_NAME = 240  # bytes of a folder's name that stand in its lock's

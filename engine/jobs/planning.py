@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from .. import planner
 from .._version import __version__
+from ..plan import planner
 from ..schemas.errors import InputError, OptionError
 from .history import check_history
 from .loading import RUN_ID, LoadedJob, load_job

@@ -15,10 +15,9 @@ import polars as pl
 from .. import api
 from .._version import __version__
 from ..atomic import fresh_name, mend, swap
-from ..parts import score_parts
 from ..schemas.errors import ChangedError, EvalengineError, WriteError
-from ..scorecard import Scorecard
-from ..store import check_target, load, real_folder, write_into
+from ..scorecard.card import Scorecard
+from ..scorecard.storage import check_target, load, real_folder, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of, told_gone
@@ -26,6 +25,7 @@ from .lineage import ABORT, FAIL, Lineage
 from .loading import load_job
 from .lock import LockedError, locked
 from .logs import ERROR, INFO, WARNING, Tell, nothing
+from .parts import score_parts
 from .planning import JobPlan, plan_job, planned, planned_again
 from .records import Success, finished_as, read_success, replace_success, write_records
 from .sources import File

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ..display.frames import aligned
+from ..report.frames import aligned
 from .verdicts import FAILED, SKIPPED, Verdict
 
 _ORDER = (FAILED, SKIPPED)

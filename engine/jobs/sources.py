@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ..readers.paths import expand, is_remote, looks_wild
+from ..ingest.sources.paths import expand, is_remote, looks_wild
 from ..schemas.errors import InputError, OptionError, ReadError
 from ..schemas.job import JobInputs
 from .loading import LoadedJob

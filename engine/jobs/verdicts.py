@@ -10,10 +10,10 @@ import msgspec
 import polars as pl
 
 from .. import metrics as registry
-from ..display.layouts import by_title
-from ..lookup import KEYS, SHORT, ambiguous, chosen_rows
+from ..report.layouts import by_title
 from ..schemas.errors import OptionError, ResultError, unknown
-from ..scorecard import Scorecard
+from ..scorecard.card import Scorecard
+from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from .gates import COVERAGE, Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..endpoint.budget import Limits
-from ..readers.formats import by_extension
-from ..readers.paths import expand, is_remote
+from ..ingest.sources.formats import by_extension
+from ..ingest.sources.paths import expand, is_remote
 from ..schemas.errors import OptionError, ReadError
 
 STRUCTURED = ("auto", "schema", "object", "none")

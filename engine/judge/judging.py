@@ -18,10 +18,10 @@ from ..api import score
 from ..atomic import whole_file
 from ..endpoint.budget import Budget, Limits, Usage, price_of
 from ..endpoint.redaction import KEY_VARIABLE, checked_url, key_from
-from ..planner import make_plan
+from ..plan.planner import make_plan
 from ..schemas.errors import OptionError, unknown
 from ..schemas.option_values import make_options
-from ..scorecard import Scorecard
+from ..scorecard.card import Scorecard
 from ..tasks.judged.settings import LEVELS, MODES
 from .cache import Cache
 from .checks import check_out, check_parameters, check_sending

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from ..inputs.checks import check_side
-from ..inputs.names import Naming, check_columns, recognise
-from ..inputs.problems import Problem, count_of, listing, refuse
-from ..inputs.shapes import SHAPES
-from ..inputs.slices import split
-from ..readers.explain import explain
-from ..readers.tables import READ_FAILURES, open_source, schema_of
+from ..ingest.checks import check_side
+from ..ingest.names import Naming, check_columns, recognise
+from ..ingest.problems import Problem, count_of, listing, refuse
+from ..ingest.shapes import SHAPES
+from ..ingest.slices import split
+from ..ingest.sources.explain import explain
+from ..ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from ..schemas.contract import Table
 from ..schemas.errors import InputError, did_you_mean
 from ..schemas.judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE

@@ -12,47 +12,11 @@ import msgspec
 
 from ..schemas.asked import Asked, parse_metric
 from ..schemas.errors import OptionError, did_you_mean, unknown
+from ..schemas.task_names import NAMES
 from ..schemas.wording import option
 
 if TYPE_CHECKING:
     import polars as pl
-
-_MODULES = {
-    "classification": (
-        "classification_counts",
-        "classification_ranking",
-        "classification_thresholds",
-        "classification_probability",
-        "classification_curves",
-        "classification_frames",
-    ),
-    "detection": ("detection_averages", "detection_counts", "detection_frames"),
-    "retrieval": (
-        "retrieval_gains",
-        "retrieval_precision",
-        "retrieval_judgments",
-        "retrieval_sets",
-        "retrieval_texts",
-        "retrieval_contexts",
-        "retrieval_users",
-    ),
-    "segmentation": (
-        "segmentation_labels",
-        "segmentation_keys",
-        "segmentation_images",
-        "segmentation_frames",
-    ),
-    "judged": ("judged_answers", "judged_contexts", "judged_ragas"),
-    "text": (
-        "text_rouge",
-        "text_bleu",
-        "text_edits",
-        "text_similarity",
-        "text_readability",
-        "text_faithfulness",
-    ),
-}
-"""Task name -> modules of this package that hold its ``METRICS``."""
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,8 +69,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 def all_metrics(task: str) -> dict[str, Metric]:
     """Every metric of a task by name."""
-    if task not in _MODULES:
-        raise OptionError(unknown("task", task, _MODULES))
+    if task not in NAMES:
+        raise OptionError(unknown("task", task, NAMES))
     found: dict[str, Metric] = {}
     for module in _modules(task):
         found.update({metric.name: metric for metric in module.METRICS})
@@ -114,7 +78,8 @@ def all_metrics(task: str) -> dict[str, Metric]:
 
 
 def _modules(task: str) -> list[ModuleType]:
-    return [importlib.import_module(f"{__package__}.{name}") for name in _MODULES[task]]
+    home = importlib.import_module(f"..tasks.{task}.metrics", __package__)
+    return [importlib.import_module(f".{name}", home.__name__) for name in home.MODULES]
 
 
 def _no_family(name: str) -> None:
@@ -195,7 +160,7 @@ def _wanted(task: str, name: str) -> Asked:
 
 def _elsewhere(task: str, name: str) -> str:
     """The sentence about other tasks that have a metric of that name; empty without any."""
-    others = [other for other in _MODULES if other != task and has(other, name)]
+    others = [other for other in NAMES if other != task and has(other, name)]
     if not others:
         return ""
     ways = " or ".join(option("task", other) for other in others)
@@ -249,7 +214,7 @@ def everywhere(name: str) -> list[tuple[Metric, int | None]]:
     """The metrics of all tasks that a name stands for, each with the cut-off that stands in it."""
     return [
         asked(task, name)
-        for task in _MODULES
+        for task in NAMES
         if has(task, name) and _found(task, _wanted(task, name).metric) is not None
     ]
 
@@ -275,7 +240,7 @@ def table() -> pl.DataFrame:
             "source": metric.source,
             "options": ", ".join(metric.params) or None,
         }
-        for task in _MODULES
+        for task in NAMES
         for metric in all_metrics(task).values()
     ]
     return pl.DataFrame(rows)

@@ -4,7 +4,7 @@ from .cells import Cells
 from .counts import Counts
 from .datums import Datums, Labels
 from .ranked import Ranked, Variants, Word
-from .view import RankedView, View
+from .ranked_view import RankedView, View
 
 __all__ = [
     "Cells",

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..kernels.sums import ExactSums
 from .datums import Labels
+from .ranked_view import View
 from .stats import StatsView
-from .view import View
 
 Array = np.ndarray[Any, Any]
 

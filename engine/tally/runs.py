@@ -17,8 +17,8 @@ from ..kernels.order import rank_by_score
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
 from .parts import Place
+from .ranked_view import in_turn
 from .sorted_scores import HIT, OTHER, Points, Sorted, sort_segments
-from .view import in_turn
 
 Array = np.ndarray[Any, Any]
 

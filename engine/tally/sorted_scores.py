@@ -12,8 +12,8 @@ from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
 from ..kernels.sorting import sort_range, sort_short
+from .ranked_view import Over
 from .units import Scored
-from .view import Over
 
 Array = np.ndarray[Any, Any]
 

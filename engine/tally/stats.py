@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels.sums import ExactSums
 from .datums import Labels
-from .view import View
+from .ranked_view import View
 
 Array = np.ndarray[Any, Any]
 

@@ -63,7 +63,7 @@ def save(
     Args:
         things: a task's tallies, or several structs by name.
         path: the file; one that is there is replaced.
-        fingerprint: of the plan that made it (:class:`evalengine.planner.Plan`), which
+        fingerprint: of the plan that made it (:class:`evalengine.plan.planner.Plan`), which
             :func:`load` may ask for.
         about: what else is to be kept, as JSON can hold it.
         lasting: whether the file has to be whole after the machine fails, for which the disk is

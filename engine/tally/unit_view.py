@@ -10,8 +10,8 @@ import numpy as np
 
 from ..kernels.sums import ExactSums
 from .datums import Labels
+from .ranked_view import View
 from .units import Units
-from .view import View
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ import numpy as np
 from .ascending import Ascending, ascending
 from .grid import Grid
 from .precision import comparable
-from .view import Over
+from .ranked_view import Over
 
 Array = np.ndarray[Any, Any]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 from ..schemas.errors import OptionError, unknown
-from .task import Task
+from ..schemas.task_names import NAMES
 
-__all__ = ["NAMES", "Task", "get"]
+if TYPE_CHECKING:
+    from .task import Task
 
-NAMES = ("classification", "detection", "retrieval", "segmentation", "text", "judged")
+__all__ = ["NAMES", "get"]
 
 
 def get(name: str) -> Task:
@@ -20,5 +22,5 @@ def get(name: str) -> Task:
     """
     if name not in NAMES:
         raise OptionError(unknown("task", name, NAMES))
-    task: Task = importlib.import_module(f"{__name__}.{name}").TASK
+    task: Task = importlib.import_module(f"{__name__}.{name}.spec").TASK
     return task

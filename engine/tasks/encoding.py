@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..inputs.codes import encode
-from ..inputs.frames import Frames
-from ..inputs.slices import slice_text
+from ..ingest.codes import encode
+from ..ingest.frames import Frames
+from ..ingest.slices import slice_text
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..tally.datums import Datums, Labels
 

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from ..dialects import Dialect
-from ..inputs.collecting import Prepared
-from ..inputs.frames import Frames
-from ..inputs.problems import Note
+from ..ingest.collecting import Prepared
+from ..ingest.frames import Frames
+from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.options import Options
 from ..tally.parts import Place

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from evalengine import planner
 from evalengine.executors import Threads
-from evalengine.inputs.frames import checked_frames
-from evalengine.inputs.opening import open_inputs
+from evalengine.ingest.frames import checked_frames
+from evalengine.ingest.opening import open_inputs
+from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 
 METRICS = [

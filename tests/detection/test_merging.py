@@ -10,9 +10,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import planner
 from evalengine.executors import Threads
-from evalengine.inputs.frames import load_frames
+from evalengine.ingest.frames import load_frames
+from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.tally.merging import merge_datums
 

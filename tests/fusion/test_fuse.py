@@ -11,7 +11,7 @@ import pytest
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.fusion.fuse import write
-from evalengine.readers.tables import open_source
+from evalengine.ingest.sources.tables import open_source
 
 ONE = {"q1": {"a": 3.0, "b": 2.0}, "q2": {"c": 1.0}}
 TABLE = pl.DataFrame({"qid": ["q1", "q1"], "docno": ["b", "d"], "score": [10.0, 6.0]})

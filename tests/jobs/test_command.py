@@ -17,7 +17,7 @@ from jobs.kills import COMMAND, Kills, trials
 
 from evalengine import api
 from evalengine.cli import main
-from evalengine.partitions.scratch import PREFIX
+from evalengine.outofcore.scratch import PREFIX
 from evalengine.schemas.errors import (
     ChangedError,
     EndpointError,
@@ -194,7 +194,7 @@ def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> No
     """The thread that is at work never comes to delete it."""
     scratch, number = tmp_path / "scratch", signal.Signals[name]
     wait = (
-        "from evalengine.partitions.scratch import scratch_folder\n"
+        "from evalengine.outofcore.scratch import scratch_folder\n"
         f"    with scratch_folder({str(scratch)!r}, 0): time.sleep(60)"
     )
     process = started(write(), wait)

@@ -13,13 +13,14 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import api, atomic, store
+from evalengine import api, atomic
 from evalengine.cli import main
+from evalengine.ingest.sources import tables as readers
 from evalengine.jobs import lock
 from evalengine.jobs.lock import locked
 from evalengine.jobs.logs import WARNING
-from evalengine.readers import tables as readers
 from evalengine.schemas.errors import ReadError, ResultError, WriteError
+from evalengine.scorecard.card import storage
 
 Write = Callable[..., Path]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -27,14 +28,14 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 def failing_sync(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
     """Let ``fsync`` of a folder fail, as of disks that lose their connection."""
-    sync = store.sync
+    sync = storage.sync
 
     def failing(path: Path) -> None:
         if path == folder:
             raise OSError(number, os.strerror(number))
         sync(path)
 
-    monkeypatch.setattr(store, "sync", failing)
+    monkeypatch.setattr(storage, "sync", failing)
     monkeypatch.setattr(atomic, "sync", failing)
 
 
@@ -144,7 +145,7 @@ def test_a_full_disk_of_results_ends_the_command_with_3(
     def full(*_: object) -> None:
         raise FULL
 
-    monkeypatch.setattr(store, "sync", full)
+    monkeypatch.setattr(storage, "sync", full)
     tables = folder / "tables" / "date=2026-11-20"
     sides = [str(tables / f"{side}.parquet") for side in ("predictions", "truths")]
     assert main(["score", *sides, "--out", str(folder / "out")]) == 3

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import evalengine as ee
-from evalengine.display.sections import Grid, sections
 from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.verdicts import judge_gates, numbers_of
+from evalengine.report.sections import Grid, sections
 from evalengine.schemas.errors import OptionError, ResultError
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "detection"

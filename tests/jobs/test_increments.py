@@ -15,7 +15,8 @@ from jobs.conftest import DAYS, write_day
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import atomic, parts
+from evalengine import atomic
+from evalengine.jobs import parts
 from evalengine.schemas.errors import InputError, OptionError, WriteError
 
 Write = Callable[..., Path]

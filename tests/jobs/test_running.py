@@ -15,12 +15,13 @@ import pytest
 from jobs.conftest import write_day
 
 import evalengine as ee
-from evalengine import api, atomic, store
+from evalengine import api, atomic
 from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
 from evalengine.jobs.running import plan_job
 from evalengine.schemas.errors import ChangedError, InputError, OptionError, ResultError, WriteError
+from evalengine.scorecard.card import storage
 
 Write = Callable[..., Path]
 LAST = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
@@ -182,7 +183,7 @@ class TestFailures:
             if left[0] < 0:
                 raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(store, "sync", broken)
+        monkeypatch.setattr(storage, "sync", broken)
         monkeypatch.setattr(records, "sync", broken)
         monkeypatch.setattr(atomic, "sync", broken)
         with pytest.raises(ResultError, match="No space left"):

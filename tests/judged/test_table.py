@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judged.tables import listed, table
 
 import evalengine as ee
-from evalengine.display.show import show
+from evalengine.report.show import show
 
 
 def score(rows: list[dict[str, Any]] | pl.DataFrame, **options: Any) -> ee.Scorecard:

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from evalengine import metrics, planner
+from evalengine import metrics
 from evalengine.executors import Threads
-from evalengine.inputs.frames import Frames, load_frames
+from evalengine.ingest.frames import Frames, load_frames
+from evalengine.plan import planner
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.option_values import make_options
 

@@ -20,11 +20,11 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine.executors import pools
 from evalengine.executors.pools import caught
-from evalengine.partitions import running, sizing, splitting
+from evalengine.outofcore import driver, memory_plan, shuffle
 
-FEW = sizing.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
+FEW = memory_plan.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
 """Four buckets, label groups and runs of twenty rows, however small the tables."""
-WIDE = sizing.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, run_rows=20)
+WIDE = memory_plan.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, run_rows=20)
 """The same with groups of more rows, where cutting labels is not the point: fewer files."""
 
 
@@ -41,9 +41,9 @@ def next_seed(environ: Mapping[str, str] = os.environ) -> int:
     return int(environ.get(SEED) or secrets.randbits(32))
 
 
-def in_buckets(patch: pytest.MonkeyPatch, sizes: sizing.Sizes = FEW) -> None:
+def in_buckets(patch: pytest.MonkeyPatch, sizes: memory_plan.Sizes = FEW) -> None:
     """Have every run with a limit go through buckets."""
-    patch.setattr(running, "buckets", lambda *_, **__: sizes)
+    patch.setattr(driver, "buckets", lambda *_, **__: sizes)
 
 
 def written(case: Case, folder: Path, files: int = 1, rows: int = 7) -> list[Any]:
@@ -122,7 +122,7 @@ def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
     """Have tables dealt out in units of so many rows, by workers that work here."""
     pool = Here()
     patch.setattr(pools, "pool_of", lambda *_: pool)
-    patch.setattr(splitting, "units_rows", lambda *_: rows)
+    patch.setattr(shuffle, "units_rows", lambda *_: rows)
     return pool
 
 

@@ -17,7 +17,7 @@ from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.partitions import frame_files, sizing
+from evalengine.outofcore import frame_files, memory_plan
 
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
 
@@ -28,7 +28,7 @@ def test_single_datums_are_shown_some_at_a_time(
     name: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A datum at a time, a few, and all at once."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=rows))
+    in_buckets(monkeypatch, memory_plan.Sizes(4, 1000, 20, 3, run_rows=rows))
     task, draw = CASES[name]
     same_as_in_memory(draw(7), task, tmp_path)
 
@@ -78,7 +78,7 @@ def test_slices_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_many_groups_are_seen_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalengine import planner
+    from evalengine.plan import planner
 
     monkeypatch.setattr(planner, "_GROUP_CELLS", 20)
     in_buckets(monkeypatch)

@@ -24,9 +24,9 @@ from partitions.test_in_parts import one_table
 import evalengine as ee
 from evalengine.executors import pools
 from evalengine.executors.pools import caught
-from evalengine.inputs.problems import ChecksFailed, PartRefused, Problem
-from evalengine.partitions import frame_files, repeats, sizing, splitting
-from evalengine.partitions.stages import collected
+from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem
+from evalengine.outofcore import frame_files, memory_plan, repeats, shuffle
+from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "judged")
@@ -63,7 +63,7 @@ def test_a_stage_that_two_workers_do_is_done_once(
     in_buckets(monkeypatch)
     here = pool()
     monkeypatch.setattr(pools, "pool_of", lambda *_: here)
-    monkeypatch.setattr(splitting, "units_rows", lambda *_: 13)
+    monkeypatch.setattr(shuffle, "units_rows", lambda *_: 13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
     stages = {name for name, _ in here.called}
@@ -201,7 +201,7 @@ def test_a_disk_that_runs_full_while_runs_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the parts no file is larger, nor written by then."""
-    in_buckets(monkeypatch, sizing.Sizes(4, 1000, 20, 3, run_rows=100))
+    in_buckets(monkeypatch, memory_plan.Sizes(4, 1000, 20, 3, run_rows=100))
     limits: list[Any] = []
 
     def told(step: str) -> None:

@@ -30,7 +30,7 @@ from partitions.clusters import cluster, free_port
 import evalengine as ee
 from evalengine.executors import cluster as dask_pool
 from evalengine.executors.pools import pool_of
-from evalengine.partitions import stages
+from evalengine.outofcore import stages
 
 
 @pytest.fixture(scope="module")

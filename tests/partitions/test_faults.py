@@ -20,14 +20,14 @@ from partitions.cases import await_that, boxes, in_buckets, same_as_in_memory, w
 
 import evalengine as ee
 from evalengine.atomic import try_lock
-from evalengine.partitions import scratch, sizing, stages
+from evalengine.outofcore import memory_plan, scratch, stages
 from evalengine.schemas.errors import ScratchError
 
 RUN = """
 import sys, time
 import evalengine as ee
-from evalengine.partitions import running, sizing
-running.buckets = lambda *_, **__: sizing.Sizes(4, 1000, 20, 3)
+from evalengine.outofcore import driver, memory_plan
+driver.buckets = lambda *_, **__: memory_plan.Sizes(4, 1000, 20, 3)
 def told(step):
     if step == sys.argv[4]:
         print("here", flush=True)
@@ -68,7 +68,7 @@ def test_folders_of_other_machines_stay(tmp_path: Path) -> None:
 def test_too_small_a_disk_is_told_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch, sizing.Sizes(4, 10**18, 20, 3, 8))
+    in_buckets(monkeypatch, memory_plan.Sizes(4, 10**18, 20, 3, 8))
     sides = written(Case(boxes(), {}), tmp_path)
     with pytest.raises(ScratchError, match=r"about 1,000,000,000\.0 GB of scratch are needed"):
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))

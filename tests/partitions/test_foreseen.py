@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.partitions.sizing import limit_of
+from evalengine.outofcore.memory_plan import limit_of
 
 
 def limit_named(error: ee.OptionError) -> int:

@@ -12,14 +12,15 @@ from merging.parts import Case
 from partitions import cases
 
 import evalengine as ee
-from evalengine import metrics, planner
-from evalengine.partitions import frame_files, sizing
-from evalengine.tally import parts_view
+from evalengine import metrics
+from evalengine.outofcore import frame_files, memory_plan
+from evalengine.plan import planner
+from evalengine.tally import scored_parts
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
 
-TINY = sizing.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
+TINY = memory_plan.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
 """Sixteen rows of a run at once."""
 
 IN_FILES = metrics.names("classification")
@@ -44,14 +45,14 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Every run goes through buckets; says of how many parts runs were merged."""
     cases.in_buckets(monkeypatch, TINY)
     seen: list[int] = []
-    real = parts_view.merge_runs
+    real = scored_parts.merge_runs
 
     def counting(runs: Any, *rest: Any) -> Any:
         given = list(runs)
         seen.append(len(given))
         return real(given, *rest)
 
-    monkeypatch.setattr(parts_view, "merge_runs", counting)
+    monkeypatch.setattr(scored_parts, "merge_runs", counting)
     return seen
 
 

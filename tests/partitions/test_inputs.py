@@ -14,8 +14,8 @@ from object_store import object_store
 from partitions.cases import FEW, WIDE, boxes, in_buckets, in_units, same_as_in_memory, written
 
 import evalengine as ee
-from evalengine.partitions import dealing, running, splitting
-from evalengine.partitions.scratch import scratch_folder
+from evalengine.outofcore import driver, shuffle, shuffle_stage
+from evalengine.outofcore.scratch import scratch_folder
 from evalengine.schemas.errors import ScratchError
 
 
@@ -52,9 +52,9 @@ def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert card.metrics.equals(whole.metrics)
         in_buckets(monkeypatch, WIDE)
         alike(remote, whole, tmp_path / "s", memory_limit="1GB", **own)
-        monkeypatch.setattr(running, "free_memory", lambda: 200_000)
+        monkeypatch.setattr(driver, "free_memory", lambda: 200_000)
         alike(remote, whole, tmp_path / "s", **own)
-        monkeypatch.setattr(running, "free_memory", lambda: 10**9)
+        monkeypatch.setattr(driver, "free_memory", lambda: 10**9)
         card = ee.score(*remote, task="detection", **own)
         assert "buckets" not in card.run
         assert {"LIST", "GET"} <= {how for how, _ in store.asked}
@@ -118,15 +118,15 @@ def test_large_files_are_read_stretch_by_stretch(
 ) -> None:
     """Rows keep their numbers, and no more than a stretch is read ahead."""
     in_buckets(monkeypatch)
-    monkeypatch.setattr(splitting, "STRETCH", 1)
+    monkeypatch.setattr(shuffle, "STRETCH", 1)
     read: list[int] = []
-    real = dealing.batches
+    real = shuffle_stage.batches
 
     def counting(*given: Any) -> Any:
         read.append(1)
         return real(*given)
 
-    monkeypatch.setattr(dealing, "batches", counting)
+    monkeypatch.setattr(shuffle_stage, "batches", counting)
     table = boxes(60)[0].select(pl.col("score"), actual=pl.col("label_value") % 2)
     if named:
         table = table.with_columns(datum_id=pl.int_range(pl.len()).reverse())
@@ -137,8 +137,8 @@ def test_large_files_are_read_stretch_by_stretch(
 
 def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     """Of local Parquet files that are larger than one."""
-    from evalengine.inputs.frames import prepare
-    from evalengine.inputs.opening import open_inputs
+    from evalengine.ingest.frames import prepare
+    from evalengine.ingest.opening import open_inputs
     from evalengine.schemas.options import Options
 
     path = tmp_path / "table.parquet"
@@ -147,12 +147,12 @@ def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     found = []
     for given in (str(path), table):
         side = prepare(open_inputs(given), "classification", Options()).sides["table"]
-        found.append(splitting.stretches(side, table.head(10), table.height))
+        found.append(shuffle.stretches(side, table.head(10), table.height))
     assert found[1] == ()
     assert len(found[0]) == 0  # forty-eight megabytes are more than all rows
     wide = pl.DataFrame({"note": [str(i) * 400 for i in range(10)]})
     side = prepare(open_inputs(str(path)), "classification", Options()).sides["table"]
-    cuts = splitting.stretches(side, wide, table.height)
+    cuts = shuffle.stretches(side, wide, table.height)
     assert len(cuts) > 3
     assert all(cut % 150_000 == 0 for cut in cuts)
 

@@ -17,8 +17,8 @@ from merging.test_parts import CASES
 from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
-from evalengine.partitions import running, sizing
-from evalengine.partitions.by_label import label_groups
+from evalengine.outofcore import driver, memory_plan
+from evalengine.outofcore.label_groups import label_groups
 
 few = settings(
     max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -158,18 +158,18 @@ def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
     [("2GB", 2 * 10**9), ("512 MiB", 512 << 20), ("1.5g", 1_500_000_000), (7, 7), ("1KiB", 1024)],
 )
 def test_limits_are_read(given: str | int, size: int) -> None:
-    assert sizing.limit_of(given) == size
+    assert memory_plan.limit_of(given) == size
 
 
 @pytest.mark.parametrize("given", ["lots", "-1", "0", "2 gigs"])
 def test_limits_that_are_none_are_refused(given: str) -> None:
     with pytest.raises(ee.OptionError, match="memory_limit"):
-        sizing.limit_of(given)
+        memory_plan.limit_of(given)
 
 
 def test_without_a_limit_a_share_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizing, "free_memory", lambda: 10**10)
-    assert sizing.limit_of(None) == 7 * 10**9
+    monkeypatch.setattr(memory_plan, "free_memory", lambda: 10**10)
+    assert memory_plan.limit_of(None) == 7 * 10**9
 
 
 def test_label_groups_hold_so_many_rows() -> None:
@@ -180,15 +180,15 @@ def test_label_groups_hold_so_many_rows() -> None:
 
 def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Twice the rows, twice the buckets: what one takes does not grow."""
-    from evalengine.inputs.frames import prepare
-    from evalengine.inputs.opening import open_inputs
-    from evalengine.partitions.splitting import heads_of
+    from evalengine.ingest.frames import prepare
+    from evalengine.ingest.opening import open_inputs
+    from evalengine.outofcore.shuffle import heads_of
     from evalengine.schemas.options import Options
 
     ready = prepare(open_inputs(*boxes()), "detection", Options())
     heads = heads_of(ready)
     found = [
-        sizing.buckets(
+        memory_plan.buckets(
             ready,
             heads,
             {"predictions": rows, "ground_truths": rows},
@@ -213,22 +213,22 @@ def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Pa
 
 def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     """With one that is large enough."""
-    from evalengine.inputs.frames import prepare
-    from evalengine.inputs.opening import open_inputs
-    from evalengine.partitions.splitting import heads_of
+    from evalengine.ingest.frames import prepare
+    from evalengine.ingest.opening import open_inputs
+    from evalengine.outofcore.shuffle import heads_of
     from evalengine.schemas.options import Options
 
     ready = prepare(open_inputs(*boxes()), "detection", Options())
     heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
 
-    def sizes(limit: str) -> sizing.Sizes:
-        limits = {"limit": sizing.limit_of(limit), "given": limit}
-        return sizing.buckets(ready, heads, heights, task="detection", **limits)
+    def sizes(limit: str) -> memory_plan.Sizes:
+        limits = {"limit": memory_plan.limit_of(limit), "given": limit}
+        return memory_plan.buckets(ready, heads, heights, task="detection", **limits)
 
     with pytest.raises(ee.OptionError, match=r"too small for these tables") as told:
         sizes("600MB")
     enough = str(told.value).rpartition("memory_limit='")[2].partition("'")[0]
-    assert sizes(enough).n <= sizing.MOST_BUCKETS
+    assert sizes(enough).n <= memory_plan.MOST_BUCKETS
 
 
 @pytest.mark.parametrize("task", ["detection", "classification", "classification in files"])
@@ -239,7 +239,7 @@ def test_scratch_holds_no_more_than_was_looked_for(
     """And not so little that a disk with room is refused."""
     looked_for: list[int] = []
 
-    def sized(*given: Any, **how: Any) -> sizing.Sizes:
+    def sized(*given: Any, **how: Any) -> memory_plan.Sizes:
         sizes = real(*given, **how)
         looked_for.append(sizes.scratch)
         return msgspec.structs.replace(sizes, n=4, group_rows=40_000)
@@ -250,8 +250,8 @@ def test_scratch_holds_no_more_than_was_looked_for(
         files = (path for path in (tmp_path / "s").rglob("*") if path.is_file())
         held.append(sum(path.stat().st_size for path in files))
 
-    real = running.buckets
-    monkeypatch.setattr(running, "buckets", sized)
+    real = driver.buckets
+    monkeypatch.setattr(driver, "buckets", sized)
     predictions, truths = boxes(40_000)
     if task == "detection":
         label = (pl.col("datum_id") % labels).alias("label_value")

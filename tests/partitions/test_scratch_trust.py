@@ -11,8 +11,8 @@ import msgspec
 import polars as pl
 import pytest
 
-from evalengine.partitions import dealing, sealed
-from evalengine.partitions.scratch import OWNER, PREFIX, scratch_folder, sweep
+from evalengine.outofcore import sealed, shuffle_stage
+from evalengine.outofcore.scratch import OWNER, PREFIX, scratch_folder, sweep
 from evalengine.schemas.errors import ScratchError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
@@ -77,11 +77,11 @@ def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path:
 def test_what_units_tell_is_data(tmp_path: Path) -> None:
     pairs = pl.DataFrame({"label_key": ["k"], "label_value": [7]})
     keys, ahead = pl.Series(["k", "l"]), pl.DataFrame({"metric": ["m"]})
-    told = dealing.Dealt(9, {"predictions": pairs}, keys, [0, 2], ahead)
-    home = dealing.unit_folder(tmp_path, "predictions", 0)
+    told = shuffle_stage.Dealt(9, {"predictions": pairs}, keys, [0, 2], ahead)
+    home = shuffle_stage.unit_folder(tmp_path, "predictions", 0)
     home.mkdir(parents=True)
-    dealing._tell(home, told)
-    found = dealing.dealt_of(tmp_path, "predictions", 0)
+    shuffle_stage._tell(home, told)
+    found = shuffle_stage.dealt_of(tmp_path, "predictions", 0)
     assert (found.rows, found.buckets) == (9, [0, 2])
     assert found.pairs["predictions"].equals(pairs)
     assert found.keys is not None
@@ -89,7 +89,7 @@ def test_what_units_tell_is_data(tmp_path: Path) -> None:
     assert found.ahead is not None
     assert found.ahead.equals(ahead)
     mark = tmp_path / "ran"
-    (home / dealing._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
+    (home / shuffle_stage._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
     with pytest.raises(msgspec.DecodeError):
-        dealing.dealt_of(tmp_path, "predictions", 0)
+        shuffle_stage.dealt_of(tmp_path, "predictions", 0)
     assert not mark.exists()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from merging.parts import Case
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
 
-from evalengine.partitions import by_label, slabs
-from evalengine.tally.grouped import merge_groups, of_labels, with_datums
+from evalengine.outofcore import label_groups, score_ranges
 from evalengine.tally.ranked import Ranked, Variants
+from evalengine.tally.ranked_groups import merge_groups, of_labels, with_datums
 
 Array = np.ndarray[Any, Any]
 VARIANTS = Variants((0.5,), ((None, 0.0, 0.0),))
@@ -71,8 +71,8 @@ def test_slabs_are_the_whole_one_after_the_other(
         for (n, m), codes in zip(sizes, own, strict=True)
     ]
     made = [
-        merge_groups([slabs.within(rows, codes, slab) for rows, codes in buckets])
-        for slab in slabs.slabs_of(buckets, most)
+        merge_groups([score_ranges.within(rows, codes, slab) for rows, codes in buckets])
+        for slab in score_ranges.slabs_of(buckets, most)
     ]
     whole = merge_groups([with_datums(rows, codes) for rows, codes in buckets])
     for name in ROWS[1:]:
@@ -97,10 +97,10 @@ def test_slabs_stay_small(tied: bool) -> None:
             (of_label(ranked(rng, 3 * n, 0, np.arange(d.size), tied=tied), 1), d.astype(np.int32))
             for n, d in zip(rows, own, strict=True)
         ]
-        found = slabs.slabs_of(buckets, 1000)
+        found = score_ranges.slabs_of(buckets, 1000)
         assert len(found) > 8
         for slab in found:
-            held = sum(slabs.within(few, codes, slab).score.size for few, codes in buckets)
+            held = sum(score_ranges.within(few, codes, slab).score.size for few, codes in buckets)
             assert held <= 2500
 
 
@@ -110,8 +110,9 @@ def test_one_label_of_everything(
 ) -> None:
     """One label, few scores: slabs part equal scores by tie and datum."""
     seen: list[str] = []
-    kept = by_label.merge_rows
-    monkeypatch.setattr(by_label, "merge_rows", lambda *call: (seen.append("slab"), kept(*call)))
+    kept = label_groups.merge_rows
+    counted = lambda *call: (seen.append("slab"), kept(*call))  # noqa: E731
+    monkeypatch.setattr(label_groups, "merge_rows", counted)
     in_buckets(monkeypatch)
     one = pl.lit("one").alias("label_value")
     weather = (pl.col("datum_id") % 3).alias("weather")

@@ -28,11 +28,11 @@ from partitions.cases import (
 )
 
 import evalengine as ee
-from evalengine.inputs.collecting import Side
-from evalengine.inputs.frames import prepare
-from evalengine.inputs.opening import open_inputs
-from evalengine.inputs.slices import SlicePlan
-from evalengine.partitions import dealing, splitting
+from evalengine.ingest.collecting import Side
+from evalengine.ingest.frames import prepare
+from evalengine.ingest.opening import open_inputs
+from evalengine.ingest.slices import SlicePlan
+from evalengine.outofcore import shuffle, shuffle_stage
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.options import Options
 
@@ -41,7 +41,7 @@ from evalengine.schemas.options import Options
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 13)
-    monkeypatch.setattr(dealing, "BATCH", 5)
+    monkeypatch.setattr(shuffle_stage, "BATCH", 5)
     task, draw = CASES[name]
     case = draw(5)
     same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
@@ -121,45 +121,45 @@ def test_units_begin_where_row_groups_do(tmp_path: Path) -> None:
     files = [str(tmp_path / f"{i}.parquet") for i in range(2)]
     rows.head(180).write_parquet(files[0], row_group_size=50)
     rows.tail(120).write_parquet(files[1], row_group_size=500)
-    assert splitting._cuts(files, 300, 100) == [0, 100, 180]
-    assert splitting._cuts(files, 300, 1000) == [0]
-    assert splitting._cuts((), 300, 100) == [0, 100, 200]  # of an object store
-    assert splitting._cuts(files[1:], 120, 10) == [0]  # one group of everything
+    assert shuffle._cuts(files, 300, 100) == [0, 100, 180]
+    assert shuffle._cuts(files, 300, 1000) == [0]
+    assert shuffle._cuts((), 300, 100) == [0, 100, 200]  # of an object store
+    assert shuffle._cuts(files[1:], 120, 10) == [0]  # one group of everything
 
 
 def test_units_are_neither_small_nor_many() -> None:
-    assert splitting.units_rows(1000, 8, 4) == splitting.LEAST_UNIT
-    assert splitting.units_rows(16_000_000, 8, 4) == 1_000_000
-    rows = splitting.units_rows(10**9, 400, 128)
-    assert 10**9 // rows * 400 <= splitting.MOST_FILES
+    assert shuffle.units_rows(1000, 8, 4) == shuffle.LEAST_UNIT
+    assert shuffle.units_rows(16_000_000, 8, 4) == 1_000_000
+    rows = shuffle.units_rows(10**9, 400, 128)
+    assert 10**9 // rows * 400 <= shuffle.MOST_FILES
 
 
 # -- killed, slow and failing workers ------------------------------------------------------------
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> dealing.Dealing:
+def table(tmp_path: Path) -> shuffle_stage.Dealing:
     """Predictions of 60 images to be dealt out to three buckets."""
     sides = written(Case(boxes(), {}), tmp_path)
     ready = prepare(open_inputs(*sides), "detection", Options())
     side = ready.sides["predictions"]
-    return dealing.Dealing("predictions", side, {}, SlicePlan(), {}, 3, 60)
+    return shuffle_stage.Dealing("predictions", side, {}, SlicePlan(), {}, 3, 60)
 
 
 def dealt(folder: Path, unit: int) -> pl.DataFrame:
     """The rows of a unit, in their order."""
-    told = dealing.dealt_of(folder, "predictions", unit)
-    files = [dealing.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
-    rows = dealing.read_rows(files, [100] * len(files)).sort(ROW)
+    told = shuffle_stage.dealt_of(folder, "predictions", unit)
+    files = [shuffle_stage.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
+    rows = shuffle_stage.read_rows(files, [100] * len(files)).sort(ROW)
     assert rows.height == told.rows
     return rows
 
 
 def test_a_unit_that_was_broken_off_is_dealt_out_anew(
-    table: dealing.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: shuffle_stage.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
-    whole = dealing.batches
+    whole = shuffle_stage.batches
 
     def broken(*given: Any) -> Iterator[pl.DataFrame]:
         yield next(iter(whole(*given))).head(5)
@@ -167,35 +167,35 @@ def test_a_unit_that_was_broken_off_is_dealt_out_anew(
 
     unit = (0, 40, 20)
     with monkeypatch.context() as patch:
-        patch.setattr(dealing, "batches", broken)
+        patch.setattr(shuffle_stage, "batches", broken)
         with pytest.raises(KeyboardInterrupt):
-            dealing.deal_rows(tmp_path, unit, table)
-    assert not dealing.unit_folder(tmp_path, "predictions", 0).exists()
-    dealing.deal_unit(str(tmp_path), unit, pickle.dumps(table))
+            shuffle_stage.deal_rows(tmp_path, unit, table)
+    assert not shuffle_stage.unit_folder(tmp_path, "predictions", 0).exists()
+    shuffle_stage.deal_unit(str(tmp_path), unit, pickle.dumps(table))
     rows = dealt(tmp_path, 0)
     assert rows[ROW].to_list() == list(range(100, 120))
     assert rows["datum_id"].to_list() == [row // 3 for row in range(40, 60)]
 
 
 def test_a_unit_that_another_worker_finished_meanwhile_stays(
-    table: dealing.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: shuffle_stage.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
-    whole = dealing.batches
+    whole = shuffle_stage.batches
 
     def slow(role: str, side: Side, *given: Any) -> Iterator[pl.DataFrame]:
-        monkeypatch.setattr(dealing, "batches", whole)
-        dealing.deal_rows(tmp_path, (2, 0, 30), table)
+        monkeypatch.setattr(shuffle_stage, "batches", whole)
+        shuffle_stage.deal_rows(tmp_path, (2, 0, 30), table)
         yield from whole(role, side, *given)
 
-    monkeypatch.setattr(dealing, "batches", slow)
-    dealing.deal_rows(tmp_path, (2, 0, 30), table)
+    monkeypatch.setattr(shuffle_stage, "batches", slow)
+    shuffle_stage.deal_rows(tmp_path, (2, 0, 30), table)
     assert dealt(tmp_path, 2).height == 30
     assert [path.name for path in (tmp_path / "buckets").iterdir()] == ["predictions-2"]
 
 
 def test_a_unit_that_cannot_be_renamed_is_told(
-    table: dealing.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: shuffle_stage.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
 
@@ -203,9 +203,9 @@ def test_a_unit_that_cannot_be_renamed_is_told(
         shutil.rmtree(draft)
         raise FileNotFoundError(str(draft))
 
-    monkeypatch.setattr(dealing.os, "rename", gone)
+    monkeypatch.setattr(shuffle_stage.os, "rename", gone)
     with pytest.raises(FileNotFoundError):
-        dealing.deal_rows(tmp_path, (0, 0, None), table)
+        shuffle_stage.deal_rows(tmp_path, (0, 0, None), table)
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
-    monkeypatch.setattr(splitting, "units_rows", lambda *_: 500)
+    monkeypatch.setattr(shuffle, "units_rows", lambda *_: 500)
     killed: list[int] = []
     dealt: list[Path] = []
 
@@ -248,7 +248,7 @@ def test_slices_whose_values_have_codes(
     in_buckets(monkeypatch, WIDE)
     if units:
         in_units(monkeypatch, 50)
-    monkeypatch.setattr(dealing, "BATCH", 9)
+    monkeypatch.setattr(shuffle_stage, "BATCH", 9)
     n = pl.col("datum_id")
     values = pl.when(n % 7 < 3).then(pl.lit("sun")).when(n % 3 == 0).then(pl.lit("rain"))
     column = values.when(n < 40).then(pl.lit("snow")).cast(dtype).alias(name)  # the rest are null
@@ -316,7 +316,7 @@ def test_without_footers_all_files_are_left_to_every_unit(
 ) -> None:
     in_buckets(monkeypatch, WIDE)
     pool = in_units(monkeypatch, 13)
-    monkeypatch.setattr(splitting, "ends_of", lambda _: None)
+    monkeypatch.setattr(shuffle, "ends_of", lambda _: None)
     case = Case(boxes(9), {"metrics": ["mAP"]})  # three units of rows in three files
     same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
     dealt = [call for name, call in pool.called if name == "deal_unit"]
@@ -326,15 +326,15 @@ def test_without_footers_all_files_are_left_to_every_unit(
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])
 def test_wide_rows_are_read_few_at_a_time(
-    width: int, rows: int, table: dealing.Dealing, monkeypatch: pytest.MonkeyPatch
+    width: int, rows: int, table: shuffle_stage.Dealing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
-    monkeypatch.setattr(dealing, "BATCH", 30)
-    monkeypatch.setattr(dealing, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(shuffle_stage, "BATCH", 30)
+    monkeypatch.setattr(shuffle_stage, "BATCH_BYTES", 1000)
     given = (table.role, table.side, table.where, table.plan)
-    heights = [batch.height for batch in dealing.batches(*given, width)]
+    heights = [batch.height for batch in shuffle_stage.batches(*given, width)]
     assert max(heights) <= rows
-    assert sum(heights) == sum(batch.height for batch in dealing.batches(*given))
+    assert sum(heights) == sum(batch.height for batch in shuffle_stage.batches(*given))
 
 
 def test_the_width_of_rows_is_told_of_their_head(
@@ -357,15 +357,15 @@ def test_a_table_is_read_by_queries_of_some_rows(
     in_buckets(monkeypatch)
     if units:
         in_units(monkeypatch, 13)
-    monkeypatch.setattr(splitting, "STRETCH", 200)
+    monkeypatch.setattr(shuffle, "STRETCH", 200)
     read: list[int] = []
-    part = dealing._part
+    part = shuffle_stage._part
 
-    def reading(table: dealing.Dealing, unit: dealing.Unit) -> Side:
+    def reading(table: shuffle_stage.Dealing, unit: shuffle_stage.Unit) -> Side:
         read.append(unit[2] or 0)
         return part(table, unit)
 
-    monkeypatch.setattr(dealing, "_part", reading)
+    monkeypatch.setattr(shuffle_stage, "_part", reading)
     task, draw = CASES[name]
     how: dict[str, Any] = {"executor": "processes"} if units else {}
     same_as_in_memory(draw(4), task, tmp_path, files=3, **how)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.display.sections import sections
+from evalengine.report.sections import sections
 
 RUN = pl.DataFrame(
     {"query_id": ["a", "a", "b"], "doc_id": ["x", "y", "z"], "score": [2.0, 1.0, 1.0]}

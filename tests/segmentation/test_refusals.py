@@ -10,7 +10,7 @@ import pytest
 from segmentation.making import NAMES, rows_of, some_maps
 
 import evalengine as ee
-from evalengine.inputs.frames import Frames
+from evalengine.ingest.frames import Frames
 from evalengine.tally.datums import Datums
 from evalengine.tasks.segmentation.layer_masks import Sizes
 

@@ -11,12 +11,12 @@ from polars.testing import assert_frame_equal
 from segmentation.making import EVERY, NAMES, some_maps
 
 import evalengine as ee
-from evalengine import planner
 from evalengine.executors import Threads
-from evalengine.inputs.frames import load_frames
+from evalengine.ingest.frames import load_frames
 from evalengine.metrics import registry
-from evalengine.metrics.segmentation_images import OF_IMAGE, OfImage
+from evalengine.plan import planner
 from evalengine.tasks.segmentation import per_image
+from evalengine.tasks.segmentation.metrics.images import OF_IMAGE, OfImage
 
 FOUND, TRUTH = some_maps(n=7)
 CITY = ["x", "y", "x", "x", "y", "y", None]

@@ -94,6 +94,6 @@ def find_label(values: pl.Series, wanted: Any) -> int:
 
 
 def _some(values: pl.Series) -> str:
-    from ...inputs.problems import listing
+    from ...ingest.problems import listing
 
     return listing(values.head(5).to_list(), len(values))

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.codes import encode
-from ...inputs.frames import Frames
-from ...inputs.marks import Marks
+from ...ingest.codes import encode
+from ...ingest.frames import Frames
+from ...ingest.marks import Marks
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option

@@ -14,7 +14,7 @@ from ...schemas.errors import InputError
 from ...tally.merging import merge_labels, merged_seconds
 from ...tally.merging_units import merge_places
 from ...tally.parts import SHOWN, Place, parts_of, things_of_part
-from ...tally.parts_view import ScoredRows
+from ...tally.scored_parts import ScoredRows
 from ...tally.units import Units
 from .merging import merge_heads, without_scores
 from .settings import Settings

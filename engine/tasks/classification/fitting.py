@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note, listing
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, listing
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option

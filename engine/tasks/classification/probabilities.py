@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ...inputs.frames import Frames
-from ...inputs.problems import PartRefused
-from ...inputs.wide import PREFIX
+from ...ingest.frames import Frames
+from ...ingest.problems import PartRefused
+from ...ingest.wide import PREFIX
 from ...schemas.contract import PREDICTIONS, ROW, TABLE
 from ...schemas.wording import option
 

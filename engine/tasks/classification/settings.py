@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...dialects.classification import ClassificationDefaults, ClassificationRules
 from ...schemas.asked import in_name
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .dialects import ClassificationDefaults, ClassificationRules
 
 ONE_LABEL_ONLY = (
     "BalancedAccuracy",

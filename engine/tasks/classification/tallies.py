@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...tally.datums import Datums, Labels
 from ...tally.grid import best_labels, outcomes_of

@@ -12,7 +12,7 @@ import polars as pl
 from ...kernels.detailed_cells import N_CELLS
 from ...schemas.results import empty_frame
 from ...tally.parts import GroupsByCode
-from ...tally.parts_view import PartsView
+from ...tally.scored_parts import PartsView
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
 from .settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs.problems import Note, listing
+from ...ingest.problems import Note, listing
 from ...tally.datums import Datums, Labels
 from ...tally.units import Units
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs.problems import count_of
+from ...ingest.problems import count_of
 from ...schemas.errors import InputError
 from .geometry import MASK
 from .shapes import Objects

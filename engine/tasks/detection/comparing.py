@@ -10,24 +10,15 @@ import polars as pl
 
 from ...geometry.places import Origin
 from ...geometry.raster_files import RasterFiles
-from ...inputs.frames import Frames
-from ...inputs.problems import note_of
+from ...ingest.frames import Frames
+from ...ingest.problems import note_of
 from ...schemas.contract import ROW
 from ...tally.datums import Datums
 from ..workers import Workers
 from .alignment import refuse_apart
 from .geometry import BOX, POLYGON, choose, read_as
 from .settings import Settings
-from .shapes import (
-    CORNERS,
-    BoxLayer,
-    Objects,
-    Shapes,
-    as_masks,
-    as_polygons,
-    boxes_of,
-    own_masks,
-)
+from .shapes import CORNERS, BoxLayer, Objects, Shapes, as_masks, as_polygons, boxes_of, own_masks
 from .sizes import image_sizes
 
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,7 @@ import polars as pl
 
 from ...kernels.confusion_cells import confusion_cells
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.view import RankedView
+from ...tally.ranked_view import RankedView
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.boxes import CORNER_NAMES
-from ...inputs.frames import Frames
-from ...inputs.geometry_columns import GEOMETRY_NAMES
-from ...inputs.kept import Kept
-from ...inputs.problems import Note, note_of
+from ...ingest.boxes import CORNER_NAMES
+from ...ingest.frames import Frames
+from ...ingest.geometry_columns import GEOMETRY_NAMES
+from ...ingest.kept import Kept
+from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels

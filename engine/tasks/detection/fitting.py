@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ...inputs.collecting import Prepared
-from ...inputs.frames import Frames
-from ...inputs.geometry_columns import GEOMETRY_NAMES
-from ...inputs.problems import Note
+from ...ingest.collecting import Prepared
+from ...ingest.frames import Frames
+from ...ingest.geometry_columns import GEOMETRY_NAMES
+from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.options import Options
 from ...schemas.wording import option

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of, note_of
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, count_of, note_of
 from ...schemas.wording import option
 from .settings import Settings
 

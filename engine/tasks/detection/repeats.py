@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.problems import Note
+from ...ingest.problems import Note
 
 if TYPE_CHECKING:
     from .encode import Side

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...dialects.detection import DetectionDefaults, DetectionRules
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .dialects import DetectionDefaults, DetectionRules
 
 Range = tuple[str | None, float, float]
 

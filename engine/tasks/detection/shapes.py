@@ -16,16 +16,10 @@ import polars as pl
 
 from ...geometry.masks import Masks, boundary, concat, intersections, read_masks
 from ...geometry.places import Origin, Place
-from ...geometry.polygons import (
-    Polygons,
-    from_boxes,
-    intersection_areas,
-    rasterise,
-    read_polygons,
-)
+from ...geometry.polygons import Polygons, from_boxes, intersection_areas, rasterise, read_polygons
 from ...geometry.polygons import concat as concat_polygons
 from ...geometry.raster_files import RasterFiles
-from ...inputs.problems import Note, count_of
+from ...ingest.problems import Note, count_of
 from ..workers import Workers
 from .geometry import BOX, MASK, POLYGON
 from .settings import Settings

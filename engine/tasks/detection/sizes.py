@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs.frames import Frames
-from ...inputs.problems import count_of
+from ...ingest.frames import Frames
+from ...ingest.problems import count_of
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums

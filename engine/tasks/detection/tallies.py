@@ -9,17 +9,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.frames import Frames
+from ...ingest.frames import Frames
 from ...schemas.errors import InputError, OptionError
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
-from ...tally.merging import (
-    merge_counts,
-    merge_datums,
-    merge_labels,
-    merge_ranked,
-    merged_seconds,
-)
+from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Ranked, Variants
 from ..workers import Workers
 from .detailed import detailed_examples

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.problems import Note
+from ...ingest.problems import Note
 from ...schemas.wording import option
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame
-from ...tally.grouped import GroupedView, RankedGroups
-from ...tally.view import RankedView
+from ...tally.ranked_groups import GroupedView, RankedGroups
+from ...tally.ranked_view import RankedView
 from ..workers import Workers
 from .confusion import confusion_frame
 from .examples import examples_frame

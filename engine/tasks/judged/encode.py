@@ -14,15 +14,15 @@ import numpy as np
 import polars as pl
 
 from ... import metrics
-from ...inputs.frames import Frames
-from ...inputs.problems import listing
-from ...metrics.judged_means import NOT_JUDGED
+from ...ingest.frames import Frames
+from ...ingest.problems import listing
 from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
 from ..encoding import row_of_datums, table_datums
 from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
 from .measures import MEASURES, Measure
+from .metrics.means import NOT_JUDGED
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from ... import metrics
-from ...inputs.problems import Note, count_of, listing
-from ...metrics.judged_means import NOT_JUDGED, SCORED, kinds_of
+from ...ingest.problems import Note, count_of, listing
 from ...schemas.errors import InputError
+from .metrics.means import NOT_JUDGED, SCORED, kinds_of
 from .settings import Settings
 
 NO_VERDICT, WRONG_WORD = "no_verdict", "wrong_vocabulary"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ...inputs.collecting import Prepared
-from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of, listing
+from ...ingest.collecting import Prepared
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, count_of, listing
 from ...metrics.registry import Metric, get, has, names
 from ...schemas.contract import DATUMS, TABLE
 from ...schemas.errors import InputError, did_you_mean

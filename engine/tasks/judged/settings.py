@@ -9,9 +9,9 @@ import msgspec
 
 from ... import metrics
 from ...dialects import Dialect
-from ...dialects.judged import JudgedDefaults, JudgedRules, Words
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
+from .dialects import JudgedDefaults, JudgedRules, Words
 
 MODES = ("f1", "precision", "recall")
 LEVELS = ("low", "high")

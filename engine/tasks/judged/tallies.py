@@ -10,28 +10,17 @@ import numpy as np
 import polars as pl
 
 from ... import metrics
-from ...inputs.frames import Frames
-from ...inputs.problems import Note
-from ...metrics.judged_means import NOT_JUDGED, SCORED
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
 from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
 from ..workers import Workers
 from .encode import Batch, encode_batch
-from .findings import (
-    EXTRA,
-    MISSING,
-    NAMED,
-    TOLD,
-    UNLIKE,
-    Findings,
-    Some,
-    metric_of,
-    notes,
-    refuse,
-)
+from .findings import EXTRA, MISSING, NAMED, TOLD, UNLIKE, Findings, Some, metric_of, notes, refuse
 from .fitting import written
 from .measures import MEASURES, PLACE, values_of
+from .metrics.means import NOT_JUDGED, SCORED
 from .settings import Settings
 from .votes import voted
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.codes import encode
+from ...ingest.codes import encode
 from ...kernels.judgment_ranks import meet
 from ...kernels.query_rows import ROW, by_query
 from ...kernels.tied_rows import beside

@@ -9,26 +9,19 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs import dtypes
-from ...inputs.collecting import Prepared
-from ...inputs.frames import Frames
-from ...inputs.list_ranks import check_ranks
-from ...inputs.meeting import refuse_negative
-from ...inputs.problems import DOCUMENTS_APART, Note, listing, note_of
-from ...inputs.ranked import LISTS
+from ...ingest import dtypes
+from ...ingest.collecting import Prepared
+from ...ingest.frames import Frames
+from ...ingest.list_ranks import check_ranks
+from ...ingest.meeting import refuse_negative
+from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of
+from ...ingest.ranked import LISTS
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.datums import Datums
-from ..encoding import (
-    dataset_of,
-    encode_datums,
-    row_numbers,
-    row_of_datums,
-    table_datums,
-    taken,
-)
+from ..encoding import dataset_of, encode_datums, row_numbers, row_of_datums, table_datums, taken
 from ..workers import Workers
 from .by_id import Met, Side, judged_side, lists_of, meet_ids
 from .by_text import Texts, text_lists

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.wording import option
 from .encode import holds_texts

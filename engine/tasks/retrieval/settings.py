@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...dialects.retrieval import RetrievalDefaults, RetrievalRules
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .dialects import RetrievalDefaults, RetrievalRules
 
 MATCHES = {
     "chunk_from_original": None,

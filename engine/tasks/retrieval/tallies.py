@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ... import metrics
-from ...inputs.frames import Frames
+from ...ingest.frames import Frames
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.frames import Frames
+from ...ingest.frames import Frames
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ...tally.pixels import Areas, Crossings, Pixels

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.contract import GROUND_TRUTHS
 from ...schemas.wording import option

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...inputs.problems import Note, note_of
+from ...ingest.problems import Note, note_of
 from ...schemas.wording import option
 from .histograms import NOTHING, Pairs
 from .units import Units

@@ -14,9 +14,9 @@ from ...geometry.masks import Masks, concat, from_rows, read_masks
 from ...geometry.polygons import REFUSE, rasterise, read_polygons
 from ...geometry.rasters import read_raster_masks
 from ...geometry.value_runs import STRIP, ValueRuns
-from ...inputs.frames import Frames
-from ...inputs.label_maps import FORMS
-from ...inputs.problems import count_of
+from ...ingest.frames import Frames
+from ...ingest.label_maps import FORMS
+from ...ingest.problems import count_of
 from ...kernels.run_layout import Runs, joined
 from ...kernels.run_pixels import scan
 from ...schemas.errors import InputError

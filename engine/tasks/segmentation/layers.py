@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from ...geometry.masks import Masks, intersections, union_by
-from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, count_of
 from ...tally.datums import Datums, Labels
 from ...tally.pixels import Areas, Crossings, Pixels
 from ..encoding import encode_labels

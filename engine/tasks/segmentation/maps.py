@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...inputs.problems import count_of
+from ...ingest.problems import count_of
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .histograms import Counter, Pairs

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs import dtypes, meeting
-from ...inputs.frames import Frames
-from ...inputs.label_map import read_label_map
-from ...inputs.problems import Note, count_of, listing
-from ...inputs.relabel import relabel
+from ...ingest import dtypes, meeting
+from ...ingest.frames import Frames
+from ...ingest.label_map import read_label_map
+from ...ingest.problems import Note, count_of, listing
+from ...ingest.relabel import relabel
 from ...schemas.contract import GROUND_TRUTHS
 from ...schemas.errors import InputError
 from ...schemas.wording import option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...geometry.grids import Grid, grid_of, opened
-from ...inputs.problems import count_of
+from ...ingest.problems import count_of
 from ...schemas.errors import InputError
 from .sides import Side
 

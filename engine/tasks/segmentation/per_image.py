@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.segmentation_images import OF_IMAGE
 from ...tally.datums import Labels
 from ...tally.pixels import Images, Pixels
 from ...tally.stats import Column, Stats
 from .encode import Batch
+from .metrics.images import OF_IMAGE
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...dialects.segmentation import SegmentationDefaults, SegmentationRules
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .dialects import SegmentationDefaults, SegmentationRules
 
 INVALID = ("refuse", "repair")
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from ...geometry.raster_files import RasterFiles
-from ...inputs.frames import Frames
-from ...inputs.label_maps import FORMS
-from ...inputs.problems import count_of
+from ...ingest.frames import Frames
+from ...ingest.label_maps import FORMS
+from ...ingest.problems import count_of
 from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.errors import InputError, ReadError
 from .rasters import MapRow

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs import meeting
-from ...inputs.frames import Frames
-from ...inputs.problems import Note
+from ...ingest import meeting
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_seconds

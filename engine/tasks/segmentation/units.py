@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.frames import Frames
+from ...ingest.frames import Frames
 from ...tally.datums import Labels
 from ...tally.pixels import Images
 from ..encoding import declared_labels

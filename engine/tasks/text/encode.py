@@ -9,20 +9,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note, count_of, listing, note_of
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, count_of, listing, note_of
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums
-from ..encoding import (
-    dataset_of,
-    encode_datums,
-    row_numbers,
-    row_of_datums,
-    table_datums,
-    taken,
-)
+from ..encoding import dataset_of, encode_datums, row_numbers, row_of_datums, table_datums, taken
 from ..packing import offsets_of, ragged
 from .pairs import Pairs
 from .settings import Settings

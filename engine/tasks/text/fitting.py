@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...inputs.frames import Frames
-from ...inputs.problems import Note
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
 from ...metrics.registry import Metric, all_metrics
 from ...schemas.errors import InputError
 from ...schemas.wording import option

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...dialects.text import TextDefaults, TextRules
-from ...inputs.stop_words import read_stop_words
-from ...metrics.bleu_formula import misfit
-from ...metrics.text_rouge import TYPES as ROUGE_TYPES
-from ...metrics.text_rouge import USUAL
+from ...ingest.stop_words import read_stop_words
 from ...schemas.embedder import Embedding, Encoder
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .dialects import TextDefaults, TextRules
+from .metrics.bleu_formula import misfit
+from .metrics.rouge import TYPES as ROUGE_TYPES
+from .metrics.rouge import USUAL
 from .tokenizers import TOKENIZERS
 
 ROUGE_TOKENIZERS = ("ascii", "unicode")

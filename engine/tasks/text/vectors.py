@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ...endpoint.embeddings import embed
-from ...inputs.problems import Note, count_of
+from ...ingest.problems import Note, count_of
 from ...schemas.embedder import Encoder
 from ...schemas.errors import InputError
 from ...schemas.wording import option

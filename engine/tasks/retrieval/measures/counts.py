@@ -13,16 +13,7 @@ from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists, count
 from ..settings import Settings
-from .common import (
-    WHOLE,
-    by_level,
-    counts_within,
-    cuts_of,
-    plain,
-    ratio,
-    relevant_golds,
-    variants,
-)
+from .common import WHOLE, by_level, counts_within, cuts_of, plain, ratio, relevant_golds, variants
 
 Array = np.ndarray[Any, Any]
 

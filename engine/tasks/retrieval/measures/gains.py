@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ....inputs.problems import count_of, listing
+from ....ingest.problems import count_of, listing
 from ....kernels.rank_cascade import cascade
 from ....kernels.rank_first import all_relevant
 from ....kernels.rank_gains import gain_costs, ndcg_means

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ....dialects.retrieval import RetrievalRules
 from ...workers import Workers
+from ..dialects import RetrievalRules
 from ..settings import MATCHES, SENTENCES
 from .chunks import match_chunks
 from .components import Components, find_components

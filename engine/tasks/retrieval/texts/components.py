@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ....inputs.codes import by_hash
+from ....ingest.codes import by_hash
 from ...packing import offsets_of, ragged
 from ...sentences import sentences_of
 

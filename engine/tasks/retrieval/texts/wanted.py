@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ....dialects.retrieval import RetrievalRules
+from ..dialects import RetrievalRules
 
 Array = np.ndarray[Any, Any]
 

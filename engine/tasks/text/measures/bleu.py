@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ....kernels.ngram_matches import ngram_matches
-from ....metrics.bleu_formula import bleu, orders_of
 from ....tally.stats import Column
 from ...workers import Workers
+from ..metrics.bleu_formula import bleu, orders_of
 from ..pairs import Pairs, best_reference, localised
 from ..settings import Settings
 from ..tokenizers import TOKENIZERS, every_character

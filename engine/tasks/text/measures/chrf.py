@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from ....kernels.code_points import HIGHEST, code_points, words_and_marks
-from ....metrics.chrf_formula import chrf
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
+from ..metrics.chrf_formula import chrf
 from ..pairs import Pairs, Tokens, best_reference, localised
 from ..settings import Settings
 from .per_reference import ngrams_of_each, unusual

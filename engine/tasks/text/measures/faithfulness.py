@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ....dialects.text import DIALECTS
-from ....metrics.bleu_formula import bleu
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import offsets_of
 from ...sentences import sentences_of
 from ...workers import Workers
+from ..dialects import DIALECTS
+from ..metrics.bleu_formula import bleu
 from ..pairs import Pairs
 from ..settings import USUAL_SHARE, Settings
 from .bleu import sentence_counts

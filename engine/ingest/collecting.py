@@ -1,0 +1,160 @@
+"""Rows of every table read in one go and held against their contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.ingest.sources.coco_masks import said_plainly
+from evalengine.ingest.sources.explain import explain
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import READ_FAILURES
+from evalengine.schemas.contract import Table
+
+from . import dtypes
+from .checks import check_side, finish
+from .marks import Marks
+from .names import Naming
+from .problems import Note, Problem
+from .shapes import SHAPES
+from .slices import SlicePlan
+from .where import Condition, filtered
+from .where import Table as Named
+
+
+class Side(msgspec.Struct):
+    """One table on its way from source to frame.
+
+    Attributes:
+        source: where its rows come from.
+        table: its contract.
+        schema: its own columns.
+        naming: what they were recognised as.
+    """
+
+    source: Source
+    table: Table
+    schema: dict[str, pl.DataType]
+    naming: Naming
+
+
+class Prepared(msgspec.Struct):
+    """All tables before any row is read.
+
+    Attributes:
+        sides: role to table.
+        plan: where slice columns come from.
+        where: role to the condition on its rows.
+    """
+
+    sides: dict[str, Side]
+    plan: SlicePlan
+    where: dict[str, Condition]
+
+
+def rows_of(role: str, side: Side, where: Mapping[str, Condition], plan: SlicePlan) -> pl.LazyFrame:
+    """The canonical and slice columns of one table, its own condition applied; nothing is read."""
+    lazy = side.source.frame
+    if role in where:
+        lazy = filtered(lazy, Named(side.schema, side.naming), where[role])
+    return lazy.select([*side.naming.exprs.values(), *plan.extra.get(role, ())])
+
+
+def collect(
+    sides: dict[str, Side], where: dict[str, Condition], plan: SlicePlan
+) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
+    """All tables in one go, and how many rows the filtered ones had before."""
+    queries: dict[tuple[str, str], pl.LazyFrame] = {}
+    for role, side in sides.items():
+        if role in where:
+            queries[role, "count"] = side.source.frame.select(pl.len())
+        queries[role, "rows"] = rows_of(role, side, where, plan)
+    try:
+        with said_plainly():
+            found = dict(zip(queries, pl.collect_all(list(queries.values())), strict=True))
+    except READ_FAILURES as error:
+        for (role, _), query in queries.items():
+            try:
+                query.collect()
+            except READ_FAILURES as alone:
+                raise explain(sides[role].source, alone) from alone
+        raise explain(next(iter(sides.values())).source, error) from error
+    frames = {role: frame for (role, what), frame in found.items() if what == "rows"}
+    before = {role: frame.item() for (role, what), frame in found.items() if what == "count"}
+    return frames, before
+
+
+def checked(
+    side: Side, frame: pl.DataFrame, made: dict[str, Marks], *, filtered: bool, part: bool
+) -> tuple[list[Problem], list[Note], pl.DataFrame]:
+    """Problems and notes of one side, and its frame in final dtypes."""
+    empty = frame.height == 0 and not part and not _rows(side)
+    problems = [
+        _with_texts(side, problem)
+        for problem in side.naming.problems
+        if not (empty and _has(side.schema, side.naming, problem.column))
+    ]
+    shape = SHAPES[side.table.shape]
+    found, notes = check_side(
+        frame, side.table, shape, side.naming.recognised, filtered=filtered, made=made
+    )
+    told = {problem.column for problem in problems if problem.column}
+    problems += [problem for problem in found if problem.column not in told]
+    notes = [*side.naming.notes, *notes]
+    if problems:
+        return problems, notes, frame
+    if frame.height == 0:
+        return [], notes, _without_rows(frame, side.table)
+    return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
+
+
+def _with_texts(side: Side, problem: Problem) -> Problem:
+    """A problem of a column of text that is to hold numbers, with the texts that are none."""
+    kinds = {column.name: column.kind for column in side.table.columns}
+    own = {name: mine for mine, name in side.naming.recognised.items()}
+    name = own.get(problem.column, problem.column)
+    if kinds.get(problem.column) != "number" or side.schema.get(name) != pl.String:
+        return problem
+    text = pl.col(name)
+    number = text.cast(pl.Float64, strict=False)
+    strange = text.is_not_null() & ~number.is_finite().fill_null(value=False)
+    rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
+    counted, filled = rows.select(pl.col("strange").sum(), pl.col("text").count()).collect().row(0)
+    if not counted:
+        return problem
+    first = rows.filter("strange").head(3).collect()
+    shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
+    few = " For values that are missing, leave the field empty, or leave the rows out."
+    message = (
+        f"{problem.message} {counted} of {filled} texts are no numbers, first (rows count from 0):"
+        f" {shown}.{few if counted < filled else ''}"
+    )
+    return msgspec.structs.replace(problem, message=message)
+
+
+def _rows(side: Side) -> int:
+    """Rows of a side of which no column could be selected."""
+    return int(side.source.frame.select(pl.len()).collect().item()) if side.schema else 0
+
+
+def _has(schema: Mapping[str, Any], naming: Naming, column: str) -> bool:
+    """Whether a column with a problem is there (so that only its type can be wrong)."""
+    own = {name for name, canonical in naming.recognised.items() if column in canonical.split(", ")}
+    return column in schema or bool(own)
+
+
+def _without_rows(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """A side without rows has all required columns, whatever their dtypes were."""
+    names = [column.name for column in table.required]
+    names += [column.name for column in table.optional if column.name in frame.columns]
+    kinds = {column.name: column for column in table.columns}
+    extra = {name: dtype for name, dtype in frame.schema.items() if name not in names}
+    schema: dict[str, pl.DataType] = {}
+    for name in names:
+        default = dtypes.DEFAULTS.get(kinds[name].kind, pl.String())
+        flag = kinds[name].kind == "flag"
+        schema[name] = default if flag or name not in frame.columns else frame.schema[name]
+    return pl.DataFrame(schema={**schema, **extra})

@@ -1,0 +1,493 @@
+"""The entry: whatever the user gave for either side becomes checked frames of fixed dtypes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option
+
+from ..geometry.raster_files import RasterFiles
+from . import dtypes, meeting, wide
+from .codes import Coded
+from .collecting import Prepared, Side, checked, collect
+from .contracts import contract
+from .distinct import distinct
+from .file_overlap import overlapping
+from .geometry_choice import leave_unread
+from .infer import infer_task
+from .kept import Kept
+from .known import Known
+from .label_maps import maybe_scores
+from .marks import Marks
+from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
+from .opening import Inputs, open_inputs
+from .problems import Note, Problem, refuse
+from .relabel import hold_labels
+from .repeats import rows_repeat
+from .rounding import rounded
+from .slices import build_slices, plan_slices, slices_by_row
+from .turns import Each, both, in_turn
+from .where import SIDES, Condition, filtered, keep_datums, no_rows, plan_where
+from .where import Table as Named
+
+_NUMBER = "number of the row"
+
+
+class Met(msgspec.Struct, frozen=True):
+    """Distinct datum ids of both sides of a part.
+
+    Attributes:
+        sizes: how many the predictions and the ground truths have.
+        common: how many stand in both.
+        lowest: the lowest ids of each.
+    """
+
+    sizes: tuple[int, int]
+    common: int
+    lowest: tuple[pl.Series, pl.Series]
+
+
+def _met(ids: dict[str, Known], frames: dict[str, pl.DataFrame]) -> Met | None:
+    if TABLE in frames:
+        return None
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
+        n, lowest = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"].head(3)
+        return Met((n, n), n, (lowest, lowest))
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    common = len(ours) - len(ours.lacking(theirs))
+    return Met((len(ours), len(theirs)), common, (ours.ordered.head(3), theirs.ordered.head(3)))
+
+
+class Frames(msgspec.Struct, kw_only=True):
+    """All tables, checked: canonical columns, canonical dtypes, nothing null that may not be.
+
+    Attributes:
+        sides: role to the columns of the contract that are there: predictions and ground truths,
+            or one table with both. ``label_key`` is absent where every row has the key ``label``;
+            flags are Boolean; columns of ``score_columns`` are called ``score:`` and the label.
+        score_labels: labels of those columns, in their order; None without ``score_columns``.
+        datums: all datums, where a table of them was given or came along.
+        labels: declared labels, where a table of them was given or came along.
+        slices: with ``by_row`` a row for each row of the table, one column per entry of ``by`` in
+            its own dtype (crossed ones String) and no datum_id; else datum_id and one String
+            column per entry of ``by``, a row for each datum. None without ``by``.
+        by_row: whether each row of the one table is a datum of its own.
+        same_order: whether both sides have the same datum ids row by row.
+        marks: side to flags of its datum ids, or to their distinct values where strings repeat,
+            where the checks made them of the rows there are.
+        label_map: side to label_key, label_value, new_label_key, new_label_value, a row for every
+            distinct label; the frames keep the old labels. In one table ``actual`` is the side of
+            the ground truths, ``predicted`` and score labels that of the predictions. None
+            without a label map, and where it brought integers and strings together: then the
+            frames have the new labels.
+        recognised: role to own name and canonical name, where they differ.
+        notes: what the user should know.
+        sources: role to where it came from.
+        facts: what the files say of themselves.
+        folders: role to where the paths of rasters within the table lead.
+        kept: role to the rows of its source that are left, where some were removed.
+    """
+
+    sides: dict[str, pl.DataFrame]
+    score_labels: pl.Series | None = None
+    datums: pl.DataFrame | None = None
+    labels: pl.DataFrame | None = None
+    slices: pl.DataFrame | None = None
+    by_row: bool = False
+    same_order: bool = False
+    marks: dict[str, Marks | Coded] = msgspec.field(default_factory=dict)
+    label_map: dict[str, pl.DataFrame] | None = None
+    known: pl.DataFrame | None = None
+    met: Met | None = None
+    recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    notes: list[Note] = msgspec.field(default_factory=list)
+    sources: dict[str, str] = msgspec.field(default_factory=dict)
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
+    folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
+    kept: dict[str, Kept] = msgspec.field(default_factory=dict)
+
+    @property
+    def predictions(self) -> pl.DataFrame:
+        """The predictions, where they are a table of their own."""
+        return self.sides[PREDICTIONS]
+
+    @predictions.setter
+    def predictions(self, frame: pl.DataFrame) -> None:
+        self.sides[PREDICTIONS] = frame
+
+    @property
+    def ground_truths(self) -> pl.DataFrame:
+        """The ground truths, where they are a table of their own."""
+        return self.sides[GROUND_TRUTHS]
+
+    @ground_truths.setter
+    def ground_truths(self, frame: pl.DataFrame) -> None:
+        self.sides[GROUND_TRUTHS] = frame
+
+    @property
+    def table(self) -> pl.DataFrame | None:
+        """The one table that holds both sides, if that was given."""
+        return self.sides.get(TABLE)
+
+
+class Part(msgspec.Struct):
+    """What a part of an input has to know of the whole.
+
+    Attributes:
+        pairs: side to the distinct (label_key, label_value) of all its rows.
+        known: label_key and label_value of all sides, before any label map.
+    """
+
+    pairs: dict[str, pl.DataFrame]
+    known: pl.DataFrame | None
+
+    @property
+    def labels(self) -> pl.Series | None:
+        """The distinct label values of the ground truths."""
+        side = self.pairs.get(GROUND_TRUTHS)
+        return None if side is None else side["label_value"].unique().sort()
+
+
+def load_frames(
+    predictions: Any,
+    ground_truths: Any = None,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | None = None,
+    storage_options: dict[str, str] | None = None,
+    task: str | None = None,
+) -> Frames:
+    """Read, recognise, filter and check all tables of a run.
+
+    Args:
+        predictions: path, glob, list of paths, or table; of both sides if it is the only one.
+        ground_truths: the same; a COCO ground-truth file brings datums and labels along.
+        datums: table or list of all datum ids.
+        labels: table or list of declared labels.
+        options: columns, box_format, where, by, label_map, score_columns and multilabel are used
+            here.
+        storage_options: for remote paths, as Polars takes them.
+        task: whose contract holds, unless the options say so; follows from the columns if
+            neither does.
+
+    Raises:
+        ReadError: a file that is missing or cannot be read.
+        InputError: everything else about the tables, all problems of a side at once.
+        OptionError: names in the options that do not exist.
+    """
+    options = options or Options()
+    inputs = open_inputs(
+        predictions,
+        ground_truths,
+        datums=datums,
+        labels=labels,
+        options=options,
+        storage_options=storage_options,
+    )
+    return checked_frames(inputs, options.task or task or infer_task(inputs, options), options)
+
+
+def checked_frames(inputs: Inputs, task: str, options: Options, each: Each = in_turn) -> Frames:
+    """Read, recognise, filter and check tables that are open; see :func:`load_frames`.
+
+    Args:
+        inputs: the tables.
+        task: whose contract holds.
+        options: of the run.
+        each: how steps are run that do not need each other.
+    """
+    ready = prepare(inputs, task, options)
+    frames, before = collect(ready.sides, ready.where, ready.plan)
+    return assemble(ready, frames, before, options, each=each)
+
+
+def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
+    """Columns recognised, slices and conditions planned: all that is done before rows are read."""
+    sides = _recognised(inputs, task, options)
+    speech = _speech(sides)
+    known = {role: (side.schema, side.naming) for role, side in sides.items()}
+    plan = plan_slices(options.by, known, speech)
+    tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
+    return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
+
+
+def assemble(
+    ready: Prepared,
+    frames: dict[str, pl.DataFrame],
+    before: dict[str, int],
+    options: Options,
+    part: Part | None = None,
+    each: Each = in_turn,
+) -> Frames:
+    """Rows that were read, checked and brought together.
+
+    Args:
+        ready: as :func:`prepare` gives it.
+        frames: role to rows of canonical columns, conditions on their own rows applied.
+        before: role to rows before that, of the filtered ones.
+        options: of the run.
+        part: what is known of the whole input, where the rows are all those of some of its datums.
+        each: how steps are run that do not need each other.
+
+    Raises:
+        InputError: everything about the tables, all problems of a side at once.
+    """
+    sides, plan, where = ready.sides, ready.plan, ready.where
+    speech = _speech(sides)
+    sources = {role: side.source.description for role, side in sides.items()}
+    notes = [] if part is not None else told_before(ready, options, frames)
+    problems: list[Problem] = []
+    made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
+    looked_at = each(
+        [
+            partial(checked, s, frames[r], made[r], filtered=r in where, part=part is not None)
+            for r, s in sides.items()
+        ]
+    )
+    for role, (found, told, frames[role]) in zip(sides, looked_at, strict=True):
+        problems += found
+        notes += told if part is None or role != LABELS else []
+    if problems:  # what looks like swapped tables explains the rest
+        swapped = [note.message for note in notes if note.kind == "tables_swapped"]
+        problems += [Problem(PREDICTIONS, "", said) for said in swapped]
+    refuse(problems, sources)
+    for role, side in sides.items():
+        if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:
+            frames[role] = frames[role].rename({side.table.datum: "datum_id"})
+    text = {role: side.source.text for role, side in sides.items()}
+    same = meeting.same_kind(frames, ("datum_id",), text)
+    meeting.check_kinds(frames, ("datum_id",), speech)
+    for name in _common(sides):
+        same += meeting.same_kind(frames, (name,), text)
+        meeting.check_kinds(frames, (name,), speech)
+    same += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
+    notes += same if part is None else []
+    _add_score_labels(sides, frames, None if part is None else part.labels)
+    kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
+    removed = keep_datums(frames, where, before, kept)
+    notes += removed if part is None else []
+    notes += no_rows(frames, where) if part is None else []
+    by_row, same_order = _by_row(sides, frames, made), _same_order(frames)
+    marks: dict[str, Marks | Coded] = {}
+    marks |= (flags := _valid_marks(made, frames))
+    ids: dict[str, Known] = {}
+    if DATUMS in frames or not (same_order or by_row) or (plan.by and not by_row):
+        ids = _ids(frames, flags, same_order=same_order)
+
+    def of_datums() -> list[Note]:
+        if ids and part is None:
+            meeting.check_meet(ids, speech)
+        return meeting.datum_notes(ids, speech) if ids else []
+
+    pairs = None if part is None else part.pairs
+    told, (mapping, more) = both(
+        each, of_datums, partial(hold_labels, frames, options.label_map, pairs)
+    )
+    notes += told
+    marks |= {role: known.made for role, known in ids.items() if known.made is not None}
+    notes += more if part is None else []
+    if by_row:
+        slices, told = slices_by_row(plan, frames)
+    else:
+        slices, told = build_slices(plan, frames, ids)
+    score_labels = None
+    for role, side in sides.items():
+        if side.naming.wide:
+            score_labels = frames.pop(meeting.SCORES)["label_value"].alias("score_labels")
+            own = [column.name for column in side.naming.wide]
+            frames[role] = wide.renamed(frames[role], own, score_labels)
+            final = dict(zip(own, (f"{wide.PREFIX}{label}" for label in score_labels), strict=True))
+            named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
+            side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
+    return Frames(
+        sides={role: plan.without(role, frames[role]) for role in SIDES if role in frames},
+        score_labels=score_labels,
+        datums=plan.without(DATUMS, frames[DATUMS]) if DATUMS in frames else None,
+        labels=frames.get(LABELS),
+        slices=slices,
+        by_row=by_row,
+        same_order=same_order,
+        marks=marks,
+        label_map=mapping,
+        known=None if part is None else part.known,
+        met=None if part is None else _met(ids, frames),
+        recognised={role: side.naming.recognised for role, side in sides.items()},
+        notes=notes + told,
+        sources=sources,
+        facts={name: said for side in sides.values() for name, said in side.source.facts.items()},
+        folders={
+            role: RasterFiles(
+                os.path.dirname(side.source.files[0]) if side.source.files else "",
+                options.raster_root,
+                bool(options.remote_rasters),
+            )
+            for role, side in sides.items()
+        },
+        kept=kept,
+    )
+
+
+def told_before(
+    ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
+) -> list[Note]:
+    """What columns tell, and integers that floats do not hold; ``frames`` as far as read."""
+    sides = ready.sides
+    sources = [side.source for side in sides.values()]
+    notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
+    notes += [Note(*note) for source in sources for note in source.notes]
+    for side in sides.values():
+        notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
+    notes += [*overlapping(sides), *rounded(sides, ready.where, frames)]
+    if options.task is None:
+        notes += maybe_scores(sides, ready.plan.pieces)
+    return notes
+
+
+def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
+    """The columns of every table, held against its contract."""
+    schemas = inputs.schemas
+    contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
+    check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
+    if options.score_columns is not None and not any(t.wide for t in contracts.values()):
+        raise InputError(f"score_columns: {task} has none; leave the option out.")
+    namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
+    one_way(namings, contracts, by_rule=options.match is not None)
+    point_out_swap(namings, schemas, contracts)
+    leave_unread(namings, contracts, inputs.sources, options)
+    if TABLE in namings and DATUMS in namings:
+        datum = contracts[TABLE].datum
+        if datum not in namings[TABLE].exprs:
+            raise InputError(
+                f"datums: the table has no {datum} that they could be found by. Give it one, or"
+                f" say which column it is: {option('columns', {'mine': datum})}."
+            )
+    sides = {}
+    for role, table in contracts.items():
+        whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
+        sides[role] = Side(inputs.sources[role], whole, schemas[role], namings[role])
+    return sides
+
+
+def _speech(sides: Mapping[str, Side]) -> meeting.Speech:
+    """What the task calls its datums."""
+    table = next(side.table for role, side in sides.items() if role in SIDES)
+    return meeting.Speech(table.datum, *table.unit)
+
+
+def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
+    """Ids beside those of datums by which rows of the two sides meet."""
+    found = {
+        column.name
+        for role, side in sides.items()
+        if role in SIDES
+        for column in side.table.columns
+        if column.name in side.table.either and column.kind == "id"
+    }
+    return tuple(sorted(found))
+
+
+def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:
+    """A side without any column is an empty side; it has nothing to recognise."""
+    if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
+        return Naming({}, {}, [], [])
+    return recognise(schema, table, options.columns, options.box_format, options.score_columns)
+
+
+def _add_score_labels(
+    sides: dict[str, Side], frames: dict[str, pl.DataFrame], whole: pl.Series | None
+) -> None:
+    """Labels of score columns as a table beside the others, in the dtype of the true ones.
+
+    Args:
+        sides: the tables.
+        frames: their rows.
+        whole: true labels of the whole input, where the rows are part of one.
+    """
+    for role, side in sides.items():
+        if side.naming.wide:
+            truths, name = (role, "actual") if role == TABLE else (GROUND_TRUTHS, "label_value")
+            values = frames[truths][name]
+            filled = len(values) > 0
+            dtype = dtypes.inner_of(values.dtype) if filled else None
+            known = distinct(values) if filled and not values.dtype.is_nested() else values.clear()
+            if whole is not None and len(whole):
+                dtype, known = whole.dtype, whole
+            labels = wide.label_series(side.naming.labels, dtype, known)
+            frames[meeting.SCORES] = labels.to_frame()
+            meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+            return
+
+
+def _valid_marks(
+    made: dict[str, dict[str, Marks]], frames: dict[str, pl.DataFrame]
+) -> dict[str, Marks]:
+    """Flags of datum ids that still hold: rows were only ever taken out, and integers cast."""
+    return {
+        role: of_columns["datum_id"]
+        for role, of_columns in made.items()
+        if "datum_id" in of_columns
+        and frames[role].schema["datum_id"].is_integer()
+        and frames[role].height == of_columns["datum_id"].rows
+    }
+
+
+def _by_row(
+    sides: dict[str, Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
+) -> bool:
+    """Whether each row of one table is a datum; a key column may make several rows one."""
+    if TABLE not in frames or sides[TABLE].table.long:
+        return False
+    table = frames[TABLE]
+    keyed = "label_key" in table.columns and "datum_id" in table.columns
+    return not (keyed and rows_repeat(table, ["datum_id"], made[TABLE]))
+
+
+def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
+    """Whether both sides have the same datum ids row by row, so that nothing need be joined."""
+    if TABLE in frames:
+        return False
+    ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
+    # A look at the first few spares most others: comparing long strings all over memory is slow.
+    return (
+        len(ours) == len(theirs)
+        and ours.head(1000).equals(theirs.head(1000))
+        and ours.equals(theirs)
+    )
+
+
+def _ids(
+    frames: dict[str, pl.DataFrame], marks: dict[str, Marks], *, same_order: bool
+) -> dict[str, Known]:
+    """Every table's distinct datum ids."""
+    ids = {
+        role: Known(frame["datum_id"], marks.get(role))
+        for role, frame in frames.items()
+        if "datum_id" in frame.columns and not (same_order and role == PREDICTIONS)
+    }
+    if same_order:
+        ids[PREDICTIONS] = ids[GROUND_TRUTHS]
+    return ids
+
+
+def _kept(side: Side, condition: Condition) -> Kept:
+    """The rows that meet a condition, which is held against the source anew if they are asked for.
+
+    Numbering them on the way would keep the condition from being pushed into the reading.
+    """
+
+    def numbers() -> pl.Series:
+        numbered = side.source.frame.with_row_index(_NUMBER)
+        left = filtered(numbered, Named(side.schema, side.naming), condition)
+        return left.select(_NUMBER).collect().to_series()
+
+    return Kept(numbers)

@@ -1,0 +1,87 @@
+"""Which of a table's columns of geometry are read: boxes alone where boxes are what is compared.
+
+Reading and decoding masks costs far more than everything else, so what cannot count is left out
+here. Which geometry is compared at last is decided where rows are encoded, since each row may have
+another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import READ_FAILURES
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
+from evalengine.schemas.options import Options
+
+from .boxes import CORNER_NAMES
+from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
+from .names import Naming
+from .problems import Note
+
+
+def leave_unread(
+    namings: Mapping[str, Naming],
+    contracts: Mapping[str, Table],
+    sources: Mapping[str, Source],
+    options: Options,
+) -> None:
+    """Take polygons and masks out of what is read where boxes are compared and all rows have one.
+
+    Args:
+        namings: side to what its columns were recognised as; changed here.
+        contracts: side to its contract.
+        sources: side to its rows.
+        options: ``iou_type`` and ``convert_to`` say what is compared.
+    """
+    sides = {
+        role: namings[role]
+        for role in (PREDICTIONS, GROUND_TRUTHS)
+        if role in namings and contracts[role].shape == "boxes" and namings[role].exprs
+    }
+    asked = options.iou_type is not None or options.convert_to is not None
+    shaped = [bool(set(SHAPED_NAMES) & naming.exprs.keys()) for naming in sides.values()]
+    if not any(shaped):
+        return
+    if not (says_boxes(options) if asked else not all(shaped)):
+        return
+    for role, naming in sides.items():
+        there = [name for name in SHAPED_NAMES if name in naming.exprs]
+        if not there or not {*CORNER_NAMES} <= naming.exprs.keys():
+            continue
+        if _every_row_has_a_box(sources[role].frame, naming):
+            _drop(naming, GEOMETRY_NAMES)
+            if not asked:
+                other = next(name for name in sides if name != role)
+                said = (
+                    f"boxes are compared, since the {_words(other)} have nothing else; column"
+                    f" {there[0]!r} of the {_words(role)} is not read."
+                )
+                naming.notes.append(Note("geometry", said))
+
+
+def _words(role: str) -> str:
+    return role.replace("_", " ")
+
+
+def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
+    corners = [naming.exprs[name].is_null().any() for name in CORNER_NAMES]
+    try:
+        missing: bool = frame.select(pl.any_horizontal(corners)).collect().item()
+    except READ_FAILURES:
+        return True  # what is wrong is told when the rows are read
+    return not missing
+
+
+def _drop(naming: Naming, names: tuple[str, ...]) -> None:
+    """Forget that columns were recognised, so that they are neither read nor reported."""
+    for name in names:
+        naming.exprs.pop(name, None)
+    gone = set(names)
+    naming.recognised = {
+        mine: canonical
+        for mine, canonical in naming.recognised.items()
+        if not set(canonical.split(", ")) & gone
+    }

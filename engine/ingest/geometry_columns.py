@@ -1,0 +1,161 @@
+"""Objects in every shape users have them: boxes, polygons, masks, raster files, or a mixture.
+
+Each row of a table has at least one; which of them is compared is decided once both sides are
+known (:mod:`.geometry_choice`), and row by row where the task encodes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from evalengine.schemas.contract import Column
+from evalengine.schemas.geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
+from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option, sql_name
+
+from . import box_checks, dtypes
+from .boxes import BOX_NAMES, CORNER_NAMES, Boxes, find_boxes, has_boxes
+from .finding import Finder
+from .problems import Problem, count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+SHAPED = (POLYGON, MASK, RASTER)
+"""Columns that each hold the whole of an object."""
+SHAPED_NAMES = tuple(column.name for column in SHAPED)
+GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
+_BESIDE = (RASTER_BAND, RASTER_VALUE)
+
+
+def says_boxes(options: Options) -> bool:
+    """Whether the options say that boxes are compared, whatever else there is."""
+    return options.iou_type == "bbox" or options.convert_to == "box"
+
+
+def find_objects(find: Finder, box_format: str | None) -> Boxes:
+    """Recognise a table's objects; what is wrong goes to ``find.problems``.
+
+    Args:
+        find: the table's columns.
+        box_format: what a list column of boxes holds.
+    """
+    found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
+    rotated = [] if POLYGON in found else _four_corners(find)
+    boxes = find_boxes(find, box_format, needed=not found and not rotated)
+    if rotated:
+        parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
+        boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
+        boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
+    if RASTER in found:
+        found |= {column: name for column in _BESIDE if (name := find.find(column)) is not None}
+    for column, name in found.items():
+        wanted = dtypes.canonical_dtype(column, find.schema[name])
+        if wanted is None:
+            message = dtypes.wrong_type(column, name, find.schema[name])
+            find.problems.append(Problem(find.side, column.name, message))
+            continue
+        boxes.exprs[column.name] = dtypes.cast(pl.col(name), find.schema[name], wanted)
+        if name != column.name:
+            boxes.recognised[name] = column.name
+    return boxes
+
+
+def has_objects(find: Finder) -> bool:
+    """Whether a table looks like objects of detection; claims columns.
+
+    Predictions of detection have scores: masks without are those of semantic segmentation.
+    """
+    if has_boxes(find):
+        return True
+    scored = find.side != "predictions" or bool(
+        find.candidates(("score", "confidence", "conf", "prob", "probability"))
+        or "score" in find.said
+    )
+    return scored and any(_named(find, column) is not None for column in SHAPED)
+
+
+def _four_corners(find: Finder) -> list[str]:
+    """Columns x1, y1 to x4, y4 of rotated boxes, corner by corner; empty without all of them."""
+    names = [f"{axis}{corner}" for corner in range(1, 5) for axis in "xy"]
+    found = [find.candidates((name,)) for name in names]
+    if any(len(one) != 1 or not find.schema[one[0]].is_numeric() for one in found):
+        return []
+    columns = [one[0] for one in found]
+    find.used.update(columns)
+    return columns
+
+
+def _named(find: Finder, column: Column) -> str | None:
+    """The column of that name, or the one unclaimed column with an alias and a dtype that fits."""
+    name = find.exact(column.name)
+    if name is not None:
+        return name
+    found = [
+        name
+        for name in find.candidates(column.aliases)
+        if find.schema[name] != pl.Null
+        and dtypes.canonical_dtype(column, find.schema[name]) is not None
+    ]
+    if len(found) > 1:
+        ways = " or ".join(option("columns", {name: column.name}) for name in found)
+        names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
+        find.problems.append(
+            Problem(
+                find.side,
+                column.name,
+                f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+            )
+        )
+    find.used.update(found)
+    return found[0] if found else None
+
+
+def shaped(frame: pl.DataFrame) -> list[str]:
+    """The columns of a frame that hold whole objects other than boxes."""
+    return [name for name in SHAPED_NAMES if name in frame.columns]
+
+
+def check_first(check: Check, seen: Mapping[str, Any]) -> None:
+    """Lists of boxes that are too short; rows without any object."""
+    box_checks.lengths(check, seen)
+    names = shaped(check.frame)
+    if not names:
+        return
+    bare = pl.all_horizontal(pl.col(name).is_null() for name in names)
+    corners = [name for name in CORNER_NAMES if name in check.frame.columns]
+    if corners:
+        # A row that has a polygon or mask needs no box, but half a box is none.
+        blank = [pl.col(name).is_null() for name in corners]
+        told = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
+        for name in BOX_NAMES:
+            check.sound[name] = check.sound.get(name, pl.lit(True)) & told
+        return
+    n = check.count(bare)
+    if n:
+        check.add(
+            names[0], n,
+            f"{check.named(names)}: {count_of(n, 'row')} without any geometry,"
+            f" {check.rows(bare, [])}. Give each row one, or remove these rows, e.g. with"
+            f" {option('where', f'{sql_name(check.own(names[0]))} IS NOT NULL')}.",
+        )  # fmt: skip
+
+
+def check_last(check: Check, seen: Mapping[str, Any]) -> None:
+    """Inverted boxes; bands that are no whole numbers."""
+    box_checks.inverted(check, seen)
+    for column in _BESIDE:
+        if column.name not in check.frame.columns:
+            continue
+        values = pl.col(column.name)
+        wrong = values != values.floor()
+        n = check.count(wrong)
+        if n:
+            check.add(
+                column.name, n,
+                f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
+                f" whole, {check.rows(wrong, [column.name])}. Write whole numbers.",
+            )  # fmt: skip

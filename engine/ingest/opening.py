@@ -1,0 +1,216 @@
+"""Every table of a run opened once: sources by role, and the columns they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.forked import refuse_cut_off
+from evalengine.ingest.sources.coco_meeting import renumbered
+from evalengine.ingest.sources.held import Room
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import open_source, schema_of
+from evalengine.schemas.columns import DATUM_ID
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Column
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.tables import contracts, task_names
+from evalengine.schemas.wording import option
+
+from .finding import Finder
+from .geometry_columns import says_boxes
+from .lists import open_datums, open_labels
+
+
+class Inputs(msgspec.Struct):
+    """Tables whose columns are known and whose rows are not read yet.
+
+    Attributes:
+        sources: role to source: predictions and ground truths, or one table with both sides;
+            datums and labels where given or along with the ground truths.
+        schemas: role to own columns.
+    """
+
+    sources: dict[str, Source]
+    schemas: dict[str, dict[str, pl.DataType]]
+
+
+def open_inputs(
+    predictions: Any,
+    ground_truths: Any = None,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | None = None,
+    storage_options: dict[str, str] | None = None,
+    room: Room | None = None,
+) -> Inputs:
+    """Open every table that is there.
+
+    Args:
+        predictions: path, glob, list of paths, or table; of both sides if it is the only one.
+        ground_truths: the same; a COCO ground-truth file brings datums and labels along.
+        datums: table or list of all datum ids.
+        labels: table or list of declared labels.
+        options: box_format is used here, and whether masks can count.
+        storage_options: for remote paths, as Polars takes them.
+        room: memory that reading may take; None for any.
+
+    Raises:
+        OptionError: files that are held as a whole, for which there is no room.
+        ReadError: a file that is missing or cannot be read.
+        InputError: something that is no table.
+        ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
+    """
+    refuse_cut_off()
+    options = options or Options()
+    given = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
+    if ground_truths is None:
+        given = {TABLE: predictions}
+    sources = {
+        role: open_source(
+            thing,
+            storage_options=storage_options,
+            box_format=options.box_format,
+            masks=not says_boxes(options),
+            room=room,
+        )
+        for role, thing in given.items()
+    }
+    truths = sources[next(reversed(given))]
+    for role, thing, along, opener in (
+        (DATUMS, datums, truths.datums, open_datums),
+        (LABELS, labels, truths.labels, open_labels),
+    ):
+        if thing is not None:
+            sources[role] = opener(thing, storage_options)
+        elif along is not None:
+            sources[role] = Source(along.lazy(), truths.description, truths.format)
+    if PREDICTIONS in sources:
+        sources[PREDICTIONS] = _renumbered(sources, truths)
+    if ground_truths is not None:
+        sources = _by_row(sources, options) or sources
+    return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
+
+
+def _renumbered(sources: dict[str, Source], truths: Source) -> Source:
+    """Predictions of a COCO file with the ids of the ground truths, or of lists beside them."""
+    predictions = sources[PREDICTIONS]
+    if predictions.datums is None and predictions.labels is None:
+        return predictions
+    given = [
+        sources[role].frame.collect() if known is None and role in sources else None
+        for role, known in ((DATUMS, truths.datums), (LABELS, truths.labels))
+    ]
+    return renumbered(predictions, truths, *given)
+
+
+def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:
+    """Two tables without ids, one of truths and one of answers, as one: row i meets row i.
+
+    Raises:
+        InputError: they have different lengths, or a column name in common.
+    """
+    sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
+    schemas = [schema_of(side) for side in sides]
+    said = options.columns or {}
+    finders = [
+        Finder(schema, role, {mine: to for mine, to in said.items() if mine in schema})
+        for schema, role in zip(schemas, (PREDICTIONS, GROUND_TRUTHS), strict=True)
+    ]
+    if any(_has(find, column) for find in finders for column in _datum_columns()):
+        return None
+    for task in task_names():
+        table = contracts(task).get(TABLE)
+        columns = {column.name: column for column in (table.columns if table else ())}
+        truths = [columns[column.name] for column in (table.required if table else ())]
+        answers = [columns[name] for name in (table.any_of if table else ())]
+        if (
+            truths
+            and all(_has(finders[1], column) for column in truths)
+            and any(_has(finders[0], column) for column in answers)
+        ):
+            known = [*truths, *(columns.values())]
+            idle = {
+                role: [name for name in schema if name not in _claimed(find, known, options)]
+                for role, find, schema in zip(
+                    (PREDICTIONS, GROUND_TRUTHS), finders, schemas, strict=True
+                )
+            }
+            return _paired(sources, sides, schemas, idle)
+    return None
+
+
+def _claimed(find: Finder, columns: Iterable[Column], options: Options) -> set[str]:
+    """The columns of a table that a run reads, or that are of its slices."""
+    names = {name for column in columns for name in (column.name, *column.aliases)}
+    sliced = {piece for entry in options.by or () for piece in entry.split("*")}
+    return {*find.candidates(names), *find.used, *sliced}
+
+
+def _datum_columns() -> set[Column]:
+    """The columns that name datums, under all the names that any task knows them by."""
+    tables = [table for task in task_names() for table in contracts(task).values()]
+    return {DATUM_ID} | {
+        column for table in tables for column in table.columns if column.name == table.datum
+    }
+
+
+def _has(find: Finder, column: Column) -> bool:
+    names = (column.name, *column.aliases)
+    return column.name in find.said or bool(find.candidates(names))
+
+
+def _paired(
+    sources: dict[str, Source],
+    sides: list[Source],
+    schemas: list[dict[str, pl.DataType]],
+    idle: dict[str, list[str]],
+) -> dict[str, Source]:
+    """One source of two tables side by side.
+
+    Args:
+        sources: all tables by role.
+        sides: the predictions and the ground truths.
+        schemas: their columns.
+        idle: by role, columns that nothing reads: perhaps ids under names that nobody knows.
+
+    Raises:
+        InputError: they have different lengths, or a column name in common.
+    """
+    way = option("columns", {"mine": "datum_id"})
+    both = [name for name in schemas[0] if name in schemas[1]]
+    if both:
+        raise InputError(
+            f"two tables without datum ids are paired row by row, and both have the columns"
+            f" {both[:5]}. If one of these is the id of the datums, say so: {way}; else leave them"
+            " out of one of the tables."
+        )
+    heights = [int(side.frame.select(pl.len()).collect().item()) for side in sides]
+    if heights[0] != heights[1]:
+        raise InputError(
+            f"two tables without datum ids are paired row by row, but the predictions have"
+            f" {heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id, or"
+            f" say which column it is: {way}."
+        )
+    said = "neither table has datum ids: paired row by row."
+    strange = [f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"
+               for role, own in idle.items() if own]  # fmt: skip
+    if strange:
+        said += (
+            f" Columns that nothing reads ({'; '.join(strange)}) are not compared: if one is"
+            f" an id, say so: {way}."
+        )
+    told = ("paired_by_row", said, heights[0])
+    paired = Source(
+        pl.concat([side.frame for side in sides], how="horizontal"),
+        f"{sides[0].description} and {sides[1].description}, row by row",
+        "csv" if all(side.text for side in sides) else "memory",
+        notes=(*sides[0].notes, *sides[1].notes, *(() if strange else (told,))),
+        warnings=(*sides[0].warnings, *sides[1].warnings, *((told,) if strange else ())),
+    )
+    rest = {role: source for role, source in sources.items() if role in (DATUMS, LABELS)}
+    return {TABLE: paired, **rest}

@@ -1,0 +1,287 @@
+"""Label maps applied to the distinct labels of each side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, TABLE
+from evalengine.schemas.errors import InputError, did_you_mean
+
+from . import dtypes, meeting
+from .label_map import read_label_map
+from .problems import Note, count_of, listing
+
+
+def hold_labels(
+    frames: dict[str, pl.DataFrame],
+    label_map: Any,
+    pairs: Mapping[str, pl.DataFrame] | None = None,
+) -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
+    """Labels of all tables held against each other, as they are after the label map.
+
+    Args:
+        frames: side to its frame; their labels change only where the map brings integers and
+            strings together.
+        label_map: in any form, or None.
+        pairs: side to its distinct (label_key, label_value), where the frames are part of a larger
+            input; of the frames themselves unless given.
+
+    Returns:
+        Side to what each of its labels becomes, if anything does; notes.
+
+    Raises:
+        InputError: integers on one side and strings on the other.
+    """
+    keyed = {
+        side: any("label_key" in frame.columns for frame in (frames.get(side), frames.get(TABLE))
+                  if frame is not None)
+        for side in (PREDICTIONS, GROUND_TRUTHS)
+    }  # fmt: skip
+    if label_map is None:
+        meeting.check_kinds(frames, meeting.LABEL_COLUMNS)
+        return None, meeting.label_notes(pairs or meeting.side_pairs(frames), keyed)
+    for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
+        dtype = frames[role].schema[name]
+        if dtypes.inner_of(dtype) == pl.Boolean:
+            whole = dtypes.like(dtype, pl.Int64())
+            frames[role] = frames[role].with_columns(pl.col(name).cast(whole))
+    if pairs is None:
+        pairs = meeting.side_pairs(frames)
+    else:
+        pairs = {side: _whole(frame) for side, frame in pairs.items()}
+    mapping, notes = relabel(read_label_map(label_map), pairs)
+    if TABLE in frames:
+        _same_keys(mapping)
+    after = {
+        role: table.select(label_key="new_label_key", label_value="new_label_value").unique(
+            maintain_order=True
+        )
+        for role, table in mapping.items()
+    }
+    notes += meeting.label_notes(after, keyed)
+    if len({frame.schema["label_value"] for frame in pairs.values()}) == 1:
+        return mapping, notes
+    for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
+        if role == meeting.SCORES:
+            # Score columns stand under every key; the first one's map tells.
+            first = mapping[PREDICTIONS].unique("label_value", keep="first", maintain_order=True)
+            plain = first.with_columns(
+                pl.lit(DEFAULT_LABEL_KEY).alias(key) for key in ("label_key", "new_label_key")
+            )
+            frames[role] = _with_new_labels(frames[role], name, plain)
+        else:
+            side = meeting.SIDE_OF.get(name, role)
+            frames[role] = _with_new_labels(frames[role], name, mapping[side])
+    return None, notes
+
+
+def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Boolean labels as 0 and 1."""
+    if pairs.schema["label_value"] != pl.Boolean:
+        return pairs
+    return pairs.with_columns(pl.col("label_value").cast(pl.Int64))
+
+
+def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
+    """Refuse new label keys where both sides of a row share theirs."""
+    for table in mapping.values():
+        moved = table.filter(pl.col("label_key") != pl.col("new_label_key"))
+        if moved.height:
+            key, value, new, _ = moved.row(0)
+            raise InputError(
+                f"label_map: label {value!r} moves from label_key {key!r} to {new!r}, but in one"
+                " table both sides of a row share their label_key. Map values alone, or give two"
+                " tables."
+            )
+
+
+def _with_new_labels(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> pl.DataFrame:
+    """A table with its labels replaced; a key column appears only where a key changed."""
+    keyed = "label_key" in frame.columns
+    changed = keyed or not (mapping["new_label_key"] == DEFAULT_LABEL_KEY).all()
+    if isinstance(frame.schema[column], pl.List):
+        return _with_new_lists(frame, column, mapping)
+    key = pl.col("label_key") if keyed else pl.lit(DEFAULT_LABEL_KEY)
+    mapping = mapping.rename({"label_value": column})
+    joined = frame.with_columns(key.alias("label_key")).join(
+        mapping, on=["label_key", column], how="left", maintain_order="left"
+    )
+    new = [pl.col("new_label_value").alias(column)]
+    if changed:
+        new.append(pl.col("new_label_key").alias("label_key"))
+    order = frame.columns if keyed or not changed else [*frame.columns, "label_key"]
+    return joined.with_columns(new).select(order)
+
+
+def _with_new_lists(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> pl.DataFrame:
+    """The same for lists: taken apart, renamed, put together again."""
+    keys = [name for name in ("label_key",) if name in frame.columns]
+    lengths = frame[column].list.len()
+    flat = frame.select(*keys, column).explode(column, empty_as_null=False, keep_nulls=False)
+    renamed = _with_new_labels(flat, column, mapping)[column]
+    row = pl.Series("row", np.repeat(np.arange(frame.height), lengths.to_numpy()))
+    lists = renamed.to_frame().with_columns(row).group_by("row", maintain_order=True).agg(column)
+    whole = pl.DataFrame({"row": np.arange(frame.height)}).join(
+        lists, on="row", how="left", maintain_order="left"
+    )[column]
+    return frame.with_columns(whole.fill_null(pl.Series([[]], dtype=whole.dtype)))
+
+
+def relabel(
+    mapping: pl.DataFrame, pairs: Mapping[str, pl.DataFrame]
+) -> tuple[dict[str, pl.DataFrame], list[Note]]:
+    """What every label of every table becomes.
+
+    Args:
+        mapping: from :func:`evalengine.ingest.label_map.read_label_map`.
+        pairs: side to its distinct (label_key, label_value).
+
+    Returns:
+        side to label_key, label_value, new_label_key, new_label_value, one row per label in the
+        order given (unmapped ones stay themselves); notes on mapped labels that no side has.
+
+    Raises:
+        InputError: mapped labels of another type than the tables', or new labels that leave
+            integers beside strings.
+    """
+    filled = {side: frame for side, frame in pairs.items() if frame.height}
+    fitted = {side: _fitting(mapping, side, filled) for side in filled}
+    _check_fit(mapping, fitted, filled)
+    outcome = {side: apply_label_map(fitted[side], frame) for side, frame in filled.items()}
+    _check_kinds(outcome)
+    target = dtypes.common(
+        [frame.schema["new_label_value"] for frame in outcome.values()] or [pl.Int64()]
+    )
+    for side, frame in pairs.items():
+        new = outcome[side] if side in outcome else apply_label_map(mapping.clear(), frame)
+        outcome[side] = new.with_columns(pl.col("new_label_value").cast(target, strict=False))
+    return outcome, _unused(mapping, list(filled.values()))
+
+
+def _fitting(mapping: pl.DataFrame, side: str, filled: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The entries a side can use: a map written as text holds integers where its labels are.
+
+    New labels become integers too, unless some side holds strings.
+    """
+    kinds = {role: dtypes.kind_of(frame.schema["label_value"]) for role, frame in filled.items()}
+    if dtypes.kind_of(mapping.schema["label_value"]) == kinds[side]:
+        return mapping
+    if kinds[side] == "strings":
+        return mapping.clear()
+    whole = r"^-?[0-9]{1,18}$"
+    mapping = mapping.filter(pl.col("label_value").str.contains(whole)).with_columns(
+        pl.col("label_value").cast(pl.Int64)
+    )
+    new = mapping["new_label_value"]
+    if "strings" in kinds.values() or new.dtype != pl.String or not new.str.contains(whole).all():
+        return mapping
+    return mapping.with_columns(new.cast(pl.Int64))
+
+
+def _check_fit(
+    mapping: pl.DataFrame,
+    fitted: Mapping[str, pl.DataFrame],
+    filled: Mapping[str, pl.DataFrame],
+) -> None:
+    """Refuse a map of which no side can use an entry."""
+    if not fitted or not mapping.height or any(frame.height for frame in fitted.values()):
+        return
+    kind = dtypes.kind_of(mapping.schema["label_value"])
+    held = next(iter(filled.values()))["label_value"]
+    raise InputError(
+        f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but the"
+        f" tables hold {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). Write the"
+        " labels in the tables' type."
+    )
+
+
+def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """What each of one table's labels becomes.
+
+    A label's own entry wins over one for any key; a label without an entry stays.
+
+    Args:
+        mapping: from :func:`evalengine.ingest.label_map.read_label_map`.
+        pairs: distinct (label_key, label_value).
+
+    Returns:
+        label_key, label_value, new_label_key, new_label_value, in the order given.
+
+    Raises:
+        InputError: a map between integers and strings that leaves labels out.
+    """
+    kind = pairs.schema["label_value"]
+    if dtypes.kind_of(kind) != dtypes.kind_of(mapping.schema["label_value"]):
+        mapping = mapping.clear()
+    mapping = mapping.with_columns(pl.col("label_value").cast(kind, strict=False))
+    exact = mapping.filter(pl.col("label_key").is_not_null())
+    loose = mapping.filter(pl.col("label_key").is_null()).drop("label_key")
+    joined = pairs.join(
+        exact.with_columns(pl.lit(value=True).alias("__hit")),
+        on=["label_key", "label_value"],
+        how="left",
+        maintain_order="left",
+    ).join(
+        loose.with_columns(pl.lit(value=True).alias("__loose")),
+        on="label_value",
+        how="left",
+        maintain_order="left",
+        suffix="_loose",
+    )
+    hit, loosely = pl.col("__hit").is_not_null(), pl.col("__loose").is_not_null()
+    key = pl.when(hit).then("new_label_key").when(loosely).then("new_label_key_loose")
+    value: pl.Expr = (
+        pl.when(hit).then("new_label_value").when(loosely).then("new_label_value_loose")
+    )
+    new = mapping.schema["new_label_value"]
+    left = joined.filter(~(hit | loosely)).height
+    if dtypes.kind_of(new) == dtypes.kind_of(kind):
+        value = pl.coalesce(value.cast(dtypes.common([new, kind])), pl.col("label_value"))
+    elif left == joined.height:
+        value = pl.col("label_value")
+    elif left:
+        lone = joined.filter(~(hit | loosely))["label_value"].to_list()
+        raise InputError(
+            f"label_map: it turns {dtypes.kind_of(kind)} into {dtypes.kind_of(new)}, but"
+            f" {count_of(left, 'label')} {'is' if left == 1 else 'are'} not mapped:"
+            f" {listing(lone)}. Map every label."
+        )
+    return joined.select(
+        "label_key",
+        "label_value",
+        pl.coalesce(key, "label_key").alias("new_label_key"),
+        value.alias("new_label_value"),
+    )
+
+
+def _check_kinds(outcome: Mapping[str, pl.DataFrame]) -> None:
+    kinds = {
+        side: dtypes.kind_of(frame.schema["new_label_value"]) for side, frame in outcome.items()
+    }
+    if len(set(kinds.values())) > 1:
+        shown = "; ".join(
+            f"{side.replace('_', ' ')} {kind}"
+            f" ({listing(outcome[side]['new_label_value'].head(3).to_list())})"
+            for side, kind in kinds.items()
+        )
+        raise InputError(
+            f"label_value: after the label map {shown}: they can never be equal. Map both sides to"
+            " one type."
+        )
+
+
+def _unused(mapping: pl.DataFrame, pairs: list[pl.DataFrame]) -> list[Note]:
+    notes = []
+    values = {str(value) for frame in pairs for value in frame["label_value"].to_list()}
+    keyed = {(key, str(value)) for frame in pairs for key, value in frame.iter_rows()}
+    for key, value, _, _ in mapping.iter_rows():
+        if (key, str(value)) in keyed or (key is None and str(value) in values):
+            continue
+        name = repr(value) if key is None else repr((key, value))
+        hint = did_you_mean(str(value), values)
+        notes.append(Note("label_map_unused", f"label_map: no side has the label {name}.{hint}", 0))
+    return notes

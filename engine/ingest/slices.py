@@ -1,0 +1,342 @@
+"""Slices: groups of datums, from columns that are constant within a datum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
+from evalengine.schemas.errors import InputError, did_you_mean
+from evalengine.schemas.wording import option
+
+from .distinct import union
+from .known import Known
+from .meeting import Speech
+from .names import Naming
+from .problems import Note, PartRefused, listing, note_of
+
+_LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
+
+
+class SlicePlan(msgspec.Struct):
+    """Where each slice column comes from.
+
+    Attributes:
+        by: the entries as given, in order, each once.
+        parts: entry to its columns, several where it crosses them.
+        homes: column name to the tables it is read from; the first that knows a datum tells.
+        extra: table to the expressions to read beside its canonical columns.
+        speech: what the task calls its datums.
+    """
+
+    by: tuple[str, ...] = ()
+    parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    homes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
+    speech: Speech = Speech()
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The single columns, crossed entries taken apart."""
+        return tuple(self.homes)
+
+    def without(self, role: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """A table without the columns that were read for slices alone."""
+        names = [expr.meta.output_name() for expr in self.extra.get(role, ())]
+        return frame.drop(names) if names else frame
+
+
+_STAR = re.compile(r"(?<!\\)\*")
+
+
+def split(entry: str, there: Container[str]) -> list[str]:
+    """``"weather*camera"`` to its two columns.
+
+    A column whose whole name the entry is comes first, stars and blanks included. Of a cross,
+    blanks around names are left out unless a column has them, and ``\\*`` is a star of a name.
+
+    Args:
+        entry: as given.
+        there: names of columns.
+    """
+    if entry in there:
+        return [entry]
+    pieces = [piece.replace(r"\*", "*") for piece in _STAR.split(entry)]
+    return [piece if piece in there else piece.strip() for piece in pieces]
+
+
+def plan_slices(
+    by: tuple[str, ...],
+    sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
+    speech: Speech,
+) -> SlicePlan:
+    """Find every slice column: in the datums, the ground truths and the predictions.
+
+    Args:
+        by: the entries as given.
+        sides: table to its own columns and what they were recognised as.
+        speech: what the task calls its datums.
+
+    Raises:
+        InputError: a column no table has, with the nearest.
+    """
+    plan = SlicePlan(tuple(dict.fromkeys(by)), speech=speech)
+    names = {"datum_id", speech.column}
+    there = {
+        name
+        for role, (schema, naming) in sides.items()
+        if role != LABELS
+        for name in (*schema, *naming.exprs)
+    }
+    for entry in plan.by:
+        plan.parts[entry] = split(entry, there)
+        for piece in plan.parts[entry]:
+            if piece in plan.homes:
+                continue
+            if piece in names:
+                raise InputError(
+                    f"by: {piece!r} is the {speech.one} itself; to see each {speech.one} by"
+                    " itself, read per_datum, or copy the column under another name in"
+                    f" {option('datums')} and slice by that."
+                )
+            plan.homes[piece] = _homes(piece, sides, entry)
+            for role in plan.homes[piece]:
+                schema, naming = sides[role]
+                if piece not in naming.exprs:
+                    _sliceable(piece, schema[piece], role)
+                    plan.extra.setdefault(role, []).append(pl.col(piece))
+    return plan
+
+
+def _homes(
+    piece: str, sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]], entry: str
+) -> tuple[str, ...]:
+    homes = tuple(
+        role
+        for role in _LOOKED_AT
+        if role in sides and (piece in sides[role][0] or piece in sides[role][1].exprs)
+    )
+    if homes:
+        # A table of all datums knows them all; of the two sides either may lack some.
+        return homes[:1] if homes[0] == DATUMS else homes
+    there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
+    within = f" (in {entry!r})" if entry != piece else ""
+    looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
+    raise InputError(
+        f"by: no slice column {piece!r}{within} in the {looked}.{did_you_mean(piece, there)}"
+        f" Columns there: {', '.join(sorted(there)) or 'none'}."
+    )
+
+
+def _sliceable(piece: str, dtype: pl.DataType, role: str) -> None:
+    if piece == ROW:
+        raise InputError(
+            f"by: rows are numbered here in a column named {piece!r}. Give the column of the"
+            f" {role.replace('_', ' ')} another name."
+        )
+    if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
+        raise InputError(
+            f"by: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices need"
+            " plain values (strings, integers, booleans, dates)."
+        )
+
+
+def build_slices(
+    plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: Mapping[str, Known]
+) -> tuple[pl.DataFrame | None, list[Note]]:
+    """One row per datum, one String column per entry of ``by``.
+
+    Args:
+        plan: where the columns are.
+        frames: side to its frame, slice columns included.
+        ids: side to its distinct datum ids.
+
+    Returns:
+        datum_id and the slice columns, by ascending datum_id, null where a datum has no value;
+        None without slices.
+
+    Raises:
+        InputError: a column that is not constant within a datum.
+    """
+    if not plan.by:
+        return None, []
+    slices = pl.DataFrame(
+        {"datum_id": union([known.ordered for known in dict.fromkeys(ids.values())])}
+    )
+    for role in _LOOKED_AT:
+        names = [name for name, homes in plan.homes.items() if role in homes]
+        if names:
+            values = _per_datum(frames[role], names, role, plan.speech)
+            slices = slices.join(
+                values, on="datum_id", how="left", maintain_order="left", suffix=f" {role}"
+            )
+    for place, (name, homes) in enumerate(plan.homes.items()):
+        if len(homes) > 1:
+            slices = _agreed(slices, name, homes, plan.speech, place)
+    crossed = [
+        _crossed([pl.col(f"__{piece}") for piece in plan.parts[entry]]).alias(entry)
+        for entry in plan.by
+    ]
+    slices = slices.select("datum_id", *crossed)
+    return slices, [
+        note for entry in plan.by for note in _without_value(slices, entry, plan.speech)
+    ]
+
+
+def slices_by_row(
+    plan: SlicePlan, frames: Mapping[str, pl.DataFrame]
+) -> tuple[pl.DataFrame | None, list[Note]]:
+    """One row per row of the one table, where each is a datum: no ids, no join, no text.
+
+    Args:
+        plan: where the columns are.
+        frames: the table, slice columns included, and the datums if there are any.
+
+    Returns:
+        a column per entry of ``by`` in its own dtype, crossed ones as String, null where a row
+        has no value; None without slices.
+    """
+    if not plan.by:
+        return None, []
+    table = frames[TABLE]
+    found: dict[str, pl.Series] = {}
+    told = [name for name, homes in plan.homes.items() if homes == (DATUMS,)]
+    if told:
+        joined = table.select("datum_id").join(
+            frames[DATUMS].select("datum_id", *(pl.col(name).alias(f"__{name}") for name in told)),
+            on="datum_id",
+            how="left",
+            maintain_order="left",
+        )
+        found = {name: joined[f"__{name}"] for name in told}
+    values = pl.DataFrame(
+        {name: found[name] if name in found else table[name] for name in plan.homes}
+    )
+    columns: list[pl.Expr] = []
+    for entry in plan.by:
+        pieces = plan.parts[entry]
+        if len(pieces) == 1:
+            columns.append(pl.col(pieces[0]).alias(entry))
+        else:
+            columns.append(_crossed([_text(p, values.schema[p]) for p in pieces]).alias(entry))
+    slices = values.select(columns)
+    return slices, [
+        note
+        for entry in plan.by
+        for note in _rows_without_value(slices[entry], table.get_column(ROW, default=None))
+    ]
+
+
+def slice_text(values: pl.Series) -> pl.Series:
+    """Slice values as they stand in ``slice_value``; for distinct values rather than rows."""
+    return values.to_frame().select(_text(values.name, values.dtype)).to_series()
+
+
+def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[Note]:
+    """Rows of a table that stand in no group.
+
+    Args:
+        column: a slice of each row.
+        numbers: where rows stand in the whole table; None where they count from 0.
+    """
+    n = column.null_count()
+    if not n:
+        return []
+    first = column.is_null().arg_true().head(5)
+    lowest = first if numbers is None else numbers.gather(first)
+    words = ("row (from 0)", "rows (from 0)", f"without a value of {column.name!r}")
+    return [note_of("datums_without_slice", n, words, lowest.to_list())]
+
+
+def _agreed(
+    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: Speech, place: int
+) -> pl.DataFrame:
+    """One column from the two sides', which must not contradict each other."""
+    first, second = f"__{name}", f"__{name} {homes[1]}"
+    torn = slices.filter(pl.col(first) != pl.col(second))
+    if torn.height:
+        datum, one, other = torn.select("datum_id", first, second).row(0)
+        raise PartRefused(
+            (len(_LOOKED_AT), place),
+            torn.height,
+            datum,
+            f"by: column {name!r} differs between the two sides for ",
+            (speech.one, speech.many),
+            f", the first is {datum!r} with"
+            f" {one!r} in the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give"
+            f" one value per {speech.one}, e.g. in {option('datums')}.",
+        )
+    return slices.with_columns(pl.coalesce(first, second).alias(first))
+
+
+def _crossed(columns: list[pl.Expr]) -> pl.Expr:
+    """Values joined by ``*``, so that none merge: of a value, ``*`` becomes ``\\*``, ``\\`` two."""
+    if len(columns) == 1:
+        return columns[0]
+    told = [
+        column.str.replace_all("\\", r"\\", literal=True).str.replace_all("*", r"\*", literal=True)
+        for column in columns
+    ]
+    return pl.concat_str(told, separator="*")
+
+
+def _text(name: str, dtype: pl.DataType) -> pl.Expr:
+    """A slice value as text; whole numbers without a fraction, whatever their dtype."""
+    column = pl.col(name)
+    if dtype.is_float():
+        whole = (column == column.round()).all()
+        return (
+            pl.when(whole)
+            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
+            .otherwise(column.cast(pl.String))
+        )
+    return column.cast(pl.String)
+
+
+def _per_datum(frame: pl.DataFrame, names: list[str], role: str, speech: Speech) -> pl.DataFrame:
+    values = frame.select(
+        "datum_id", *(_text(name, frame.schema[name]).alias(f"__{name}") for name in names)
+    )
+    if role == DATUMS:
+        return values
+    found = values.unique(maintain_order=True)
+    if found["datum_id"].is_duplicated().any():
+        numbered = values.with_columns(frame[ROW]) if ROW in frame.columns else values
+        _refuse_varying(numbered, names, role, speech)
+    return found
+
+
+def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: Speech) -> None:
+    """Refuse columns with several values in a datum; in a part rows bear the numbers they have."""
+    if ROW not in values.columns:
+        values = values.with_row_index(ROW)
+    for place, name in enumerate(names):
+        several = (
+            values.group_by("datum_id", maintain_order=True)
+            .agg(pl.col(f"__{name}").unique(maintain_order=True), pl.col(ROW).first())
+            .filter(pl.col(f"__{name}").list.len() > 1)
+        )
+        if several.height:
+            datum, found, row = several.row(0)
+            raise PartRefused(
+                (_LOOKED_AT.index(role), place),
+                several.height,
+                row,
+                f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
+                f" {speech.one}: ",
+                (f"{speech.one} has", f"{speech.many} have"),
+                f" several values, the first is {datum!r} with"
+                f" {listing(found, most=2)}. A slice is a group of {speech.many}; give one value"
+                f" per {speech.one}, e.g. in {option('datums')}.",
+            )
+
+
+def _without_value(slices: pl.DataFrame, entry: str, speech: Speech) -> list[Note]:
+    lone = slices.filter(pl.col(entry).is_null())["datum_id"]
+    if not len(lone):
+        return []
+    words = (speech.one, speech.many, f"without a value of {entry!r}")
+    return [note_of("datums_without_slice", len(lone), words, lone.head(5).to_list())]

@@ -1,0 +1,187 @@
+"""Scoring tables that come in parts of disjoint datums: only what is new is read and matched.
+
+Each part's tally is kept in a file under a key of its content, the options and the version; the
+tallies of all parts are merged. The numbers are those of one run over all parts, to the bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..api import Told, card_of, told_of
+from ..executors import Threads
+from ..ingest.frames import checked_frames
+from ..ingest.infer import infer_task
+from ..ingest.opening import open_inputs
+from ..plan import planner
+from ..schemas.errors import InputError, ReadError, WriteError
+from ..schemas.options import Options
+from ..scorecard.card import Scorecard
+from ..tally import stored
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Tables of some of the datums; no other part has any of those.
+
+    Attributes:
+        name: for people, such as a date.
+        predictions: as ``score`` takes them.
+        ground_truths: the same.
+        datums: the datums of this part, with slice columns.
+        key: of everything that its tally depends on.
+        tally: file that its tally is kept in.
+    """
+
+    name: str
+    predictions: Any
+    ground_truths: Any
+    datums: Any
+    key: str
+    tally: Path
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What is kept of a part beside its tally.
+
+    Attributes:
+        key: the part's.
+        task: its task.
+        metrics: those that its tables can carry.
+        told: what there was to tell of it.
+        rows: table -> rows.
+        recognised: table -> own column name -> canonical name.
+    """
+
+    key: str
+    task: str
+    metrics: list[str]
+    told: Told
+    rows: dict[str, int]
+    recognised: dict[str, dict[str, str]]
+
+
+def score_parts(
+    parts: Sequence[Part],
+    options: Options,
+    *,
+    labels: Any = None,
+    tell: Callable[[str], None] = lambda said: None,
+    left: Callable[[], bool] = lambda: False,
+) -> Scorecard:
+    """Score parts as one, reading those whose tallies are not kept yet.
+
+    Args:
+        parts: in the order in which their rows count.
+        options: of the run.
+        labels: table or list of declared labels, the same for all parts.
+        tell: called with each step as it starts.
+        left: whether nobody waits for the result any more.
+
+    Raises:
+        InputError: a part breaks the contract, a datum stands in two of them, or they differ in
+            what they hold.
+    """
+    begun = time.perf_counter()
+    threads = Threads(options.threads)
+    kept: list[tuple[Kept, Any]] = []
+    reused = 0
+    damaged: list[str] = []
+    for part in parts:
+        found, why = _found(part)
+        if why:
+            damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
+            tell(f"{damaged[-1]} ({why})")
+        reused += found is not None
+        if found is None:
+            tell(f"matching {part.name}")
+            try:
+                found = _tallied(part, options, labels, threads, keep=not left())
+            except InputError as error:
+                said = f"{part.name}: {error.said}"
+                raise (ReadError if isinstance(error, ReadError) else InputError)(said) from error
+        kept.append(found)
+    tell(f"merging {len(parts)} parts, {reused} of them kept from earlier runs")
+    first = kept[0][0]
+    for part, (one, _) in zip(parts, kept, strict=True):
+        if (one.task, one.metrics) != (first.task, first.metrics):
+            raise InputError(
+                f"parts differ in what they can carry: {parts[0].name} is {first.task} with"
+                f" {', '.join(first.metrics)}; {part.name} is {one.task} with"
+                f" {', '.join(one.metrics)}. Give them the same columns, or name the metrics."
+            )
+    plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
+    tallies = planner.merge(plan, [tally for _, tally in kept])
+    rows: dict[str, int] = {}
+    for one, _ in kept:
+        for table, count in one.rows.items():
+            rows[table] = rows.get(table, 0) + count
+    told = {
+        "inputs": {
+            table: {"source": f"{len(parts)} parts", "rows": count} for table, count in rows.items()
+        },
+        "datums": len(tallies.datums),
+        "parts": {"all": len(parts), "reused": reused},
+        "recognised": first.recognised,
+    }
+    told_of_parts = [(part.name, one.told) for part, (one, _) in zip(parts, kept, strict=True)]
+    whole = Told(
+        notes=(
+            *damaged,
+            *(f"{name}: {note}" for name, one in told_of_parts for note in one.notes),
+        ),
+        warnings=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.warnings),
+    )
+    seconds = {"total": time.perf_counter() - begun}
+    return card_of(plan, options, tallies, threads, told, seconds, whole)
+
+
+def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:
+    """What an earlier run kept of a part, or nothing; and why it cannot be read, if it is there."""
+    try:
+        about = msgspec.convert(stored.head_of(part.tally)["about"], Kept)
+        if about.key != part.key:
+            return None, ""
+        return (about, stored.load(part.tally)), ""
+    except msgspec.ValidationError:  # of an earlier version
+        return None, ""
+    except Exception as error:  # whatever damage makes of it: the tally is made again
+        return None, str(error) if part.tally.exists() else ""
+
+
+def _tallied(
+    part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool
+) -> tuple[Kept, Any]:
+    inputs = open_inputs(
+        part.predictions, part.ground_truths, datums=part.datums, labels=labels, options=options
+    )
+    task = options.task or infer_task(inputs, options)
+    frames = checked_frames(inputs, task, options)
+    plan = planner.fitted(planner.make_plan(options, task), frames)
+    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
+    rows = {name: table.height for name, table in tables.items() if table is not None}
+    tallies = planner.run(plan, frames, threads)
+    about = Kept(
+        key=part.key,
+        task=task,
+        metrics=[metric.name for metric in plan.metrics],
+        told=told_of(frames),
+        rows=rows,
+        recognised=frames.recognised,
+    )
+    if keep:
+        try:
+            part.tally.parent.mkdir(parents=True, exist_ok=True)
+            stored.save(
+                tallies,
+                part.tally,
+                fingerprint=plan.fingerprint,
+                about=msgspec.to_builtins(about),
+            )
+        except OSError as error:
+            raise WriteError(f"cannot write {part.tally}: {error}.") from error
+    return about, tallies

@@ -1,0 +1,448 @@
+"""A run in bounded memory, from open tables to frames."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..executors import Threads
+from ..executors.pools import Pool, pool_of
+from ..ingest import meeting
+from ..ingest.collecting import Prepared, Side
+from ..ingest.frames import Frames, prepare, told_before
+from ..ingest.opening import Inputs
+from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
+from ..ingest.relabel import hold_labels
+from ..ingest.sources.explain import explain
+from ..ingest.sources.source import Source
+from ..ingest.sources.tables import READ_FAILURES
+from ..plan import planner
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from ..schemas.options import Options
+from ..tally import stored
+from ..tally.parts import Place
+from .frame_files import frames_beyond, frames_of
+from .free_memory import free_memory
+from .label_groups import merged_by_labels
+from .memory_plan import (
+    Sizes,
+    buckets,
+    refused,
+    sufficient_limit,
+    too_full,
+    too_many_labels,
+    unclear,
+)
+from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
+from .scratch import scratch_folder
+from .shuffle import Whole, heads_of, heights_of, rows_at, split
+from .shuffle_stage import unit_folder
+from .stages import Job, collected, part_file, tally_bucket, write_job
+
+Array = np.ndarray[Any, Any]
+Tell = Callable[[str], None]
+
+
+class Done(msgspec.Struct):
+    """What a bounded run leaves behind.
+
+    Attributes:
+        plan: the plan, fitted.
+        frames: name -> what gives the output frame.
+        labels: label_key, label_value, label_name.
+        notes: of the inputs.
+        rows: table -> rows.
+        n_datums: how many datums there are.
+        recognised: table -> own column name -> canonical name.
+        sources: table -> where it came from.
+        seconds: step -> seconds of all workers.
+        buckets: number of buckets.
+    """
+
+    plan: planner.Plan
+    frames: dict[str, Callable[[], pl.DataFrame]]
+    labels: pl.DataFrame
+    notes: list[Note]
+    rows: dict[str, int]
+    n_datums: int
+    recognised: dict[str, dict[str, str]]
+    sources: dict[str, str]
+    seconds: dict[str, float]
+    buckets: int
+
+
+class Wanted(msgspec.Struct):
+    """Tables that go through buckets, and how many.
+
+    Attributes:
+        ready: the tables before any row is read.
+        heights: role to rows.
+        sizes: memory and scratch that the run will need.
+        limit: bytes of memory that it may take.
+    """
+
+    ready: Prepared
+    heights: dict[str, int]
+    sizes: Sizes
+    limit: int
+
+
+def wanted(
+    plan: planner.Plan, inputs: Inputs, options: Options, pool: Pool
+) -> tuple[Wanted | None, str]:
+    """Whether a run goes through buckets; and why not, where a limit or a pool asked for it.
+
+    Small inputs are told by the sizes of their files, before anything is looked at.
+
+    Args:
+        plan: the plan.
+        inputs: the open tables.
+        options: of the run.
+        pool: where stages run.
+    """
+    asked = options.memory_limit is not None or pool.apart
+    if not asked and not _large(inputs):
+        return None, ""
+    given = options.memory_limit
+    limit = sufficient_limit(given)
+    share = pool.share(limit)
+    ready = prepare(inputs, plan.task, options)
+    if pool.apart:
+        pool.prepare(tally_bucket)
+    reason = refused(ready, options)
+    if not reason:
+        heads = heads_of(ready)
+        reason = unclear(plan, ready, heads)
+    if reason:
+        return None, reason if asked else ""
+    heights = heights_of(ready)
+    if not all(heights[role] for role in heights if role != DATUMS):
+        return None, ""
+    sizes = buckets(
+        ready,
+        heads,
+        heights,
+        share,
+        task=plan.task,
+        least=pool.least,
+        workers=limit // share,
+        given=given,
+        filed=_bytes_in_parts(plan, ready),
+    )
+    return (None, "") if sizes.n < 2 else (Wanted(ready, heights, sizes, limit), "")
+
+
+def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
+    """Whether a run would go through buckets on disk; nothing where none is asked for or due.
+
+    Raises:
+        OptionError: a memory limit that :func:`evalengine.score` would refuse.
+    """
+    found, reason = wanted(plan, inputs, options, pool_of(None, None, options.threads))
+    if found is not None:
+        sizes = found.sizes
+        return [
+            f"memory    {sizes.n} buckets on disk, each within {found.limit / 1e9:.2f} GB; about"
+            f" {sizes.scratch / 1e9:.2f} GB of scratch"
+        ]
+    if options.memory_limit is None:
+        return []
+    return [f"memory    all rows at once: {reason or 'they fit the limit'}"]
+
+
+def _large(inputs: Inputs) -> bool:
+    """Whether tables are so large that they may not fit into memory once they are read.
+
+    Told by the sizes of files; of Parquet in an object store by the rows that footers tell. Other
+    formats there tell nothing before they are read.
+    """
+    size = 0
+    for source in inputs.sources.values():
+        if not source.files and source.format == "parquet":
+            size += _bytes_told(source) // _PACKED
+        for file in source.files:
+            try:
+                size += os.path.getsize(file)
+            except OSError:
+                return False
+    return size * _GROWTH > free_memory() // 2
+
+
+def _bytes_told(source: Source) -> int:
+    """Bytes of a table's columns, about, from its footers alone."""
+    try:
+        rows = int(source.frame.select(pl.len()).collect().item())
+        return rows * _CELL * len(source.frame.collect_schema())
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+
+
+_GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
+_PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
+_CELL = 8
+
+
+def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: Tell) -> Done:
+    """Deal rows out, tally every bucket, merge, summarise.
+
+    Args:
+        found: as :func:`wanted` tells it.
+        plan: the plan.
+        options: of the run.
+        pool: where stages run.
+        tell: called with each step.
+
+    Raises:
+        InputError: the tables break their contract; counts and row numbers are of the whole.
+        ScratchError: the scratch folder cannot hold the run.
+    """
+    ready, n = found.ready, found.sizes.n
+    notes = told_before(ready, options)
+    by_rows = plan.does.told_by_rows
+    asked, ahead = plan, by_rows.columns if by_rows is not None else ()
+    fit_notes: list[Note] = []
+    if not ahead:
+        plan, fit_notes = _fitted(plan, ready)
+    with scratch_folder(options.scratch, found.sizes.scratch) as folder:
+        tell(f"dealing rows out to {n} buckets")
+        whole = split(ready, found.heights, folder, n, pool, ahead)
+        notes += too_full(whole.fullest(folder), found.limit, pool.share(found.limit), options)
+        several = None
+        if ahead:
+            plan, several = planner.may_fit(plan, whole.ahead)
+        notes += whole.notes
+        grouped = plan.does.by_labels
+        in_parts = plan.does.in_parts
+        job = Job(
+            _told(options, plan),
+            plan.task,
+            plan.needs,
+            plan.fingerprint,
+            _without_sources(ready),
+            whole,
+            ids=max(1, found.sizes.datums_at_once // (4 * n)),
+            several=several,
+            highest=_highest(folder, whole, plan),
+        )
+        digest = write_job(folder, job)
+        here = str(folder)
+        tell("matching")
+        repeats = _repeats(ready, whole, folder, pool)
+        calls = [(here, b, pool.threads, digest) for b in range(n)]
+        collected([*pool.run(tally_bucket, calls), repeats])
+        heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
+        if several is not None:
+            plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
+        _check_met(heads, ready, whole)
+        notes += _notes(heads, ready, whole, options)
+        tell("merging")
+        parts = list(range(n))
+        if grouped:
+            tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
+        else:
+            assert in_parts is not None
+            files = [str(part_file(folder, bucket)) for bucket in parts]
+            place = Place(here, found.sizes.run_rows)
+            tallies = in_parts.of_parts(files, place, plan.settings)
+            n_datums = len(tallies.datums)
+        if (late := plan.does.late_notes) is not None:
+            kept = [note for note in notes if note.kind not in late.kinds]
+            notes = kept + late.notes(tallies)
+        too_many_labels(plan, tallies, options)
+        threads = Threads(1 if in_parts else options.threads)  # views of parts hold one at a time
+        makers, _ = planner.summarise(plan, tallies, threads=threads)
+        tell("making frames")
+        frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
+        notes += frames_beyond(frames, found.limit)
+    return Done(
+        plan=plan,
+        frames=frames,
+        labels=tallies.labels.frame,
+        notes=notes + fit_notes,
+        rows=_rows(heads, whole),
+        n_datums=n_datums,
+        recognised=heads[0]["recognised"],
+        sources={role: side.source.description for role, side in ready.sides.items()},
+        seconds=tallies.seconds,
+        buckets=n,
+    )
+
+
+def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
+    """The highest value of the column that metrics scale by, at least 0; None where none does."""
+    column = None if plan.does.scaling is None else plan.does.scaling.column(plan.needs)
+    if column is None:
+        return None
+    found = [0.0]
+    for role, blank in whole.blanks.items():
+        if column not in blank.columns:
+            found += [1.0] if role in (GROUND_TRUTHS, TABLE) and whole.heights[role] else []
+            continue
+        values = pl.col(column).explode() if blank.schema[column].is_nested() else pl.col(column)
+        for bucket in range(whole.n):
+            for path in whole.rows_of_bucket(folder, role, bucket)[0]:
+                high = pl.scan_ipc(path).select(values.max()).collect().item()
+                found += [] if high is None else [float(high)]
+    return max(found)
+
+
+def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | None:
+    """Bytes on disk of a unit and of a scored label whose parts stay in files; else None."""
+    parts, heads = plan.does.in_parts, heads_of(ready)
+    if parts is None or parts.bytes_on_disk is None:
+        return None
+    slices = len(ready.plan.by)
+    return parts.bytes_on_disk(plan.metrics, plan.settings, plan.needs, heads, slices)
+
+
+def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
+    """What is wrong with values that may stand once, which no bucket alone can tell."""
+    units = {
+        role: [(str(unit_folder(folder, role, unit)), before) for unit, before in enumerate(begins)]
+        for role, begins in whole.begins.items()
+    }
+    calls = [
+        (str(folder), role, name, file, units[role])
+        for role in whole.heights
+        for name in once_only(ready.sides[role])
+        if name in whole.blanks[role].columns
+        for file in range(-(-whole.n // PER_FILE))
+    ]
+    if not calls:
+        return None
+    (folder / "repeats").mkdir()
+    collected(pool.run(find_repeats, calls))
+    problems = repeated(
+        folder, ready, whole.heights, lambda role, rows: rows_at(ready, whole.blanks, role, rows)
+    )
+    sources = {role: side.source.description for role, side in ready.sides.items()}
+    return ChecksFailed(problems, sources) if problems else None
+
+
+def _found(plan: planner.Plan, heads: list[dict[str, Any]]) -> Any:
+    """What a task found in all buckets."""
+    by_rows = plan.does.told_by_rows
+    assert by_rows is not None
+    parts: list[Any] = [msgspec.convert(head["findings"], by_rows.findings) for head in heads]
+    return by_rows.together(parts)
+
+
+def _told(options: Options, plan: planner.Plan) -> Options:
+    """Options that name the metrics the tables carry, so that every process plans the same."""
+    names = []
+    for metric in plan.metrics:
+        cuts = plan.cuts.get(metric.name)
+        own = [metric.name] if cuts is None else [
+            metric.name if k is None else f"{metric.name}@{k}" for k in cuts
+        ]  # fmt: skip
+        names += own
+    return msgspec.structs.replace(options, metrics=tuple(names) if names else None)
+
+
+def _fitted(plan: planner.Plan, ready: Prepared) -> tuple[planner.Plan, list[Note]]:
+    """The plan for the tables' columns."""
+    sides = {role: head for role, head in heads_of(ready).items() if role != DATUMS}
+    wide = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
+    labels = None if wide is None else pl.Series("score_labels", [str(one) for one in wide])
+    frames = Frames(sides=sides, score_labels=labels)
+    return planner.fitted(plan, frames), frames.notes
+
+
+def _without_sources(ready: Prepared) -> Prepared:
+    """The tables for another process: no rows, no files."""
+    sides = {}
+    for role, side in ready.sides.items():
+        source = Source(
+            pl.LazyFrame(),
+            side.source.description,
+            side.source.format,
+            side.source.files[:1],
+        )
+        sides[role] = unheld(Side(source, side.table, side.schema, side.naming))
+    bare = Prepared(sides, ready.plan, ready.where)
+    pickle.dumps(bare)  # fails here, not in a worker
+    return bare
+
+
+def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> None:
+    """Refuse two sides without a common datum."""
+    met = [head["met"] for head in heads if head["met"] is not None]
+    if not met or any(common for _, common, _ in met):
+        return
+    if not all(sum(sizes[i] for sizes, _, _ in met) for i in (0, 1)):
+        return  # a condition may leave nothing of a side, which is no strange one
+    unlisted = any(note["kind"] == "datums_not_listed" for head in heads for note in head["notes"])
+    if DATUMS in ready.sides and not unlisted:
+        return
+    side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
+    ours, theirs = (
+        (
+            sum(sizes[i] for sizes, _, _ in met),
+            pl.Series([one for _, _, lowest in met for one in lowest[i]]).sort(),
+        )
+        for i in (0, 1)
+    )
+    meeting.refuse_apart(ours, theirs, meeting.Speech(side.table.datum, *side.table.unit))
+
+
+def _notes(
+    heads: list[dict[str, Any]], ready: Prepared, whole: Whole, options: Options
+) -> list[Note]:
+    """What the rows tell, of the whole."""
+    found = [msgspec.convert(head["notes"], list[Note]) for head in heads]
+    found = _of_all(found, heads)
+    frames = dict(whole.blanks)
+    if whole.labels is not None:
+        frames[LABELS] = whole.labels
+    if not whole.pairs:
+        return _where(heads, ready, whole) + notes_of_parts(found)
+    _, told = hold_labels(frames, options.label_map, whole.pairs)
+    return _where(heads, ready, whole) + notes_of_parts(found) + told
+
+
+def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
+    """The notes of each bucket; what must hold in every bucket is told once, or not at all."""
+    both = [
+        any(note.kind == DOCUMENTS_APART for note in notes)
+        for notes, head in zip(found, heads, strict=True)
+        if head["heights"].get(TABLE)
+        or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
+    ]
+    kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
+    told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]
+    return [*kept, told[:1]] if told and all(both) else kept
+
+
+def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
+    """How many rows conditions removed."""
+    texts = dict.fromkeys(repr(condition.text) for condition in ready.where.values())
+    notes = []
+    rows = _rows(heads, whole)
+    for role in (PREDICTIONS, GROUND_TRUTHS, TABLE, DATUMS):
+        before = whole.before.get(role, whole.heights.get(role))
+        if before is None or not ready.where or role not in rows:
+            continue
+        gone = before - rows[role]
+        if role in ready.where or gone:
+            notes.append(
+                Note("where", f"where {' and '.join(texts)} removed {gone:,} of"
+                     f" {count_of(before, 'row')} of the {role.replace('_', ' ')}.", gone)
+            )  # fmt: skip
+    return notes
+
+
+def _rows(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for head in heads:
+        for role, height in head["heights"].items():
+            rows[role] = rows.get(role, 0) + height
+    if whole.labels is not None:
+        rows[LABELS] = whole.labels.height
+    return rows

@@ -1,0 +1,51 @@
+"""The stage that brings the rows of labels together from all buckets, whole or slab by slab."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tally import stored
+from ..tally.parts import ROWS
+from ..tally.ranked_groups import merge_groups, of_labels, with_datums
+from .numbering import codes_of
+from .score_ranges import Slab, slabs_of, within
+from .stages import group_file, part_file
+
+
+def merge_rows(
+    folder: str, group: int, labels: tuple[int, int], slab: Slab | None, parts: Sequence[int]
+) -> None:
+    """Bring rows of some labels together from all buckets: all of them, or one slab.
+
+    Args:
+        folder: the scratch folder.
+        group: number of the group of labels.
+        labels: the first of them, and one past the last.
+        slab: of a group of one label that is cut; None of others.
+        parts: the buckets.
+    """
+    target = group_file(folder, group, 0 if slab is None else slab.number)
+    if target.exists():
+        return
+    rows = []
+    for bucket in parts:
+        few = of_labels(stored.mapped(part_file(folder, bucket), ROWS), *labels)
+        codes = codes_of(folder, bucket)
+        rows.append(with_datums(few, codes) if slab is None else within(few, codes, slab))
+    stored.save(merge_groups(rows), target, lasting=False)
+
+
+def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[Slab]:
+    """The slabs of a label that has more rows than a group may have.
+
+    Args:
+        folder: the scratch folder.
+        labels: the label, and the next one.
+        most: rows of a slab, about.
+        parts: the buckets.
+    """
+    buckets = [
+        (of_labels(stored.mapped(part_file(folder, b), ROWS), *labels), codes_of(folder, b))
+        for b in parts
+    ]
+    return slabs_of(buckets, most)

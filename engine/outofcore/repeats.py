@@ -1,0 +1,227 @@
+"""Values that may stand in one row only, over all buckets.
+
+A bucket holds the rows of its datums; an annotation id that stands under two of them shows in
+neither. While rows are dealt out, such values go into files of their own by their hash, where equal
+ones meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..atomic import whole_file
+from ..ingest.checks import Check
+from ..ingest.collecting import Prepared, Side
+from ..ingest.distinct import has_repeats
+from ..ingest.problems import Problem
+from ..ingest.shapes import SHAPES
+from ..kernels.datum_hash import deal
+from ..schemas.contract import LABELS, ROW
+
+Array = np.ndarray[Any, Any]
+
+PER_FILE = 4  # buckets for each file of values, of which a row has two numbers and not a dozen
+_SHOWN = 3
+
+
+class Repeats(msgspec.Struct):
+    """Values that stand in more than one row.
+
+    Attributes:
+        values: how many.
+        rows: how many rows they stand in.
+        first: the lowest numbers of those rows.
+    """
+
+    values: int
+    rows: int
+    first: list[int]
+
+
+def once_only(side: Side) -> list[str]:
+    """Columns whose values may stand in one row only, but for the one that rows are dealt out by.
+
+    Args:
+        side: a table.
+    """
+    names = [column.name for column in side.table.columns if column.unique]
+    return [name for name in names if name != side.table.datum]
+
+
+def unheld(side: Side) -> Side:
+    """The table without that check, which its buckets alone cannot make."""
+    names = once_only(side)
+
+    def without(columns: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(
+            msgspec.structs.replace(column, unique=False) if column.name in names else column
+            for column in columns
+        )
+
+    table = msgspec.structs.replace(
+        side.table, required=without(side.table.required), optional=without(side.table.optional)
+    )
+    return Side(side.source, table, side.schema, side.naming)
+
+
+def values_file(folder: Path, column: str, n: int) -> Path:
+    """Where some values of a column stand in the folder of a unit, with the numbers of rows."""
+    return folder / f"{column}-{n}.values"
+
+
+def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
+    """Where it is told which of some values stand in several rows."""
+    return Path(folder) / "repeats" / f"{role}-{column}-{n}.json"
+
+
+class Writer:
+    """Deals the values of one unit of a table out.
+
+    Args:
+        folder: of the unit.
+        names: columns.
+        n: number of files of each.
+        hashes: hashes of values, the same for equal ones.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        n: int,
+        hashes: Callable[[pl.Series], Array],
+    ) -> None:
+        self._folder, self._names, self._n = folder, names, n
+        self._hashes = hashes
+        self._open: dict[Path, Any] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.close()
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Take a batch, rows numbered."""
+        import pyarrow as pa  # only where values are dealt out: no run in memory needs it
+
+        for name in self._names:
+            if name not in rows.columns:
+                continue
+            known = rows.select(name, ROW).drop_nulls(name)
+            start, order = deal(self._hashes(known[name]), self._n)
+            dealt = known[order].to_arrow()
+            for n in np.flatnonzero(np.diff(start)).tolist():
+                path = values_file(self._folder, name, n)
+                if path not in self._open:
+                    file = self._stack.enter_context(pa.OSFile(str(path), "wb"))
+                    self._open[path] = self._stack.enter_context(
+                        pa.ipc.new_file(file, dealt.schema)
+                    )
+                few = dealt.slice(int(start[n]), int(start[n + 1] - start[n]))
+                self._open[path].write_table(few)
+
+
+def find_repeats(
+    folder: str, role: str, column: str, n: int, units: Sequence[tuple[str, int]]
+) -> None:
+    """Leave a file that tells which of some values stand in several rows, if any do.
+
+    A worker that is taken for dead may be alive, and its call run twice at once: the file comes
+    before the values go, and whoever finds values gone finds it.
+
+    Args:
+        folder: the scratch folder.
+        role: of the table.
+        column: whose values.
+        n: which of the files.
+        units: folder of each unit, and rows of the table before it.
+    """
+    target = repeats_file(folder, role, column, n)
+    if target.exists():
+        return
+    files = [(values_file(Path(unit), column, n), before) for unit, before in units]
+    # Not every unit has values of every file: those that have none never had them, or the twin of
+    # this call has deleted them, which it does once the result is there.
+    files = [(path, before) for path, before in files if path.exists()]
+    try:
+        parts = [_numbered(path, before) for path, before in files]
+    except FileNotFoundError:
+        if target.exists():
+            return
+        raise
+    if target.exists():  # some may have gone before they were looked for
+        return
+    told = Repeats(0, 0, [])
+    rows = pl.concat(parts) if parts else None
+    del parts
+    if rows is not None and has_repeats(rows[column]):
+        some = rows.filter(pl.col(column).is_duplicated())
+        first = some[ROW].bottom_k(_SHOWN).sort().to_list()
+        told = Repeats(some[column].n_unique(), some.height, first)
+    with whole_file(target) as file:
+        file.write(msgspec.json.encode(told))
+    for path, _ in files:
+        path.unlink(missing_ok=True)
+
+
+def _numbered(path: Path, before: int) -> pl.DataFrame:
+    """Values of one unit with the numbers of their rows in the whole table.
+
+    Raises:
+        FileNotFoundError: another process has deleted them.
+    """
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before)
+
+
+def repeated(
+    folder: Path,
+    ready: Prepared,
+    heights: Mapping[str, int],
+    rows_at: Callable[[str, Sequence[int]], pl.DataFrame],
+) -> list[Problem]:
+    """What :func:`find_repeats` found in all files, in the words of a run in memory.
+
+    Args:
+        folder: the scratch folder.
+        ready: the tables.
+        heights: role to rows, of the tables that were dealt out.
+        rows_at: gives the rows of a table by their numbers, numbered.
+    """
+    problems: list[Problem] = []
+    for role, side in ready.sides.items():
+        if role == LABELS or role not in heights:
+            continue
+        for name in once_only(side):
+            files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
+            every = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            found = [one for one in every if one.rows]
+            if not found:
+                continue
+            first = sorted(row for one in found for row in one.first)[:_SHOWN]
+            check = Check(
+                rows_at(role, first),
+                side.table,
+                SHAPES[side.table.shape],
+                side.naming.recognised,
+                filtered=role in ready.where,
+            )
+            check.tell_repeats(
+                [name],
+                rows=sum(one.rows for one in found),
+                values=sum(one.values for one in found),
+                shown=check.rows(pl.lit(True), [name]),
+            )
+            problems += check.problems
+    return problems

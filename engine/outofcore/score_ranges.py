@@ -1,0 +1,118 @@
+"""Rows of a label that are more than memory holds: cut into slabs by score over all buckets.
+
+A bucket's rows of a label stand in order already: by descending score, then descending tie, then
+datum. Rows of all buckets, some of each, say where slabs of about equal size begin; what a slab
+takes of a bucket is found by search. No row is compared with one of another slab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..tally.ranked import Ranked
+from ..tally.ranked_groups import of_rows, with_datums
+
+Array = np.ndarray[Any, Any]
+
+
+class Key(msgspec.Struct, frozen=True, order=True):
+    """Where a row stands among those of its label; ascending.
+
+    Attributes:
+        ordered: the score, negative.
+        ordered_tie: likewise what orders equal scores; 0 where nothing does.
+        datum: code of the datum in the whole.
+    """
+
+    ordered: float
+    ordered_tie: float
+    datum: int
+
+
+class Slab(msgspec.Struct, frozen=True):
+    """A part of the rows of one label.
+
+    Attributes:
+        number: which, of ``of``.
+        of: how many there are.
+        first: key at which it begins; None for the first.
+        after: that at which the next one does; None for the last.
+    """
+
+    number: int
+    of: int
+    first: Key | None
+    after: Key | None
+
+
+def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
+    """The keys of some rows of one label, of which so many stand from one to the next.
+
+    Args:
+        ranked: the rows of one bucket.
+        codes: int32 [datums], their codes in the whole.
+        every: rows from one key to the next.
+    """
+    some = slice(every // 2, None, every)
+    tie = ranked.tie[some] if ranked.tie.size else np.zeros(ranked.score[some].size)
+    rows = zip(ranked.score[some], tie, codes[ranked.datum[some]], strict=True)
+    return [Key(-float(score), -float(own), int(datum)) for score, own, datum in rows]
+
+
+def slabs_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[Slab]:
+    """Slabs of about so many rows of a label; at least one.
+
+    Args:
+        buckets: the rows of the label in each, and the codes of its datums in the whole.
+        most: rows of a slab, about.
+    """
+    rows = sum(ranked.score.size + ranked.gt_datum.size for ranked, _ in buckets)
+    every = max(1, most // (4 * len(buckets)))
+    keys = sorted(key for ranked, codes in buckets for key in keys_of(ranked, codes, every))
+    n = max(1, -(-rows // most))
+    chosen = [keys[at * len(keys) // n] for at in range(1, n) if keys]
+    cuts = [None, *dict.fromkeys(chosen), None]
+    return [Slab(i, len(cuts) - 1, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
+
+
+def place(ranked: Ranked, codes: Array, key: Key) -> int:
+    """How many rows of one label stand before a key.
+
+    Args:
+        ranked: the rows of one bucket.
+        codes: int32 [datums], ascending, the codes of its datums in the whole.
+        key: where to look.
+    """
+    begin, end = 0, ranked.score.size
+    for values, value in ((ranked.score, -key.ordered), (ranked.tie, -key.ordered_tie)):
+        if values.size:  # descending; of ties there may be none
+            rising = values[begin:end][::-1]
+            begin, end = (
+                end - int(np.searchsorted(rising, value, "right")),
+                end - int(np.searchsorted(rising, value, "left")),
+            )
+    datum = np.searchsorted(codes, key.datum)
+    return begin + int(np.searchsorted(ranked.datum[begin:end], datum, "left"))
+
+
+def within(ranked: Ranked, codes: Array, slab: Slab) -> Ranked:
+    """The rows of one bucket that stand in a slab, datums under their codes in the whole.
+
+    Ground truths need no order among those of other slabs: each takes its share of them.
+
+    Args:
+        ranked: rows of one label.
+        codes: int32 [datums], ascending, the codes of their datums in the whole.
+        slab: which.
+    """
+    n, m = ranked.score.size, ranked.gt_datum.size
+    rows = (
+        0 if slab.first is None else place(ranked, codes, slab.first),
+        n if slab.after is None else place(ranked, codes, slab.after),
+    )
+    truths = slab.number * m // slab.of, (slab.number + 1) * m // slab.of
+    return with_datums(of_rows(ranked, rows, truths), codes)

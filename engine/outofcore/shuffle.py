@@ -1,0 +1,398 @@
+"""Rows dealt out to buckets: all rows of a datum, of either side, fall into one.
+
+Every table is read once, in units of consecutive rows
+(:mod:`~evalengine.outofcore.shuffle_stage`). What the buckets have to know of the whole is gathered
+from what units tell: how many rows there are, and which labels.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..executors.pools import Pool
+from ..ingest import meeting, wide
+from ..ingest.collecting import Prepared, Side, rows_of
+from ..ingest.problems import Note
+from ..ingest.sources.explain import explain
+from ..ingest.sources.tables import READ_FAILURES
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
+from .shuffle_files import ends_of
+from .shuffle_stage import (
+    BATCH,
+    Dealing,
+    Unit,
+    batches,
+    bucket_file,
+    deal_rows,
+    deal_unit,
+    dealt_of,
+    of_unit,
+    together,
+)
+
+Array = np.ndarray[Any, Any]
+
+PER_BUCKET = (
+    4  # units for each bucket worth having, so that an uneven one does not hold up the rest
+)
+LEAST_UNIT = BATCH  # rows
+STRETCH = 48 << 20  # bytes of rows that are read by one query, about
+MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
+
+
+class Whole(msgspec.Struct):
+    """What is known of the whole input once it is dealt out.
+
+    Attributes:
+        n: number of buckets.
+        heights: role to rows, conditions on them applied.
+        before: role to rows before that, of the filtered ones.
+        blanks: role to a frame of its columns without rows.
+        pairs: side to the distinct (label_key, label_value) of its rows, score columns under every
+            key; those declared, too.
+        labels: declared labels, or None.
+        notes: what bringing ids and labels to one dtype told.
+        begins: role to how many rows stand before each of its units.
+        dealt: role to the buckets that each of its units has rows of.
+        ahead: distinct combinations of the columns that were asked for.
+    """
+
+    n: int
+    heights: dict[str, int]
+    before: dict[str, int]
+    blanks: dict[str, pl.DataFrame]
+    pairs: dict[str, pl.DataFrame]
+    labels: pl.DataFrame | None
+    notes: list[Note]
+    begins: dict[str, tuple[int, ...]]
+    dealt: dict[str, list[frozenset[int]]]
+    ahead: pl.DataFrame
+
+    @property
+    def known(self) -> pl.DataFrame | None:
+        """The labels of all sides; None of tasks without labels."""
+        of_rows = [frame for side, frame in self.pairs.items() if side != LABELS]
+        return pl.concat(of_rows, how="vertical_relaxed").unique() if of_rows else None
+
+    def rows_of_bucket(self, folder: Path, role: str, bucket: int) -> tuple[list[Path], list[int]]:
+        """Files of the rows of one table in a bucket, and how many rows stand before each unit."""
+        units = [unit for unit, some in enumerate(self.dealt[role]) if bucket in some]
+        files = [bucket_file(folder, role, unit, bucket) for unit in units]
+        return files, [self.begins[role][unit] for unit in units]
+
+    def fullest(self, folder: Path) -> int:
+        """Bytes of the rows of the largest bucket."""
+        return max(
+            sum(
+                path.stat().st_size
+                for role in self.dealt
+                for path in self.rows_of_bucket(folder, role, bucket)[0]
+            )
+            for bucket in range(self.n)
+        )
+
+
+def heads_of(ready: Prepared, rows: int = 1000) -> dict[str, pl.DataFrame]:
+    """The first rows of every table but that of labels."""
+    return {
+        role: _read(ready, role, rows_of(role, side, ready.where, ready.plan).head(rows))
+        for role, side in ready.sides.items()
+        if role != LABELS
+    }
+
+
+def heights_of(ready: Prepared) -> dict[str, int]:
+    """Rows of every table but that of labels, conditions not applied."""
+    return {
+        role: int(_read(ready, role, side.source.frame.select(pl.len())).item())
+        for role, side in ready.sides.items()
+        if role != LABELS
+    }
+
+
+def _read(ready: Prepared, role: str, query: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return query.collect()
+    except READ_FAILURES as error:
+        raise explain(ready.sides[role].source, error) from error
+
+
+def split(
+    ready: Prepared,
+    heights: dict[str, int],
+    folder: Path,
+    n: int,
+    pool: Pool,
+    ahead: tuple[str, ...] = (),
+) -> Whole:
+    """Deal all rows out: those of Parquet files by workers that can read them, others here.
+
+    Args:
+        ready: the tables, of which no row is read yet.
+        heights: as :func:`heights_of` tells them.
+        folder: where the buckets go.
+        n: number of buckets.
+        pool: where stages run.
+        ahead: columns of the one table whose distinct combinations are to be told.
+
+    Raises:
+        InputError: ids or labels that are integers on one side and strings on the other.
+        ReadError: a file that cannot be read, which is named.
+    """
+    (folder / "buckets").mkdir()
+    heads = heads_of(ready)
+    text = {role: side.source.text for role, side in ready.sides.items()}
+    targets, notes = _targets(ready, heads, text)
+    units = units_of(ready, heads, heights, n, pool)
+    calls: list[tuple[str, Unit, bytes]] = []
+    for role in heads:
+        per = -(-max(1, heights[role]) // n)
+        side = ready.sides[role]
+        asked = ahead if role == TABLE else ()
+        width = int(heads[role].estimated_size()) // max(1, heads[role].height)
+        table = Dealing(
+            role,
+            side,
+            ready.where,
+            ready.plan,
+            targets[role],
+            n,
+            per,
+            cuts=stretches(side, heads[role], heights[role]),
+            ahead=asked,
+            width=width,
+        )
+        if _dealt_apart(side, pool):
+            ends = ends_of(side.source.files) if len(units[role]) > 1 else None
+            calls += [
+                (str(folder), unit, pickle.dumps(of_unit(table, ends, unit)))
+                for unit in units[role]
+            ]
+        else:
+            deal_rows(folder, units[role][0], table)
+    for failure in pool.run(deal_unit, calls) if calls else ():
+        if failure is not None:
+            raise failure
+    told = {role: [dealt_of(folder, role, unit) for unit, *_ in units[role]] for role in heads}
+    blanks = {}
+    for role in heads:
+        blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
+        blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
+    key = ["label_key", "label_value"]
+    pairs = together([one.pairs for parts in told.values() for one in parts])
+    known = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
+    known += [one.ahead for parts in told.values() for one in parts if one.ahead is not None]
+    keys = [one.keys for parts in told.values() for one in parts if one.keys is not None]
+    pairs |= _of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
+    labels = _labels(ready)
+    if labels is not None and pairs:
+        pairs[LABELS] = meeting.label_pairs(labels)
+    before = {
+        role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in told.items()
+    }
+    return Whole(
+        n=n,
+        heights={role: sum(one.rows for one in parts) for role, parts in told.items()},
+        before={role: heights[role] for role in ready.where},
+        blanks=blanks,
+        pairs={side: frame.sort(key) for side, frame in pairs.items()},
+        labels=labels,
+        notes=notes,
+        begins=before,
+        dealt={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
+        ahead=pl.concat(known, how="diagonal").unique(),
+    )
+
+
+def _of_score_columns(
+    ready: Prepared, pairs: dict[str, pl.DataFrame], keys: pl.Series | None
+) -> dict[str, pl.DataFrame]:
+    """The labels of score columns, which are the predictions', and the true ones in their dtype.
+
+    A bucket knows but the label keys of its own rows: of different labels its counts would not add
+    up.
+
+    Args:
+        ready: the tables.
+        pairs: side to the labels of its rows.
+        keys: the distinct label keys of the table with score columns; None where it has no such
+            column.
+    """
+    names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
+    if names is None or GROUND_TRUTHS not in pairs:
+        return {}
+    known = pairs[GROUND_TRUTHS]["label_value"].unique().sort()
+    labels = wide.label_series(names, known.dtype if len(known) else None, known)
+    frames = {GROUND_TRUTHS: pairs[GROUND_TRUTHS], meeting.SCORES: labels.to_frame()}
+    meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
+    own = pl.Series([DEFAULT_LABEL_KEY]) if keys is None else keys
+    scored = own.alias("label_key").to_frame().join(frames[meeting.SCORES], how="cross")
+    if PREDICTIONS in pairs:
+        scored = pl.concat([pairs[PREDICTIONS], scored], how="vertical_relaxed").unique()
+    return {GROUND_TRUTHS: frames[GROUND_TRUTHS], PREDICTIONS: scored}
+
+
+def units_of(
+    ready: Prepared,
+    heads: Mapping[str, pl.DataFrame],
+    heights: Mapping[str, int],
+    n: int,
+    pool: Pool,
+) -> dict[str, list[Unit]]:
+    """The units in which each table is dealt out.
+
+    Args:
+        ready: the tables.
+        heads: the first rows of each.
+        heights: role to rows, conditions not applied.
+        n: number of buckets.
+        pool: where stages run.
+
+    Returns:
+        role to its units, in the order of their rows: one of all rows where this process deals
+        them out, or where the bucket of a row hangs on how many rows before it a condition leaves.
+    """
+    size = units_rows(sum(heights[role] for role in heads), n, pool.least)
+    found: dict[str, list[Unit]] = {}
+    for role, head in heads.items():
+        side = ready.sides[role]
+        counted = side.table.datum not in head.columns and role in ready.where
+        if counted or not _dealt_apart(side, pool):
+            found[role] = [(0, 0, None)]
+            continue
+        cuts = _cuts(side.source.files, heights[role], size)
+        ends = [*cuts[1:], None]
+        found[role] = [
+            (unit, first, None if end is None else end - first)
+            for unit, (first, end) in enumerate(zip(cuts, ends, strict=True))
+        ]
+    return found
+
+
+def units_rows(rows: int, n: int, least: int) -> int:
+    """Rows of a unit, about.
+
+    Args:
+        rows: of all tables.
+        n: number of buckets.
+        least: buckets worth having, a few for each worker.
+    """
+    return max(LEAST_UNIT, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
+
+
+def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
+    """Rows of local Parquet files at which another query begins.
+
+    Polars decodes some twenty row groups ahead of what is taken from it, which may be more than a
+    bucket.
+
+    Args:
+        side: the table.
+        head: its first rows.
+        height: its rows.
+    """
+    files = side.source.files
+    if side.source.format != "parquet" or not files:
+        return ()
+    each = head.estimated_size() / max(1, head.height) + 1
+    return tuple(_cuts(files, height, max(1, int(STRETCH / each)))[1:])
+
+
+def _dealt_apart(side: Side, pool: Pool) -> bool:
+    """Whether workers deal a table out: of Parquet any rows are read without those before them."""
+    return pool.reads_tables and side.source.format == "parquet"
+
+
+def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
+    """Rows at which units of about so many rows begin; between row groups where files are here.
+
+    A row group is decoded as a whole: one that two units share costs twice. Row groups of files of
+    few rows are not looked for: at most one more is read by each unit.
+    """
+    cuts = list(range(0, max(height, 1), size))
+    if len(cuts) == 1 or not files or height // len(files) < size // 8:
+        return cuts
+    import pyarrow as pa  # only where tables are large
+    import pyarrow.parquet as pq
+
+    ends, at = [0], 0
+    for file in files:
+        try:
+            footer = pq.read_metadata(file)
+        except (pa.ArrowException, OSError):  # of a type that is not known there; or told below
+            return cuts
+        for group in range(footer.num_row_groups):
+            at += footer.row_group(group).num_rows
+            ends.append(at)
+    bounds = np.array(ends)
+    nearest = {int(bounds[np.abs(bounds - cut).argmin()]) for cut in cuts}
+    return sorted(nearest - {height})
+
+
+def rows_at(
+    ready: Prepared, blanks: dict[str, pl.DataFrame], role: str, numbers: Sequence[int]
+) -> pl.DataFrame:
+    """The rows of a table by their numbers, which they bear in the column ``ROW``.
+
+    Args:
+        ready: the tables.
+        blanks: role to a frame of its columns without rows.
+        role: which table.
+        numbers: ascending.
+    """
+    found = [blanks[role]]
+    done = 0
+    for batch in batches(role, ready.sides[role], ready.where, ready.plan):
+        here = [number - done for number in numbers if done <= number < done + batch.height]
+        if here:
+            numbered = pl.Series(ROW, here, dtype=pl.Int64) + done
+            found.append(batch[here].with_columns(numbered))
+        done += batch.height
+        if done > max(numbers):
+            break
+    return pl.concat(found, how="vertical_relaxed")
+
+
+def _labels(ready: Prepared) -> pl.DataFrame | None:
+    side = ready.sides.get(LABELS)
+    if side is None:
+        return None
+    return _read(ready, LABELS, rows_of(LABELS, side, ready.where, ready.plan))
+
+
+def _targets(
+    ready: Prepared, heads: dict[str, pl.DataFrame], text: dict[str, bool]
+) -> tuple[dict[str, dict[str, pl.DataType]], list[Note]]:
+    """Dtypes in which ids and labels of all tables meet, and what is told of them."""
+    named = {
+        role: head.rename({ready.sides[role].table.datum: "datum_id"}, strict=False)
+        for role, head in heads.items()
+    }
+    before = {role: dict(frame.schema) for role, frame in named.items()}
+    common = {
+        column.name
+        for role in named
+        for column in ready.sides[role].table.columns
+        if column.name in ready.sides[role].table.either and column.kind == "id"
+    }
+    notes: list[Note] = []
+    for names in (("datum_id",), *((name,) for name in sorted(common)), meeting.LABEL_COLUMNS):
+        notes += meeting.same_kind(named, names, text)
+        meeting.check_kinds(named, names)
+    targets: dict[str, dict[str, pl.DataType]] = {}
+    for role, frame in named.items():
+        own = ready.sides[role].table.datum
+        targets[role] = {
+            own if name == "datum_id" else name: dtype
+            for name, dtype in frame.schema.items()
+            if dtype != before[role][name]
+        }
+    return targets, notes

@@ -1,0 +1,240 @@
+"""Stages of a bounded run: plain functions over files, which any process on any machine may call.
+
+Each writes one file under another name and renames it, and does nothing where that file is there:
+a stage that is called again after its worker died costs only what was not finished.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .._version import __version__
+from ..executors import Threads
+from ..ingest.collecting import Prepared
+from ..ingest.frames import Part, assemble
+from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
+from ..plan import planner
+from ..schemas.contract import LABELS
+from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
+from ..schemas.options import Options
+from ..schemas.wording import option
+from ..tally import stored
+from ..tally.datums import Datums
+from ..tally.parts import ROWS
+from ..tally.ranked import Ranked
+from ..tally.ranked_groups import without_rows
+from .sealed import leave, taken
+from .shuffle import Whole
+from .shuffle_stage import read_rows
+
+Array = np.ndarray[Any, Any]
+
+
+class Job(msgspec.Struct):
+    """What every stage is told, in a file of the scratch folder.
+
+    Attributes:
+        options: of the run.
+        task: its task.
+        needs: what must be tallied.
+        fingerprint: of its plan.
+        ready: the tables, without their sources.
+        whole: what is known of the whole input.
+        ids: datum ids that are written together.
+        several: what the task told of all rows ahead; None of tasks that are not asked.
+        highest: value of the column by whose highest in the whole input metrics scale; None where
+            none does.
+    """
+
+    options: Options
+    task: str
+    needs: frozenset[str]
+    fingerprint: str
+    ready: Prepared
+    whole: Whole
+    ids: int
+    several: bool | None = None
+    highest: float | None = None
+
+
+def write_job(folder: Path, job: Job) -> str:
+    """Leave the job for the stages; the digest by which they know it."""
+    (folder / "parts").mkdir()
+    (folder / "blocks").mkdir()
+    (folder / "groups").mkdir()
+    (folder / "versions.json").write_text(json.dumps(VERSIONS))
+    return leave(folder / _JOB, job)
+
+
+_JOB = "job.pickle"
+
+
+VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__version__}
+"""What the process that starts a run and those that run its stages have to have in common."""
+
+
+@lru_cache(maxsize=2)
+def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
+    """The job that stages of a folder work on, by its digest, and its plan."""
+    try:
+        theirs = json.loads((Path(folder) / "versions.json").read_text())
+    except FileNotFoundError as error:
+        raise ScratchError(
+            f"{folder}: worker {socket.gethostname()} does not see this folder. Name one on a file"
+            f" system that all workers have: {option('scratch', '/mnt/common')}."
+        ) from error
+    for name, version in VERSIONS.items():
+        if theirs[name] != version:
+            raise ExecutorError(
+                f"worker {socket.gethostname()} has {name} {version}, the run {theirs[name]}."
+                " Install the same versions everywhere."
+            )
+    job: Job = taken(Path(folder) / _JOB, digest)
+    plan = planner.make_plan(job.options, job.task)
+    if job.highest is not None:
+        assert plan.does.scaling is not None
+        settings = plan.does.scaling.with_highest(plan.settings, job.highest)
+        plan = msgspec.structs.replace(plan, settings=settings)
+    return job, plan
+
+
+def collected(failures: Sequence[BaseException | None]) -> None:
+    """Raise what went wrong in some buckets, in the order in which a run in memory looks for it.
+
+    What is wrong with rows comes before what is wrong with slices, and that before anything else
+    that tables or options are refused for; both are told of all buckets together. Failures of the
+    run itself come first: they say that not all rows were looked at.
+    """
+    found = [failure for failure in failures if failure is not None]
+    for failure in found:
+        if not isinstance(failure, InputError | OptionError):
+            raise failure
+    problems = [failure for failure in found if isinstance(failure, ChecksFailed)]
+    if problems:
+        together = problems_of_parts(failure.problems for failure in problems)
+        raise ChecksFailed(together, problems[0].sources)
+    refused = [failure for failure in found if isinstance(failure, PartRefused)]
+    if refused:
+        raise refusal_of_parts(refused)
+    for failure in found:
+        raise failure
+
+
+def part_file(folder: str | Path, bucket: int) -> Path:
+    """Where the tally of a bucket goes."""
+    return Path(folder) / "parts" / f"{bucket}.tally"
+
+
+def group_file(folder: str | Path, group: int, slab: int = 0) -> Path:
+    """Where the rows of a group of labels go, or a slab of them."""
+    return Path(folder) / "groups" / f"{group}-{slab}.tally"
+
+
+def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
+    """Check and tally the rows of one bucket.
+
+    Args:
+        folder: the scratch folder.
+        bucket: which one.
+        threads: threads to use.
+        digest: of the job.
+
+    Raises:
+        InputError: the rows break their contract; row numbers are those of the whole input.
+    """
+    target = part_file(folder, bucket)
+    if target.exists():
+        return
+    job, plan = job_of(folder, digest)
+    whole = job.whole
+    files = {role: whole.rows_of_bucket(Path(folder), role, bucket) for role in whole.blanks}
+    try:
+        frames = {
+            role: read_rows(*here) if here[0] else whole.blanks[role]
+            for role, here in files.items()
+        }
+    except FileNotFoundError as error:
+        if target.exists():  # another worker, taken for dead, has done it meanwhile
+            return
+        raise ScratchError(
+            f"{error.filename or folder}: rows of bucket {bucket} were deleted while the run was at"
+            " work. Run it again, and leave its scratch folder alone."
+        ) from error
+    if whole.labels is not None:
+        frames[LABELS] = whole.labels
+    part = Part(whole.pairs, whole.known)
+    checked = assemble(job.ready, frames, {}, job.options, part)
+    heights = {role: frame.height for role, frame in checked.sides.items()}
+    if checked.datums is not None:
+        heights["datums"] = checked.datums.height
+    met = checked.met
+    found: dict[str, Any] = {}
+    if job.several is None:
+        tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))
+    else:
+        assert plan.does.told_by_rows is not None
+        tallies, findings = plan.does.told_by_rows.tally(
+            checked, plan.settings, job.needs, Threads(threads), several=job.several
+        )
+        found["findings"] = msgspec.to_builtins(findings)
+    things: dict[str, Any]
+    apart: dict[str, Any] = {}
+    if plan.does.in_parts is not None:
+        things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
+    else:
+        things, apart = _apart(tallies, job)
+    notes = [msgspec.to_builtins(note) for note in checked.notes]
+    about = {
+        "notes": notes,
+        "heights": heights,
+        "met": None
+        if met is None
+        else [met.sizes, met.common, [ids.to_list() for ids in met.lowest]],
+        "recognised": checked.recognised,
+        **found,
+        **apart,
+    }
+    stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)
+    for path in (path for paths, _ in files.values() for path in paths):
+        path.unlink(missing_ok=True)
+
+
+def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A tally as things of its own: ranked rows, and datum ids in blocks.
+
+    Returns:
+        things by name, and what is told of them: rows of each label, first id and size of each
+        block.
+    """
+    ranked: Ranked = tallies.ranked
+    ids = tallies.datums.id
+    datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
+    whole = msgspec.structs.replace(tallies, ranked=without_rows(ranked), datums=datums)
+    rows = msgspec.structs.replace(
+        ranked,
+        row=np.zeros(ranked.row.size, np.int8),
+        gt_row=np.zeros(ranked.gt_row.size, np.int8),
+    )
+    things: dict[str, Any] = {stored.WHOLE: whole, ROWS: rows}
+    blocks = []
+    for at in range(0, len(ids), job.ids):
+        things[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)
+        blocks.append([few_ids[0], len(few_ids)])
+    sizes = np.diff(ranked.start) + np.diff(ranked.gt_start)
+    return things, {"labels": sizes.tolist(), "ids": blocks}
+
+
+def is_named(tallies: Any) -> bool:
+    """Whether ids or slices of datums are needed once all are numbered."""
+    datums = tallies.datums
+    shown = tallies.examples is not None or tallies.outcomes is not None
+    return shown or bool(datums.slices.width) or datums.dataset is not None

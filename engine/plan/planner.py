@@ -1,0 +1,473 @@
+"""The planner: from the metrics asked for to the least work, and from tallies to frames."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .. import dialects, exports, metrics, tasks
+from .._version import __version__
+from ..executors import Threads
+from ..ingest.frames import Frames
+from ..ingest.problems import Note
+from ..metrics import Metric
+from ..schemas.errors import OptionError
+from ..schemas.options import Options, idle
+from ..schemas.results import FRAMES, frame_schema
+from ..schemas.wording import option, options_in
+from ..tasks.task import Task
+from .frames import frame_of
+
+R = TypeVar("R")
+
+_CELL_FRAMES = ("metrics", "curves")
+_GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised (32 MB)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What will be done.
+
+    Attributes:
+        task: task name.
+        dialect: the rule set.
+        options: what the user asked for.
+        settings: the same with every default filled in; its ``k`` holds the cut-offs of all
+            metrics together.
+        metrics: the metrics, in the order asked for.
+        cuts: metric name -> its own cut-offs, ascending, of the metrics that have one; None, last,
+            stands for the whole list.
+        needs: what must be tallied for them.
+        fingerprint: same for runs whose tallies may be merged.
+    """
+
+    task: str
+    dialect: dialects.Dialect
+    options: Options
+    settings: Any
+    metrics: tuple[Metric, ...]
+    cuts: dict[str, tuple[int | None, ...]]
+    needs: frozenset[str]
+    fingerprint: str
+
+    @property
+    def does(self) -> Task:
+        """What the task does."""
+        return tasks.get(self.task)
+
+    @property
+    def cuts_of_needs(self) -> dict[str, set[int | None]]:
+        """Need -> the cut-offs at which some metric wants it; None stands for the whole list."""
+        found: dict[str, set[int | None]] = {}
+        for metric in self.metrics:
+            for need in metric.needs:
+                found.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
+        return found
+
+    def settings_of(self, metric: Metric) -> Any:
+        """The settings that one metric is computed with: all of them, at its own cut-offs."""
+        cuts = self.cuts.get(metric.name)
+        if cuts is None or cuts == self.settings.k:
+            return self.settings
+        return msgspec.structs.replace(self.settings, k=cuts)
+
+
+def make_plan(options: Options, task: str) -> Plan:
+    """Plan a run.
+
+    Args:
+        options: what the user asked for.
+        task: the task, already known.
+
+    Raises:
+        OptionError: an unknown dialect or metric, or a value out of range.
+    """
+    dialect = dialects.get(task, options.dialect)
+    does = tasks.get(task)
+    plain = options
+    if options.metrics is not None:
+        every_named = _members(options.metrics, task, options, dialect)
+        named = tuple(metrics.asked(task, name)[0].name for name in every_named)
+        plain = msgspec.structs.replace(options, metrics=named)
+    settings = does.settings(plain, dialect)
+    wanted = options.metrics
+    if wanted is not None and not wanted:
+        raise OptionError("metrics is empty: name one, or leave it out for the usual ones.")
+    if wanted is None:
+        wanted = does.default_metrics(settings, dialect)
+    asked = [metrics.asked(task, name) for name in _members(wanted, task, options, dialect)]
+    chosen = tuple({metric.name: metric for metric, _ in asked}.values())
+    cuts = _cuts(asked, settings, given=options.k is not None)
+    every = tuple(sorted({k for own in cuts.values() for k in own if k is not None}))
+    if every and every != settings.k:
+        settings = does.settings(msgspec.structs.replace(plain, k=every), dialect)
+    needs = _needs(chosen, dialect)
+    plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
+    return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _members(
+    names: tuple[str, ...], task: str, options: Options, dialect: dialects.Dialect
+) -> tuple[str, ...]:
+    """Names of groups of metrics replaced by those of the metrics, a dialect's own by ours."""
+    return tuple(
+        one for name in names for one in metrics.members(task, dialect.meant(name), options)
+    )
+
+
+def _cuts(
+    asked: list[tuple[Metric, int | None]], settings: Any, *, given: bool
+) -> dict[str, tuple[int | None, ...]]:
+    """Cut-offs of each metric that has one: those in its names, what is usual for a bare name.
+
+    Args:
+        asked: metrics and the cut-offs in their names.
+        settings: with the option's cut-offs.
+        given: whether that option was given.
+
+    Raises:
+        OptionError: a cut-off below what the metric's reference takes.
+    """
+    found: dict[str, set[int | None]] = {}
+    for metric, k in asked:
+        if "k" not in metric.params:
+            continue
+        own = found.setdefault(metric.name, set())
+        if k is not None:
+            own.add(k)
+            continue
+        if metric.bare != "cut":
+            own.add(None)
+        if metric.bare != "whole" or given:
+            own.update(settings.k)
+    _not_too_low({metric.name: metric for metric, _ in asked}, found)
+    return {name: tuple(sorted(ks, key=_whole_last)) for name, ks in found.items()}
+
+
+def _not_too_low(asked: Mapping[str, Metric], cuts: Mapping[str, set[int | None]]) -> None:
+    """Raise where a metric is to be cut off below what its reference takes."""
+    low = {
+        name: sorted(k for k in ks if k is not None and k < asked[name].lowest_k)
+        for name, ks in cuts.items()
+    }
+    wrong = [name for name, ks in low.items() if ks]
+    if not wrong:
+        return
+    lowest = asked[wrong[0]].lowest_k
+    names = ", ".join(wrong[:_NAMED]) + (" ..." if len(wrong) > _NAMED else "")
+    able = [name for name in cuts if name not in wrong]
+    rest = (
+        f"; of those asked for, {', '.join(able)} take{'s' * (len(able) == 1)} it" if able else ""
+    )
+    raise OptionError(
+        f"{option('k', low[wrong[0]])} for {names}: a cut-off is {lowest} or more{rest}."
+    )
+
+
+def _whole_last(k: int | None) -> tuple[bool, int]:
+    return k is None, k or 0
+
+
+def _fingerprint(plan: Plan) -> str:
+    """Same for runs whose tallies may be merged: whatever changes rows, outcomes or what is kept.
+
+    Threads do not, nor do metrics beyond what they need tallied.
+    """
+    rows = msgspec.structs.replace(
+        plan.options, threads=None, metrics=None, memory_limit=None, scratch=None
+    )
+    key = [__version__, plan.task, plan.dialect.name, sorted(plan.needs), plan.settings, rows]
+    return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
+
+
+def fitted(plan: Plan, frames: Frames) -> Plan:
+    """The plan for the tables at hand, without metrics that they cannot carry.
+
+    What is left out of the default set is told among the frames' notes.
+
+    Raises:
+        InputError: a metric that the user named cannot be computed from these tables.
+    """
+    chosen, notes = plan.does.fit(
+        plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
+    )
+    fit = _with(plan, chosen)
+    frames.notes += notes + _idle(plan) + _unread(fit, notes)
+    return fit
+
+
+def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
+    """The plan with the metrics that rows may carry, of tasks whose rows tell, and what else.
+
+    Args:
+        plan: the plan.
+        ahead: distinct values of the columns that the task names.
+    """
+    told_by_rows = plan.does.told_by_rows
+    assert told_by_rows is not None
+    chosen, several = told_by_rows.may_fit(
+        plan.metrics, plan.needs, ahead, asked_for=plan.options.metrics is not None
+    )
+    return _with(plan, chosen), several
+
+
+def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
+    """The plan for tables whose parts are tallied already; see :func:`fitted`.
+
+    Args:
+        plan: the plan.
+        found: what the task found in all parts.
+
+    Returns:
+        the plan; what is told of it and of the tables.
+
+    Raises:
+        InputError: as :func:`fitted` and :func:`run`.
+    """
+    told_by_rows = plan.does.told_by_rows
+    assert told_by_rows is not None
+    chosen, notes = told_by_rows.fit(
+        plan.metrics, found.written, plan.settings, asked_for=plan.options.metrics is not None
+    )
+    fit = _with(plan, chosen)
+    unread = _unread(fit, notes)
+    said = told_by_rows.notes(found, plan.settings, fit.needs)
+    return fit, [*notes, *_idle(plan), *unread, *said]
+
+
+def _idle(plan: Plan) -> list[Note]:
+    return [Note("idle_option", said) for said in idle(plan.options, plan.task)]
+
+
+def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
+    """Options that were given, that some metric of the task reads, and none of those asked for.
+
+    Args:
+        plan: with the metrics that are computed.
+        notes: what the task has said; options that stand in it are not told again.
+    """
+    known = metrics.all_metrics(plan.task).values()
+    read = {name for metric in plan.metrics for name in metric.params}
+    said = {name for note in notes for name in options_in(note.message)}
+    idle = [
+        name
+        for name in dict.fromkeys(name for metric in known for name in metric.params)
+        if name not in read | said and getattr(plan.options, name, None) is not None
+    ]
+    asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
+    more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
+    return [
+        Note(
+            "option_not_read",
+            f"{option(name, getattr(plan.options, name))} is not read by any of the metrics"
+            f" ({asked}{more}).",
+        )
+        for name in idle
+    ]
+
+
+_NAMED = 5
+
+
+def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
+    """The plan with some of its metrics alone, as tables that are not at hand left it."""
+    return _with(plan, tuple(metric for metric in plan.metrics if metric.name in names))
+
+
+def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:
+    if chosen == plan.metrics:
+        return plan
+    needs = _needs(chosen, plan.dialect)
+    fit = msgspec.structs.replace(plan, metrics=chosen, needs=needs)
+    return msgspec.structs.replace(fit, fingerprint=_fingerprint(fit))
+
+
+def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:
+    """What must be tallied for the metrics and the dialect's own export."""
+    needs = frozenset(need for metric in chosen for need in metric.needs)
+    return needs | exports.REGISTRY[dialect.export].needs
+
+
+def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
+    """Look for what only encoding finds, in tasks that have such a step; frames are used up.
+
+    Notes are added to the frames'.
+
+    Raises:
+        InputError: the tables break the contract of the task.
+        OptionError: options that do not fit the tables.
+    """
+    if plan.does.examine is not None:
+        plan.does.examine(frames, plan.settings, plan.needs, threads)
+
+
+def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
+    """Encode, match and tally; returns the task's tallies."""
+    return plan.does.tally(frames, plan.settings, plan.needs, threads)
+
+
+def merge(plan: Plan, parts: Sequence[Any]) -> Any:
+    """The tally of all parts, to the bit that of one run over all of their rows.
+
+    Args:
+        plan: the plan that made the parts.
+        parts: tallies of disjoint sets of datums; in the order of their rows, where those are
+            numbered from the first row of each part.
+
+    Raises:
+        InputError: a datum stands in two parts, or they were read in different ways.
+    """
+    return plan.does.merge(parts, plan.settings)
+
+
+class _Views:
+    """Views of a tally: the whole set, then every slice column in chunks of groups.
+
+    The whole set's view is kept, since several frames rest on it, and so are slices while they are
+    few; many are seen chunk by chunk, so that what is computed for one is gone before the next.
+    """
+
+    def __init__(self, plan: Plan, tallies: Any, weights: Any, threads: Threads) -> None:
+        self._plan = plan
+        self._tallies = tallies
+        self._threads = threads
+        self._make = partial(
+            plan.does.view, tallies, plan.settings, weights=weights, threads=threads
+        )
+        self.whole = self._make()
+        self._kept: dict[tuple[str, int], Any] = {}
+        self._room = _GROUP_CELLS
+
+    def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
+        yield None, [], self.whole
+        plan, tallies = self._plan, self._tallies
+        cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
+        each = max(1, _GROUP_CELLS // cells)
+        for column in tallies.datums.slices.columns:
+            group, names = tallies.datums.groups(column)
+            for first in range(0, len(names), each):
+                last = min(first + each, len(names))
+                if (column, first) in self._kept:
+                    yield column, names[first:last], self._kept[column, first]
+                    continue
+                view = self._make(_codes_within(group, first, last, len(names)), last - first)
+                if (last - first) * cells <= self._room:
+                    self._room -= (last - first) * cells
+                    self._kept[column, first] = view
+                yield column, names[first:last], view
+
+    def each(self, function: Callable[[str | None, list[str], Any], R]) -> list[R]:
+        """Call it with column, groups and view of each; as many at once as there are threads."""
+        rest = iter(self)
+        results: list[R] = []
+        while some := list(islice(rest, self._threads.workers)):
+            results += self._threads.each([partial(function, *one) for one in some])
+        return results
+
+
+def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
+    """Codes of the groups from ``first`` to below ``last`` counted from 0, -1 for others.
+
+    Args:
+        group: int32 [n_datums], codes of all ``n`` groups, -1 for none; or files of them.
+        first: the first group.
+        last: one past the last.
+        n: number of groups.
+    """
+    if last - first == n:  # all of them, in one view: nothing is masked and nothing copied
+        return group
+    if not isinstance(group, np.ndarray):  # in files
+        return group.within(first, last)
+    inside = (group >= first) & (group < last)
+    return np.where(inside, group - first, -1).astype(np.int32)
+
+
+def summarise(
+    plan: Plan, tallies: Any, weights: Any = None, threads: Threads | None = None
+) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
+    """Frames from tallies, made when they are asked for.
+
+    Args:
+        plan: the plan that made the tallies.
+        tallies: the task's tallies.
+        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
+        threads: where the work runs, whenever a frame is asked for; one thread where None.
+
+    Returns:
+        a maker for every frame the metrics fill; the view of the whole set.
+    """
+    threads = threads or Threads(1)
+    views = _Views(plan, tallies, weights, threads)
+
+    def cells_frame(name: str) -> pl.DataFrame:
+        wanted = [metric for metric in plan.metrics if metric.frame == name]
+        labels = tallies.labels
+        schema = frame_schema(
+            name,
+            label=tallies.labels.dtype,
+            datum=tallies.datums.id_dtype,
+            weighted=tallies.weighted,
+        )
+
+        def of_view(
+            column: str | None, names: list[str], view: Any
+        ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
+            shared: dict[Any, Any] = {}
+            return [
+                ((column, m, c), frame_of(metric, cells, labels, schema, column, names, shared))
+                for m, metric in enumerate(wanted)
+                if metric.compute is not None
+                for c, cells in enumerate(metric.compute(view, plan.settings_of(metric)))
+            ]
+
+        # By slice column, metric and cells: chunks of groups leave no trace.
+        frames: dict[tuple[str | None, int, int], list[pl.DataFrame]] = {}
+        for made in views.each(of_view):
+            for place, frame in made:
+                frames.setdefault(place, []).append(frame)
+        filled = [part for parts in frames.values() for part in parts if part.height]
+        if not filled:
+            return pl.DataFrame(schema=schema)
+        return pl.concat(filled)
+
+    def own_frame(name: str) -> pl.DataFrame:
+        frame: pl.DataFrame = plan.does.own_frames(
+            name, tallies, plan.settings, views.each, cuts=plan.cuts_of_needs
+        )
+        return frame
+
+    filled = {metric.frame for metric in plan.metrics} | set(tallies.beside)
+    makers = {
+        name: partial(cells_frame if name in _CELL_FRAMES else own_frame, name)
+        for name in FRAMES
+        if name in filled or name in _CELL_FRAMES
+    }
+    return makers, views.whole
+
+
+def explain(plan: Plan) -> str:
+    """The plan in words, one line a step."""
+    return "\n".join(
+        [
+            f"task      {plan.task}",
+            f"dialect   {plan.dialect.name}: {plan.dialect.about}",
+            f"metrics   {', '.join(_told(metric, plan) for metric in plan.metrics)}",
+            *plan.does.explain(plan.settings, plan.needs),
+            f"slices    {', '.join(plan.options.by) or 'none'}",
+            f"key       {plan.fingerprint} (tallies under one key can be merged)",
+        ]
+    )
+
+
+def _told(metric: Metric, plan: Plan) -> str:
+    """A metric's name with its cut-offs."""
+    cuts = plan.cuts.get(metric.name)
+    if cuts is None or cuts == (None,):
+        return metric.name
+    return f"{metric.name} (k {', '.join('whole list' if k is None else str(k) for k in cuts)})"

@@ -1,0 +1,107 @@
+"""The confusion matrix as a grid to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from .grids import Grid, Row
+from .shown import getting
+from .spots import at_spots, every_spot
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+_LABELS = 20
+"""Up to so many labels make a matrix; of more the most frequent pairs are shown, as many."""
+_SPOTS = 3
+_UNMATCHED = "(no truth)", "(missed)"
+
+
+def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
+    """The confusion matrix of the whole set; of many labels its most frequent pairs.
+
+    At a few thresholds a grid each, of more the ones nearest 0.5; the last says what is not shown.
+    """
+    if "confusion" not in card.frames:
+        return []
+    frame = card.frame("confusion").filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    whole = frame.filter(pl.col("slice").is_null())
+    if not whole.height:
+        return []
+    spots = at_spots(whole, _SPOTS)
+    grids = [
+        (_pairs if _labels(whole).len() > _LABELS else _matrix)(rows, f"confusion {at}".strip())
+        for rows, at in spots
+    ]
+    left = max(1, every_spot(whole).height) - len(spots)
+    n = frame.select("slice", "slice_value").drop_nulls().n_unique()
+    rest = [f"{left} more pairs of thresholds" if left > 1 else "1 more pair"] if left else []
+    rest += [f"{n} slice{'s' if n > 1 else ''}"] if n else []
+    pairs = _labels(whole).len() > _LABELS
+    if rest or pairs:
+        said = f"; not shown: {', '.join(rest)}" if rest else ""
+        last = grids[-1]
+        note = f"{last.note}{said}; all: {getting('confusion')}"
+        grids[-1] = last.noted(note)
+    return grids
+
+
+def _labels(rows: pl.DataFrame) -> pl.Series:
+    return pl.concat([rows["actual"], rows["predicted"]]).unique().sort(nulls_last=True)
+
+
+def _pairs(rows: pl.DataFrame, note: str) -> Grid:
+    """Pairs of different labels, the most frequent first."""
+    off = rows.filter(pl.col("actual").ne_missing(pl.col("predicted")), pl.col("count") > 0).sort(
+        "count", descending=True, maintain_order=True
+    )
+    shown = [
+        Row(
+            (
+                _UNMATCHED[0] if actual is None else str(actual),
+                _UNMATCHED[1] if predicted is None else str(predicted),
+            ),
+            (float(n),),
+            None,
+        )
+        for actual, predicted, n in off.head(_LABELS)
+        .select("actual", "predicted", "count")
+        .iter_rows()
+    ]
+    note += f"; the {len(shown)} most frequent of {off.height:,} pairs off the diagonal"
+    return Grid(
+        "confusion",
+        ("actual", "predicted"),
+        ("count",),
+        shown,
+        {},
+        note,
+        counts=True,
+        frame="confusion",
+    )
+
+
+def _matrix(rows: pl.DataFrame, note: str) -> Grid:
+    counts = {(row["actual"], row["predicted"]): row["count"] for row in rows.iter_rows(named=True)}
+    values = _labels(rows).to_list()
+    actual = [value for value in values if any(pair[0] == value for pair in counts)]
+    predicted = [value for value in values if any(pair[1] == value for pair in counts)]
+    return Grid(
+        "confusion",
+        ("actual \\ predicted",),
+        tuple(_UNMATCHED[1] if p is None else str(p) for p in predicted),
+        [
+            Row(
+                (_UNMATCHED[0] if a is None else str(a),),
+                tuple(float(counts.get((a, p), 0)) for p in predicted),
+                None,
+            )
+            for a in actual
+        ],
+        {},
+        note,
+        counts=True,
+        frame="confusion",
+    )

@@ -1,0 +1,374 @@
+"""Tables by label, by slice and by bin, from the metrics frame, which every rendering shares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from ..scorecard.lookup import whole
+from .layouts import EACH, PARTS, Entry, Spread, layout_of
+from .shown import Shown
+from .spots import at_spots
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+Number = float | None
+Support = int | str | None
+"""How many rows a number rests on; ``5 of 60`` where not all of them could be scored."""
+
+_COLUMNS_PER_ENTRY = 3
+
+
+class Row(NamedTuple):
+    """A line of a table.
+
+    Attributes:
+        names: on the left.
+        numbers: one a column; None where undefined.
+        support: how many rows the numbers rest on.
+        parts: one a column where the numbers do not all rest on the same rows: ``5 of 60`` beside
+            a number that does not rest on ``support``, else empty.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[Number, ...]
+    support: Support
+    parts: tuple[str, ...] = ()
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """A table: names on the left, one number per column, how many rows each rests on.
+
+    Attributes:
+        title: what the rows are.
+        names: headers of the name columns.
+        columns: headers of the numbers.
+        rows: in the order they are shown.
+        undefined: row names whose first number is undefined, by reason.
+        note: what the columns were taken at, if it is not in their titles.
+        hidden: how many columns more the metrics frame holds.
+        counts: whether the numbers are counts.
+        first: metric of the first column.
+        frame: the frame that holds all rows.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: list[Row]
+    undefined: dict[str, list[str]]
+    note: str = ""
+    hidden: int = 0
+    counts: bool = False
+    first: str = ""
+    frame: str = "metrics"
+
+    def noted(self, note: str) -> Grid:
+        """The same table with another note."""
+        return msgspec.structs.replace(self, note=note)
+
+
+def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown) -> Grid | None:
+    """The table of labels, the worst last.
+
+    Args:
+        card: of the run.
+        rows: of single labels of the whole set.
+        key: their label key.
+        shown: where the rows are noted that the table tells of.
+    """
+    entries = layout_of(card.task, card.dialect).label_columns
+    grid = _grid(card, rows, entries, "label_value", shown)
+    if grid is None:
+        return None
+    columns, cells, note, hidden = grid
+    known = card.labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    names = {
+        value: name
+        for value, name in known.select("label_value", "label_name").iter_rows()
+        if name is not None and str(value) != name
+    }
+    lower = card.directions.get(columns[0][1]) == "lower"
+    ranked = sorted(
+        cells.items(),
+        # Undefined first; then the best, so that the worst is the last line on the screen.
+        key=lambda item: (
+            item[1][0].numbers[0] is not None,
+            (item[1][0].numbers[0] or 0.0) * (1 if lower else -1),
+        ),
+    )
+    return Grid(
+        title="label",
+        names=("label", "name") if names else ("label",),
+        columns=tuple(title for title, _ in columns),
+        rows=[
+            line._replace(names=(str(value), names.get(value, "")) if names else (str(value),))
+            for value, (line, _) in ranked
+        ],
+        undefined=_reasons((names.get(value, str(value)), reason) for value, (_, reason) in ranked),
+        note=note,
+        hidden=hidden,
+        first=columns[0][1],
+    )
+
+
+_BETWEEN = "\x1f"
+
+
+def slice_grid(
+    card: Scorecard, rows: pl.DataFrame, name: str, shown: Shown, *, by_label: bool = False
+) -> Grid | None:
+    """A table of slices, the worst first.
+
+    Args:
+        card: of the run.
+        rows: of one slice column.
+        name: that column.
+        shown: where the rows are noted that the table tells of.
+        by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
+    """
+    entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
+    names = (name, "label") if by_label else (name,)
+    if by_label:
+        both = pl.concat_str(
+            "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
+        )
+        rows = rows.with_columns(slice_value=both)
+    grid = _grid(card, rows, entries, "slice_value", shown)
+    if grid is None:
+        return None
+    columns, cells, note, hidden = grid
+    sign = -1 if card.directions.get(columns[0][1]) == "lower" else 1
+    ranked = sorted(
+        cells.items(),  # the worst first; undefined ones behind
+        key=lambda item: (
+            item[1][0].numbers[0] is None,
+            sign * (item[1][0].numbers[0] or 0.0),
+        ),
+    )
+    keys = [value.split(_BETWEEN) if names[1:] else [str(value)] for value, _ in ranked]
+    return Grid(
+        title=name,
+        names=names,
+        columns=tuple(title for title, _ in columns),
+        rows=[
+            line._replace(names=tuple(key))
+            for key, (_, (line, _)) in zip(keys, ranked, strict=True)
+        ],
+        undefined=_reasons(
+            (" ".join(key), reason) for key, (_, (_, reason)) in zip(keys, ranked, strict=True)
+        ),
+        note=note,
+        hidden=hidden,
+        first=columns[0][1],
+    )
+
+
+Cells = dict[Any, tuple[Row, str | None]]
+"""Value of a column -> its numbers without names, and why the first is undefined."""
+
+
+def _grid(
+    card: Scorecard, rows: pl.DataFrame, entries: tuple[Entry, ...], by: str, shown: Shown
+) -> tuple[list[tuple[str, str]], Cells, str, int] | None:
+    """Numbers by the values of a column: what the layout places, then all other metrics.
+
+    Returns:
+        (title, metric) of each column; the cells; what the columns were taken at; how many columns
+        are left out. None where there is nothing to show.
+    """
+    taken: list[tuple[str, str, pl.DataFrame]] = []
+    hidden = 0
+    for entry in entries:
+        columns = _entry_columns(rows, entry, by)
+        taken += columns[:_COLUMNS_PER_ENTRY]
+        hidden += len(columns[_COLUMNS_PER_ENTRY:])
+        for _, _, part in columns[_COLUMNS_PER_ENTRY:]:
+            shown.take(part)
+    spread = spread_metrics(card)
+    placed = {entry.metric for entry in entries}
+    spots: dict[str, list[str]] = {"": sorted(placed)} if taken else {}
+    for metric in others(card, rows, placed):
+        some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
+        if metric in spread:
+            hidden += some["statistic"].n_unique()
+            shown.take(some)
+            continue
+        every = at_spots(some)
+        for spot, at in every:
+            if len(every) == 1:
+                spots.setdefault(at, []).append(metric)
+            apart = told_apart(spot)
+            for (statistic, k, told), part in spot.group_by(
+                ["statistic", "k", "parameters"], maintain_order=True
+            ):
+                words = (at_k(metric, k), statistic, at.removeprefix("at ") if every[1:] else "")
+                title = " ".join(str(word) for word in words if word)
+                part = part.unique(by, keep="first", maintain_order=True)
+                taken.append((with_more(title, apart[told]), metric, part))
+    if not taken:
+        return None
+    found: list[dict[Any, dict[str, Any]]] = []
+    for _, _, part in taken:
+        shown.take(part)
+        found.append({row[by]: row for row in part.iter_rows(named=True)})
+    cells: Cells = {}
+    for value in dict.fromkeys(value for column in found for value in column):
+        line = [column.get(value) for column in found]
+        reason = line[0]["reason"] if line[0] is not None and line[0]["value"] is None else None
+        cells[value] = (_row(line), reason)
+    return [(title, metric) for title, metric, _ in taken], cells, _told(spots), hidden
+
+
+def _row(line: list[dict[str, Any] | None]) -> Row:
+    """The rows of one line as numbers, what they all rest on, and what single ones rest on."""
+    rests = [None if one is None else (coverage(one) or one["support"]) for one in line]
+    first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
+    parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
+    numbers = tuple(None if one is None else one["value"] for one in line)
+    return Row((), numbers, first, parts if any(parts) else ())
+
+
+def _rest(rest: Support) -> str:
+    return rest if isinstance(rest, str) else f"of {rest}"
+
+
+def coverage(row: dict[str, Any]) -> str:
+    """``5 of 60`` of a number whose rows could not all be scored; empty where they were."""
+    scored, support = row["scored"], row["support"]
+    return f"{scored} of {support}" if scored is not None and scored < (support or 0) else ""
+
+
+def _told(spots: dict[str, list[str]]) -> str:
+    """Where columns were taken, with the metrics' names where they were not taken alike."""
+    if len(spots) == 1:
+        return next(iter(spots))
+    return "; ".join(f"{', '.join(names)} {at}" for at, names in spots.items() if at)
+
+
+def spread_metrics(card: Scorecard) -> set[str]:
+    """Metrics that have a table of their own."""
+    return {spread.metric for spread in layout_of(card.task, card.dialect).tables}
+
+
+def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None:
+    """A metric's rows over one column, a column for each statistic; None without any."""
+    some = rows.filter(pl.col("metric") == spread.metric)
+    if not some.height:
+        return None
+    shown.take(some)
+    statistics = some["statistic"].unique(maintain_order=True).to_list()
+    numbers: dict[float, dict[str | None, Number]] = {}
+    support: dict[float, int] = {}
+    for at, statistic, value, n in some.select(
+        spread.by, "statistic", "value", "support"
+    ).iter_rows():
+        numbers.setdefault(at, {})[statistic] = value
+        support[at] = n
+    return Grid(
+        title=spread.metric,
+        names=(f"{spread.metric} {spread.title}",),
+        columns=tuple(str(statistic or spread.metric) for statistic in statistics),
+        rows=[
+            Row((f"{at:.4f}",), tuple(values.get(one) for one in statistics), support[at])
+            for at, values in sorted(numbers.items())
+        ],
+        undefined={},
+    )
+
+
+_SETTLED = ("area", "max_detections", "parameters")
+
+
+def _entry_columns(
+    rows: pl.DataFrame, entry: Entry, by: str
+) -> list[tuple[str, str, pl.DataFrame]]:
+    """The columns that one entry makes, one per IoU threshold."""
+    found = chosen(rows, entry)
+    columns = []
+    for iou in found["iou_threshold"].unique(maintain_order=True).to_list():
+        part = found.filter(pl.col("iou_threshold").eq_missing(pl.lit(iou, pl.Float64)))
+        part = part.unique(by, keep="first", maintain_order=True)
+        columns.append((titled(entry, part.row(0, named=True)), entry.metric, part))
+    return columns
+
+
+def chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
+    """The rows an entry is about, in the frame's order."""
+    found = rows.filter(pl.col("metric") == entry.metric)
+    if entry.area == PARTS:
+        found = found.filter(pl.col("area").is_not_null() & (pl.col("area") != "all"))
+    else:
+        found = whole(found, ("area",))
+    return found if entry.cap == EACH else whole(found, ("max_detections",))
+
+
+def titled(entry: Entry, row: dict[str, Any]) -> str:
+    iou = row["iou_threshold"]
+    # A range or cap that the title has no place for is added, so that no two lines look alike.
+    more = [
+        str(row[column])
+        for column, place in (("area", "{area}"), ("max_detections", "{cap}"))
+        if place not in entry.title and row[column] not in (None, "all")
+    ]
+    return with_more(
+        entry.title.format(
+            iou=0.0 if iou is None else round(iou, 6),
+            percent=0.0 if iou is None else round(100 * iou, 4),
+            area=row["area"] or "all",
+            cap="" if row["max_detections"] is None else row["max_detections"],
+            k=row["k"],
+        ).strip(),
+        more if entry.area != PARTS and row["area"] not in (None, "all") else [],
+    )
+
+
+def with_more(title: str, more: list[str]) -> str:
+    """A title with what tells it from its like."""
+    return f"{title} ({', '.join(more)})" if more else title
+
+
+def told_apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
+    """What tells variants of a metric apart: its ``parameters`` -> words for those that differ."""
+    every = rows["parameters"].unique(maintain_order=True).to_list()
+    told = {text: json.loads(text) if text else {} for text in every}
+    names = dict.fromkeys(name for values in told.values() for name in values)
+    differ = [
+        name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
+    ]
+    return {
+        text: [
+            f"{name.replace('_', ' ')} {_short(values[name])}" for name in differ if name in values
+        ]
+        for text, values in told.items()
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
+    """Metrics that the layout does not place, the scorecard's primary ones first."""
+    there = rows["metric"].unique(maintain_order=True).to_list()
+    ordered = [name for name in card.primary if name in there]
+    ordered += [name for name in there if name not in ordered]
+    return [name for name in ordered if name not in shown]
+
+
+def at_k(metric: str, k: int | None) -> str:
+    """A metric with its cut-off, as people write it: nDCG@10."""
+    return metric if k is None else f"{metric}@{k}"
+
+
+def _reasons(pairs: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        if reason is not None:
+            found.setdefault(reason, []).append(name)
+    return found

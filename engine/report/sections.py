@@ -1,0 +1,172 @@
+"""From the metrics frame to what is shown: plain rows that every rendering shares.
+
+Nothing here knows a metric by name: the layout says which lead, and whatever else the run computed
+follows by a rule of thumb (the threshold nearest 0.5, the macro average first).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from ..schemas.errors import ResultError
+from ..scorecard.lookup import whole
+from .confusion import confusion_grids
+from .grids import (
+    Grid,
+    Number,
+    Row,
+    at_k,
+    chosen,
+    coverage,
+    label_grid,
+    others,
+    slice_grid,
+    spread_grid,
+    spread_metrics,
+    titled,
+    told_apart,
+    with_more,
+)
+from .layouts import Entry, layout_of
+from .shown import Shown, numbered
+from .spots import at_spots
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+__all__ = ["Grid", "Line", "Number", "Row", "Section", "coco_numbers", "exact_headline", "sections"]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One headline number: its title, value, and what it was taken at."""
+
+    title: str
+    value: Number
+    note: str = ""
+
+
+class Section(msgspec.Struct, frozen=True):
+    """What is shown of one label key.
+
+    Attributes:
+        label_key: that key.
+        headline: aggregates of the whole set.
+        tables: metrics with tables of their own, and confusion matrices.
+        labels: the table of labels.
+        slices: tables of slices, and of slices by label for metrics without an aggregate.
+        undefined: titles of the headline whose number is undefined, by reason.
+        unshown: what the metrics frame has beside all that, and how to get it.
+    """
+
+    label_key: str | None
+    headline: list[Line]
+    tables: list[Grid]
+    labels: Grid | None
+    slices: list[Grid]
+    undefined: dict[str, list[str]]
+    unshown: str = ""
+
+
+def sections(card: Scorecard) -> list[Section]:
+    """What to show of a scorecard, one section per label key."""
+    metrics = numbered(card.metrics)
+    keys = metrics["label_key"].unique(maintain_order=True).to_list()
+    if not keys and "confusion" in card.frames:
+        keys = card.frame("confusion")["label_key"].unique(maintain_order=True).to_list()
+    return [
+        _section(card, metrics.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String))), key)
+        for key in keys
+    ]
+
+
+def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
+    """COCO's numbers by COCO's names, from the metrics frame.
+
+    Raises:
+        ResultError: several label keys, which COCO does not have.
+    """
+    whole_set = pl.col("slice").is_null() & pl.col("label_value").is_null()
+    rows = numbered(card.metrics.filter(whole_set))
+    keys = rows["label_key"].unique(maintain_order=True).to_list()
+    if len(keys) > 1:
+        raise ResultError(
+            f"COCO's numbers are of one label key, and this result has {len(keys)}:"
+            f" {', '.join(map(repr, keys))}."
+        )
+    entries = layout_of("detection", "coco").headline
+    lines, _ = _headline(card, rows, entries, Shown(), rest=False)
+    return [(line.title, line.value) for line in lines]
+
+
+def exact_headline(card: Scorecard) -> bool:
+    """Whether the headline shows every digit."""
+    return layout_of(card.task, card.dialect).exact
+
+
+def _section(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Section:
+    layout = layout_of(card.task, card.dialect)
+    overall = rows.filter(pl.col("slice").is_null())
+    aggregates = overall.filter(pl.col("label_value").is_null())
+    shown = Shown()
+    headline, undefined = _headline(card, aggregates, layout.headline, shown)
+    tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread, shown))]
+    tables += confusion_grids(card, key)
+    per_label = overall.filter(pl.col("label_value").is_not_null())
+    labels = label_grid(card, per_label, key, shown)
+    sliced = rows.filter(pl.col("slice").is_not_null())
+    of_all = sliced.filter(pl.col("label_value").is_null())
+    # By label stands what has no aggregate: of its own name, or by the layout of another one.
+    aggregated = set(of_all["metric"].unique())
+    if aggregated.intersection(entry.metric for entry in layout.slice_columns):
+        aggregated.update(entry.metric for entry in layout.label_columns)
+    alone = sliced.filter(
+        pl.col("label_value").is_not_null(), ~pl.col("metric").is_in(list(aggregated))
+    )
+    slices = [
+        grid
+        for name in sliced["slice"].unique(maintain_order=True).to_list()
+        for some, by_label in ((of_all, False), (alone, True))
+        if (grid := slice_grid(card, some.filter(slice=name), name, shown, by_label=by_label))
+    ]
+    unshown = shown.unshown(rows)
+    return Section(key, headline, tables, labels, slices, undefined, unshown)
+
+
+def _headline(
+    card: Scorecard,
+    rows: pl.DataFrame,
+    entries: tuple[Entry, ...],
+    shown: Shown,
+    *,
+    rest: bool = True,
+) -> tuple[list[Line], dict[str, list[str]]]:
+    lines: list[Line] = []
+    undefined: dict[str, list[str]] = {}
+
+    def add(row: dict[str, Any], title: str, note: str = "") -> None:
+        part = coverage(row)
+        lines.append(
+            Line(title, row["value"], ", ".join(filter(None, (note, part and f"{part} scored"))))
+        )
+        if row["value"] is None:
+            undefined.setdefault(row["reason"] or "undefined", []).append(title)
+
+    for entry in entries:
+        found = chosen(rows, entry)
+        shown.take(found)
+        for row in found.iter_rows(named=True):
+            add(row, titled(entry, row))
+    placed = {entry.metric for entry in entries} | spread_metrics(card)
+    for metric in others(card, rows, placed) if rest else ():
+        some = rows.filter(pl.col("metric") == metric)
+        for spot, note in at_spots(whole(some, ("area", "max_detections", "parameters"))):
+            shown.take(spot)
+            apart = told_apart(spot)
+            for row in spot.iter_rows(named=True):
+                parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
+                title = " ".join(part for part in parts if part)
+                add(row, with_more(title, apart[row["parameters"]]), note)
+    return lines, undefined

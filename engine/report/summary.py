@@ -1,0 +1,371 @@
+"""A scorecard in a few lines: for the prompt, for a notebook, as Markdown.
+
+Everything is built from :mod:`evalengine.report.sections`; nothing here needs rich.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..schemas.contract import DEFAULT_LABEL_KEY
+from .grids import Row
+from .sections import Grid, Number, Section, exact_headline, sections
+from .shown import getting
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+UNDEFINED = "–"
+BEST = 5
+WORST = 10
+SLICES = 30
+BINS = 30
+_NAMED = 3
+_NOTEBOOK = (10, 10)
+
+
+def number(value: Number) -> str:
+    """Four decimals, or as many digits as a count needs; a dash where undefined."""
+    if value is None:
+        return UNDEFINED
+    if value.is_integer() and abs(value) >= 2:
+        return f"{value:.0f}"
+    return f"{value:.4f}"
+
+
+def cells(grid: Grid, row: Row) -> list[str]:
+    """The numbers of a line, with what each rests on where that is not what stands at its end."""
+    said = [
+        f"{value:.0f}" if grid.counts and value is not None else number(value)
+        for value in row.numbers
+    ]
+    parts = row.parts or ("",) * len(said)
+    return [f"{one} ({part})" if part else one for one, part in zip(said, parts, strict=True)]
+
+
+def supported(row: Row) -> str:
+    """What the numbers of a line rest on."""
+    return "" if row.support is None else str(row.support)
+
+
+def plain(text: str) -> str:
+    """Text that cannot break a line or steer a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shortened(text: str, width: int = 26) -> str:
+    """Text in at most so many characters."""
+    text = plain(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def limited(grid: Grid, best: int, worst: int) -> tuple[list[Row], int, int]:
+    """The first and last rows of a long table; undefined ones give way first.
+
+    Returns:
+        rows; after how many of them rows were left out; how many were left out.
+    """
+    if len(grid.rows) <= best + worst:
+        return grid.rows, 0, 0
+    defined = [row for row in grid.rows if row.numbers[0] is not None]
+    rows = defined if len(defined) >= best + worst else grid.rows
+    tail = rows[len(rows) - worst :] if worst else []
+    return [*rows[:best], *tail], best, len(grid.rows) - best - worst
+
+
+def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
+    """One line per reason why something is undefined."""
+    lines = []
+    for reason, names in undefined.items():
+        said = ", ".join(plain(name) for name in names[:_NAMED])
+        rest = len(names) - _NAMED
+        if rest > 0:
+            said += f" and {rest} more"
+        lines.append(f"{UNDEFINED} {reason}: {kind}{said}")
+    return lines
+
+
+def heading(card: Scorecard) -> str:
+    """Task, dialect, and what was read."""
+    said = f"{card.task}, dialect {card.dialect}"
+    read = [
+        f"{n:,} {name.replace('_', ' ').removesuffix('s' * (n == 1))}"
+        + (_in_files(card.files[name]) if name in card.files else "")
+        for name, n in card.read.items()
+    ]
+    return f"{said}: {', '.join(read)}" if read else said
+
+
+def _in_files(n: int) -> str:
+    return f" in {n:,} file{'s' if n != 1 else ''}"
+
+
+def made(card: Scorecard) -> list[tuple[str, int]]:
+    """Frames beside the metrics that were asked for, with their rows: nothing is made and not told.
+
+    Curves count where a metric that fills them was asked for by name.
+    """
+    asked = [name for name in card.frames if name not in ("metrics", "curves")]
+    if card.options.metrics is not None and "curves" in card.frames and card.height("curves"):
+        asked.insert(0, "curves")
+    return [(name, card.height(name)) for name in asked]
+
+
+def also_made(card: Scorecard, *, written: bool = False) -> str:
+    """A line that names the frames beside the metrics, and how to get them; empty without any.
+
+    Args:
+        card: of the run.
+        written: whether all of them stand in a folder already.
+    """
+    rows = dict(made(card))
+    frames = ", ".join(f"{name}{_rows(rows, name)}" for name in rows)
+    rest = "" if written else ", write all with --out"
+    return f"also made: {frames}; print one with --frame{rest}" if frames else ""
+
+
+def unnumbered(card: Scorecard, shown: bool) -> str:
+    """What is said where no number is to be shown; empty where there is one.
+
+    Args:
+        card: of the run.
+        shown: whether there are numbers or tables.
+    """
+    if shown:
+        return ""
+    return "numbers stand in the frames below" if made(card) else "no numbers"
+
+
+def told(card: Scorecard) -> list[tuple[str, str]]:
+    """Notes with what they are called, warnings first."""
+    rest = [note for note in card.notes if note not in card.warnings]
+    return [*(("warning", one) for one in card.warnings), *(("note", one) for one in rest)]
+
+
+def _grids(section: Section) -> list[Grid]:
+    return [grid for grid in (*section.tables, section.labels, *section.slices) if grid is not None]
+
+
+def footnotes(section: Section) -> list[str]:
+    """Why numbers of a section are undefined, each label once."""
+    lines = reasons(section.undefined)
+    if section.labels is not None:
+        lines += reasons(section.labels.undefined, "label ")
+    for grid in section.slices:
+        lines += reasons(grid.undefined, f"{grid.title} ")
+    return [*lines, section.unshown] if section.unshown else lines
+
+
+def as_text(card: Scorecard) -> str:
+    """What the prompt shows: the headline, the worst labels, what else there is."""
+    lines = [f"Scorecard: {heading(card)}"]
+    found = sections(card)
+    for section in found:
+        if headed(section, found):
+            lines.append(f"{plain(section.label_key or '')}:")
+        width = max((len(line.title) for line in section.headline), default=0)
+        lines += [
+            f"  {line.title:<{width}}  {number(line.value)}"
+            + (f"  {line.note}" if line.note else "")
+            for line in section.headline
+        ]
+        lines += [
+            f"  {grid.title}: {len(grid.rows)} rows" + (f", {grid.note}" if grid.note else "")
+            for grid in section.tables
+        ]
+        if section.labels is not None:
+            n = len(section.labels.rows)
+            lines.append(f"  {n} label{'s' * (n != 1)}" + _worst(card, section.labels, last=True))
+        lines += [
+            f"  {len(grid.rows)} of {' x '.join(grid.names)}" + _worst(card, grid, last=False)
+            for grid in section.slices
+        ]
+        lines += [f"  {line}" for line in footnotes(section)]
+    if empty := unnumbered(card, len(lines) > 1):
+        lines.append(f"  {empty}")
+    lines += [f"  {kind}: {plain(note)}" for kind, note in told(card)]
+    rows = dict(made(card))
+    frames = [f"{name}{_rows(rows, name)}" for name in card.frames]
+    lines.append(f"  frames: {', '.join(frames) or 'none'}")
+    return "\n".join(lines)
+
+
+def _rows(rows: dict[str, int], name: str) -> str:
+    return f" ({rows[name]} row{'s' if rows[name] != 1 else ''})" if name in rows else ""
+
+
+def headed(section: Section, found: Sequence[Section]) -> bool:
+    """Whether a section says its label key: where there are several, or it is not the default."""
+    return section.label_key is not None and (
+        len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
+    )
+
+
+def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
+    """The worst rows of a table by its first column, if that has a better and a worse.
+
+    Args:
+        card: of the run.
+        grid: labels or slices, in order; undefined ones stand at the other end.
+        last: whether the worst are the last rows.
+    """
+    if card.directions.get(grid.first) not in ("higher", "lower"):
+        return ""
+    rows = grid.rows[: -_NAMED - 1 : -1] if last else grid.rows[:_NAMED]
+    said = [
+        f"{shortened(' '.join(row.names))} {cells(grid, row)[0]}"
+        + (f" ({row.support})" if isinstance(row.support, str) else "")
+        for row in rows
+        if row.numbers[0] is not None
+    ]
+    return f"; worst {grid.columns[0]}: {', '.join(said)}" if said else ""
+
+
+def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> str:
+    """Headline, per-label table and slices as Markdown.
+
+    Args:
+        card: what to show.
+        beside: whether to name the frames beside the metrics.
+        written: whether its frames stand in a folder already.
+    """
+    parts = [f"**{_escaped(heading(card))}**"]
+    exact = exact_headline(card)
+    found = sections(card)
+    for section in found:
+        if headed(section, found):
+            parts.append(f"### label key {_escaped(section.label_key or '')}")
+        if section.headline:
+            rows = [
+                [
+                    line.title,
+                    number(line.value),
+                    *([_digits(line.value)] if exact else []),
+                    line.note,
+                ]
+                for line in section.headline
+            ]
+            header = ["metric", "value", *(["exact"] if exact else []), "at"]
+            parts.append(_numbers_table(header, rows, 1))
+        parts += [_markdown_grid(grid) for grid in _grids(section)]
+        parts += [f"- {_escaped(line)}" for line in footnotes(section)]
+    if empty := unnumbered(card, bool(found)):
+        parts.append(empty)
+    parts += [f"- {kind}: {_escaped(note)}" for kind, note in told(card)]
+    if beside and (line := also_made(card, written=written)):
+        parts.append(f"- {_escaped(line)}")
+    return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
+
+
+def _markdown_grid(grid: Grid) -> str:
+    rows = [[*row.names, *cells(grid, row), supported(row)] for row in grid.rows]
+    table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
+    said = "; ".join(_beside(grid))
+    return f"{table}\n\n{_escaped(said)}" if said else table
+
+
+def _beside(grid: Grid) -> list[str]:
+    """What a table does not show itself: where its columns were taken, and what it leaves out."""
+    said = [grid.note] if grid.note else []
+    if grid.hidden:
+        said.append(
+            f"{grid.hidden} more column{'s' * (grid.hidden > 1)} in the metrics frame:"
+            f" {getting('metrics')}"
+        )
+    return said
+
+
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool]
+) -> str:
+    """A Markdown table.
+
+    Args:
+        header: names of the columns.
+        rows: cells by row.
+        right: which columns stand to the right.
+    """
+    lines = [
+        [_escaped(name) for name in header],
+        ["---:" if to_right else "---" for to_right in right],
+        *([_escaped(cell) for cell in row] for row in rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _numbers_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
+    """A Markdown table without its empty columns, the first few of which hold names."""
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    return markdown_table(
+        [header[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
+        right=[i >= names and header[i] != "at" for i in kept],
+    )
+
+
+def _escaped(text: str) -> str:
+    text = plain(text)
+    for mark in "\\|[]`*":  # no table is broken, no image fetched, no link made by a label
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("<", "&lt;")
+
+
+def _digits(value: Number) -> str:
+    return UNDEFINED if value is None else repr(value)
+
+
+def as_html(card: Scorecard) -> str:
+    """What a notebook shows: headline numbers, then the per-label table and the slices."""
+    parts = [f"<p><b>Scorecard</b> {html.escape(heading(card))}</p>"]
+    found = sections(card)
+    for section in found:
+        if headed(section, found):
+            parts.append(f"<h4>label key {html.escape(section.label_key or '')}</h4>")
+        rows = [[line.title, number(line.value), line.note] for line in section.headline]
+        if rows:
+            parts.append(_html_table(("metric", "value", "at"), rows, 1))
+        parts += [_html_grid(grid) for grid in _grids(section)]
+        parts += [f"<div><small>{html.escape(line)}</small></div>" for line in footnotes(section)]
+    if empty := unnumbered(card, bool(found)):
+        parts.append(f"<div>{empty}</div>")
+    parts += [
+        f"<div><small>{'<b>warning:</b> ' * (kind == 'warning')}{html.escape(note)}</small></div>"
+        for kind, note in told(card)
+    ]
+    heights = dict(made(card))
+    parts.append(
+        "<div><small>frames: "
+        + (
+            ", ".join(f"<code>.{name}</code>{_rows(heights, name)}" for name in card.frames)
+            or "none"
+        )
+        + "</small></div>"
+    )
+    return "<div>" + "".join(parts) + "</div>"
+
+
+def _html_grid(grid: Grid) -> str:
+    shown, after, left_out = limited(grid, *_NOTEBOOK)
+    rows = [[*row.names, *cells(grid, row), supported(row)] for row in shown]
+    header = (*grid.names, *grid.columns, "support")
+    if left_out:
+        rows.insert(after, [f"… {left_out} more", *[""] * (len(header) - 1)])
+    table = _html_table(header, rows, len(grid.names))
+    said = "; ".join(_beside(grid))
+    return f"{table}<div><small>{html.escape(said)}</small></div>" if said else table
+
+
+def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+
+    def cells(row: Sequence[str], tag: str) -> str:
+        return "".join(
+            f'<{tag} style="text-align:{"left" if i < names or header[i] == "at" else "right"}">'
+            f"{html.escape(row[i])}</{tag}>"
+            for i in kept
+        )
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells(header, 'th')}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,1 @@
+"""What ``score`` returns: frames, on disk and looked up."""

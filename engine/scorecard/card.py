@@ -1,0 +1,301 @@
+"""Scorecard: what ``score`` returns and ``load`` reads back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..exports import makers, who_has
+from ..forked import refuse_cut_off
+from ..schemas.errors import ResultError, unknown
+from ..schemas.options import Options
+from ..schemas.results import FRAMES, empty_frame
+from ..schemas.wording import option
+from .held import FrameFile
+
+
+class Scorecard:
+    """The numbers of one run, as frames made when they are first asked for.
+
+    Attributes:
+        task: the task that was scored.
+        dialect: the rule set it was scored by.
+        options: what the run was told, defaults filled in.
+        labels: label_key, label_value, label_name (null where there is none).
+        notes: what the reader of the numbers should know about the inputs.
+        warnings: those of the notes that make the numbers meaningless.
+        primary: metric names to show first.
+        directions: metric name -> ``higher`` or ``lower``, whichever is better.
+        read: table -> rows that were read of it, and ``datums``.
+        files: table -> files it was read from, where a glob, folder or list was given.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: str,
+        dialect: str,
+        options: Options,
+        frames: Mapping[str, Callable[[], pl.DataFrame]],
+        labels: pl.DataFrame,
+        run: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+        notes: tuple[str, ...] = (),
+        warnings: tuple[str, ...] = (),
+        exports: Mapping[str, Callable[[Scorecard], Any]] | None = None,
+        primary: tuple[str, ...] = (),
+        directions: Mapping[str, str] | None = None,
+        read: Mapping[str, int] | None = None,
+        files: Mapping[str, int] | None = None,
+    ) -> None:
+        """Keep providers, not frames.
+
+        Args:
+            task: the task that was scored.
+            dialect: the rule set.
+            options: what the run was told.
+            frames: frame name -> what makes it; called once, when the frame is first asked for.
+            labels: label_key, label_value, label_name.
+            run: what goes into ``run.json``, plain values that JSON can hold; or what makes it,
+                called once, when it is first asked for.
+            notes: one sentence each.
+            warnings: those of the notes that make the numbers meaningless.
+            exports: shape name -> what makes it of this scorecard.
+            primary: metric names to show first.
+            directions: metric name -> ``higher`` or ``lower``.
+            read: table -> rows that were read of it.
+            files: table -> files, where there was more to read than one named file.
+        """
+        strange = [name for name in frames if name not in FRAMES]
+        if strange:
+            raise ResultError(unknown("frame", strange[0], FRAMES))
+        self.task = task
+        self.dialect = dialect
+        self.options = options
+        self.labels = labels
+        self.notes = tuple(notes)
+        self.warnings = tuple(warnings)
+        self.primary = tuple(primary)
+        self.directions = dict(directions or {})
+        self.read = dict(read or {})
+        self.files = dict(files or {})
+        self._providers = dict(frames)
+        self._exports = dict(exports or {})
+        self._made: dict[str, pl.DataFrame] = {}
+        self._run = run
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything made, for ``pickle`` and ``copy``: frames, run, and names of the exports.
+
+        What makes them holds the run's arrays and threads, which stay behind; a copy exports from
+        its frames, as a loaded result does.
+        """
+        refuse_cut_off()
+        made = {name: self.frame(name) for name in self.frames}
+        return {**self.__dict__, "_made": made, "_providers": None, "_exports": None,
+                "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        exported = state.pop("exported")
+        self.__dict__.update(state)
+        self._providers = {name: frame.clone for name, frame in self._made.items()}
+        known = makers(self.task, self.dialect)
+        self._exports = {name: known[name] for name in exported if name in known}
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """Versions, input digests and row counts, timings."""
+        if not isinstance(self._run, dict):
+            self._run = dict(self._run() if callable(self._run) else self._run)
+        return self._run
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of the frames this run has, in the order of the contract."""
+        return tuple(name for name in FRAMES if name in self._providers)
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """One output frame; without rows where the run did not ask for it.
+
+        Raises:
+            ResultError: no frame has that name.
+        """
+        if name not in FRAMES:
+            raise ResultError(unknown("frame", name, FRAMES))
+        if name not in self._made:
+            refuse_cut_off()
+            provider = self._providers.get(name)
+            label = self.labels.schema.get("label_value")
+            self._made[name] = provider() if provider else empty_frame(name, label=label)
+        return self._made[name]
+
+    def asked_frame(self, name: str) -> pl.DataFrame:
+        """One output frame that the run was to make.
+
+        Raises:
+            ResultError: no frame has that name, or no metric that was asked for fills it; says
+                which does.
+        """
+        if name in FRAMES and name not in self._providers:
+            raise ResultError(self._not_asked(name))
+        return self.frame(name)
+
+    def _not_asked(self, name: str) -> str:
+        """What to say of a frame that this run did not make."""
+        from ..metrics import all_metrics
+
+        filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
+        if not filling:
+            return f"{self.task} has no frame {name!r}; this run has {', '.join(self.frames)}."
+        asked = option("metrics", [*(self.options.metrics or ()), filling[0]])
+        return (
+            f"this run did not make the frame {name!r}: {' or '.join(filling)} fills it. Score"
+            f" again with {asked}."
+        )
+
+    def in_file(self, name: str) -> FrameFile | None:
+        """The file of a frame that is too large to be held; None where it is held, or made."""
+        provider = self._providers.get(name)
+        return provider if isinstance(provider, FrameFile) and name not in self._made else None
+
+    def height(self, name: str) -> int:
+        """Rows of a frame; one that stands in a file is not read."""
+        file = self.in_file(name)
+        return self.frame(name).height if file is None else file.height
+
+    def make(self) -> None:
+        """Make all frames that do not stand in files."""
+        for name in self.frames:
+            if self.in_file(name) is None:
+                self.frame(name)
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """One row per number."""
+        return self.frame("metrics")
+
+    @property
+    def curves(self) -> pl.DataFrame:
+        """One row per point of a curve; refused where no metric that was asked for makes one."""
+        return self.asked_frame("curves")
+
+    @property
+    def examples(self) -> pl.DataFrame:
+        """Cells of the detailed curves, with examples."""
+        return self.asked_frame("examples")
+
+    @property
+    def confusion(self) -> pl.DataFrame:
+        """Sparse confusion counts."""
+        return self.asked_frame("confusion")
+
+    @property
+    def outcomes(self) -> pl.DataFrame:
+        """One row per prediction or missed ground truth."""
+        return self.asked_frame("outcomes")
+
+    @property
+    def per_datum(self) -> pl.DataFrame:
+        """One row per datum, metric, statistic and k."""
+        return self.asked_frame("per_datum")
+
+    def value(self, metric: str, **filters: Any) -> float | None:
+        """One number of the metrics frame; None where it is undefined.
+
+        Columns that are not named prefer the whole: the aggregate over labels, the whole set
+        instead of a slice, all areas, the largest cap on detections, the macro average, the
+        whole list instead of a cut-off.
+
+        Args:
+            metric: metric name, or the title that the tables have for it, such as COCO's AP50.
+            **filters: value of any column of the metrics frame, or ``label_name``; None means
+                null. Floats are compared within 1e-9.
+
+        Raises:
+            ResultError: no such row, or more than one; says which column decides.
+
+        Example:
+            >>> card.value("mAP", iou_threshold=0.5)
+            >>> card.value("AP", label_value="cat", iou_threshold=0.75)
+        """
+        from ..report.layouts import by_title
+        from .lookup import SHORT, one_value
+
+        refuse_cut_off()
+        settled = {SHORT.get(name, name) for name in filters}
+        there = self.metrics["metric"].unique()
+        named = by_title(self.task, self.dialect, metric, settled, there)
+        if named is not None:
+            metric, filters = named[0], {**named[1], **filters}
+        return one_value(self.metrics, self.labels, metric, filters)
+
+    def to_valor(self) -> list[dict[str, Any]]:
+        """Valor's list of ``{"type", "value", "parameters"}``, with ``"label"`` where it has it."""
+        exported: list[dict[str, Any]] = self._export("valor")
+        return exported
+
+    def to_phoenix(self) -> list[dict[str, Any]]:
+        """Phoenix's list of ``{"name", "score", "kind", "direction"}``."""
+        exported: list[dict[str, Any]] = self._export("phoenix")
+        return exported
+
+    def to_continuous_eval(self) -> list[dict[str, float]]:
+        """continuous-eval's dict of scores for every row."""
+        exported: list[dict[str, float]] = self._export("continuous_eval")
+        return exported
+
+    def to_remem(self) -> tuple[dict[str, float], list[dict[str, float]]]:
+        """REMem's pooled values, and its dict for every example."""
+        exported: tuple[dict[str, float], list[dict[str, float]]] = self._export("remem")
+        return exported
+
+    def to_ragas(self) -> list[dict[str, float]]:
+        """ragas' dict of scores for every row."""
+        exported: list[dict[str, float]] = self._export("ragas")
+        return exported
+
+    def to_coco(self) -> Any:
+        """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
+        return self._export("coco")
+
+    def to_trec(self) -> str:
+        """What ``trec_eval -q`` prints: lines of measure, query or ``all``, and value."""
+        exported: str = self._export("trec")
+        return exported
+
+    def _export(self, name: str) -> Any:
+        refuse_cut_off()
+        if name not in self._exports:
+            raise ResultError(
+                f"to_{name}() has no shape for task {self.task} with dialect {self.dialect}:"
+                f" {who_has(name)} has it."
+            )
+        return self._exports[name](self)
+
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the frames as Parquet and ``run.json`` into a folder, all or nothing.
+
+        Args:
+            directory: the folder to make.
+            overwrite: replace an earlier result that stands there.
+
+        Returns:
+            the folder.
+        """
+        from .storage import save
+
+        return save(self, directory, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        from ..report.summary import as_text
+
+        refuse_cut_off()
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.summary import as_html
+
+        refuse_cut_off()
+        return as_html(self)

@@ -1,0 +1,225 @@
+"""Finding one number in the metrics frame, and saying why there is none or more than one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ..metrics import registry
+from ..schemas.asked import Asked, parse_metric
+from ..schemas.errors import ResultError, did_you_mean, unknown
+from ..schemas.results import METRICS
+
+_TOLERANCE = 1e-9
+SHORT = {"label": "label_value", "iou": "iou_threshold", "score": "score_threshold"}
+"""What columns are called for short, in gates and here alike."""
+_SHOWN = 12
+_NUMBERS = ("value", "lower", "upper", "support", "scored", "reason")
+KEYS = tuple(name for name in METRICS if name not in ("metric", *_NUMBERS))
+"""Columns that tell the rows of one metric apart."""
+
+Preference = Callable[[pl.DataFrame], pl.Expr]
+
+
+def _null(column: str) -> Preference:
+    return lambda rows: pl.col(column).is_null()
+
+
+def _largest_cap(rows: pl.DataFrame) -> pl.Expr:
+    """No cap at all if there is such a row, else the largest one."""
+    caps = rows["max_detections"]
+    if caps.null_count():
+        return pl.col("max_detections").is_null()
+    return pl.col("max_detections") == caps.max()
+
+
+_PREFERENCES: dict[str, Preference] = {
+    "slice": _null("slice"),
+    "slice_value": _null("slice_value"),
+    "label_value": _null("label_value"),
+    "area": lambda rows: pl.col("area").is_null() | (pl.col("area") == "all"),
+    "max_detections": _largest_cap,
+    "statistic": _null("statistic"),
+    "average": lambda rows: pl.col("average").is_null() | (pl.col("average") == "macro"),
+    "parameters": _null("parameters"),
+    "k": _null("k"),
+}
+"""What a column that the question leaves open prefers, in the order they are settled."""
+
+
+def whole(rows: pl.DataFrame, columns: tuple[str, ...] = tuple(_PREFERENCES)) -> pl.DataFrame:
+    """The rows that speak for the whole, settling the given columns one after the other.
+
+    A preference that no row meets is skipped; so is a column without a choice.
+    """
+    for column in _PREFERENCES:
+        if column in columns and rows[column].n_unique() > 1:
+            kept = rows.filter(_PREFERENCES[column](rows))
+            rows = kept if kept.height else rows
+    return rows
+
+
+def one_value(
+    metrics: pl.DataFrame, labels: pl.DataFrame, metric: str, filters: Mapping[str, Any]
+) -> float | None:
+    """The value of the one row that metric and filters choose.
+
+    Args:
+        metrics: the metrics frame.
+        labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
+        metric: metric name; ``nDCG@10`` is nDCG with k 10.
+        filters: column -> value; None means null.
+
+    Raises:
+        ResultError: no row, or several, or two cut-offs.
+        OptionError: what stands behind an ``@`` is no cut-off.
+    """
+    rows = chosen_rows(metrics, labels, metric, filters)
+    if rows.height > 1:
+        raise ResultError(ambiguous(rows, rows["metric"][0]))
+    value: float | None = rows["value"][0]
+    return value
+
+
+def chosen_rows(
+    metrics: pl.DataFrame,
+    labels: pl.DataFrame,
+    metric: str,
+    filters: Mapping[str, Any],
+    each: tuple[str, ...] = (),
+) -> pl.DataFrame:
+    """The rows that metric and filters choose; columns left open prefer the whole.
+
+    Args:
+        metrics: the metrics frame.
+        labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
+        metric: metric name; ``nDCG@10`` is nDCG with k 10.
+        filters: column -> value; None means null.
+        each: columns of which every value is wanted.
+
+    Returns:
+        at least one row; several where columns that prefer nothing, or those of ``each``, differ.
+
+    Raises:
+        ResultError: no row, or two cut-offs.
+        OptionError: what stands behind an ``@`` is no cut-off.
+    """
+    known = metrics["metric"].unique(maintain_order=True).to_list()
+    if not known:
+        raise ResultError(f"this scorecard has no numbers, so no {metric!r}.")
+    asked = _spelled(metric, known)
+    if asked.k is not None:
+        if filters.get("k", asked.k) != asked.k:
+            raise ResultError(f"{metric!r} with k={filters['k']!r}: two cut-offs; write one.")
+        filters = {**filters, "k": asked.k}
+    metric = asked.metric
+    rows = metrics.filter(pl.col("metric") == metric)
+    if not rows.height:
+        raise ResultError(unknown("metric of this scorecard", metric, known))
+    for name, wanted in _by_value(filters, labels).items():
+        if name not in KEYS:
+            raise ResultError(no_such_column(name))
+        kept = rows.filter(_matches(rows, name, wanted))
+        if not kept.height:
+            raise ResultError(_nothing_left(rows, labels, metric, name, wanted))
+        rows = kept
+    for name in each:
+        kept = rows.filter(pl.col(name).is_not_null())
+        if not kept.height:
+            raise ResultError(f"{metric} has no row with a {name}.")
+        rows = kept
+    settled = {SHORT.get(name, name) for name in (*filters, *each)}
+    return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
+
+
+def _spelled(metric: str, known: Sequence[str]) -> Asked:
+    """What a name stands for among the metrics of a scorecard: by any name that options take.
+
+    Raises:
+        OptionError: what stands behind an ``@`` is no cut-off.
+    """
+    asked = parse_metric(metric)
+    if asked.metric in known:
+        return asked
+    found = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in known}
+    return Asked(*found.pop()) if len(found) == 1 else asked
+
+
+def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
+    """The filters with ``label_name`` turned into the label's value."""
+    chosen = {SHORT.get(name, name): value for name, value in filters.items()}
+    if "label_name" not in chosen:
+        return chosen
+    name = chosen.pop("label_name")
+    names = labels["label_name"]
+    values = labels.filter(names == name)["label_value"].unique(maintain_order=True).to_list()
+    if not values:
+        raise ResultError(
+            unknown("label name", str(name), [str(n) for n in names.unique().drop_nulls()])
+        )
+    if len(values) > 1:
+        raise ResultError(
+            f"label_name={name!r} stands for several labels; choose one by label_value:"
+            f" {_listed(values)}."
+        )
+    return {**chosen, "label_value": values[0]}
+
+
+def no_such_column(name: str) -> str:
+    """What to say of a column that rows cannot be chosen by."""
+    columns = (*KEYS, "label_name")
+    said = unknown("column to choose a number by", name, columns)
+    parts = [column for column in columns if name.casefold() in column.split("_")]
+    if parts and "Did you mean" not in said:
+        return f"{said} Did you mean {' or '.join(map(repr, parts))}?"
+    return said
+
+
+def _matches(rows: pl.DataFrame, name: str, wanted: Any) -> pl.Expr:
+    column = pl.col(name)
+    if wanted is None:
+        return column.is_null()
+    dtype = rows.schema[name]
+    if dtype == pl.Boolean:
+        return column.eq(wanted) if isinstance(wanted, bool) else pl.lit(False)
+    number = isinstance(wanted, (int, float)) or hasattr(wanted, "__float__")
+    if dtype.is_numeric() != (number and not isinstance(wanted, str)):
+        return pl.lit(False)
+    if dtype.is_float():
+        return (column - float(wanted)).abs() <= _TOLERANCE
+    return column.eq(wanted)
+
+
+def _nothing_left(
+    rows: pl.DataFrame, labels: pl.DataFrame, metric: str, name: str, wanted: Any
+) -> str:
+    values = _values(rows, name)
+    said = f"{metric} has no row with {name}={wanted!r}; {name} is {_listed(values)} here."
+    if isinstance(wanted, str):
+        near = did_you_mean(wanted, [str(value) for value in values if value is not None])
+        if name == "label_value" and wanted in labels["label_name"].to_list():
+            near = f" Write label_name={wanted!r}: label values are numbers here."
+        said += near
+    return said
+
+
+def ambiguous(rows: pl.DataFrame, metric: str) -> str:
+    """What to say of several rows where one is wanted: which columns tell them apart."""
+    parts = [
+        f"{name}= {_listed(_values(rows, name))}" for name in KEYS if rows[name].n_unique() > 1
+    ]
+    if not parts:
+        return f"{metric} stands in {rows.height} rows that nothing tells apart."
+    return f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
+
+
+def _values(rows: pl.DataFrame, name: str) -> list[Any]:
+    return rows[name].unique().sort(nulls_last=True).to_list()
+
+
+def _listed(values: list[Any]) -> str:
+    shown = [repr(value) for value in values[:_SHOWN]]
+    rest = len(values) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")

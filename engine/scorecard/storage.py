@@ -1,0 +1,375 @@
+"""Scorecards on disk: a folder of Parquet files and ``run.json``, written all or nothing.
+
+The folder is made beside its target under another name and takes its place once every byte is on
+disk, so a reader sees the old result or the new one, never a half. ``run.json`` lists every file
+with its size, so that a folder that was copied in part is refused by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..atomic import fresh_name, swap, sync
+from ..exports import makers
+from ..forked import refuse_cut_off
+from ..schemas.embedder import Encoder
+from ..schemas.errors import OptionError, ResultError, WriteError
+from ..schemas.option_values import make_options
+from ..schemas.options import FIELDS, Options
+from ..schemas.results import FRAMES, Schema
+from ..schemas.wording import option
+from .card import Scorecard
+
+RUN_FILE = "run.json"
+LABELS_FILE = "labels.parquet"
+KIND = "evalengine result"
+FORMAT = 1
+"""Raised when a reader of the older layout could no longer read the newer."""
+
+
+class _Run(msgspec.Struct):
+    """What ``run.json`` says of the result itself; the rest is the run's own account."""
+
+    kind: str
+    format: int
+    task: str
+    dialect: str
+    options: dict[str, Any]
+    notes: list[str]
+    primary: list[str]
+    directions: dict[str, str]
+    files: dict[str, int]
+    digests: dict[str, str] = {}  # none in results of earlier versions
+    warnings: list[str] = []
+    read: dict[str, int] = {}
+    read_files: dict[str, int] = {}
+
+
+_LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
+_NEVER_NULL = ("metric", "curve")
+
+
+def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Where a result would be written, once it is known that it may be.
+
+    Called before the work too, so that a long run does not end on this.
+
+    Args:
+        directory: the folder to make; an empty one may exist already.
+        overwrite: whether an earlier result there may be replaced.
+
+    Raises:
+        ResultError: something else stands there, or an earlier result that is to be kept.
+    """
+    target = real_folder(directory)
+    if not target.exists():
+        near = next(parent for parent in target.parents if parent.exists())
+        if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+            raise ResultError(f"cannot write {directory}: {near} is no writable folder.")
+        return target
+    if not target.is_dir():
+        raise ResultError(f"cannot write {directory}: a file of that name stands there.")
+    if not any(target.iterdir()):
+        return target
+    if not _is_result(target):
+        raise ResultError(
+            f"cannot write {directory}: the folder holds something else than an evalengine"
+            " result; choose a new folder."
+        )
+    strange = _strangers(target)
+    if overwrite and strange:
+        more = f" and {len(strange) - 3} more" if strange[3:] else ""
+        raise ResultError(
+            f"cannot replace {directory}: {', '.join(strange[:3])}{more} in it is not of the result"
+            " and would be lost; move it away, or choose another folder."
+        )
+    if not overwrite:
+        raise ResultError(
+            f"{directory} already holds a result; choose another folder, or replace it with"
+            f" {option('overwrite', True)}."
+        )
+    return target
+
+
+def real_folder(directory: str | Path) -> Path:
+    """The absolute path of a folder to write, without links; it need not exist.
+
+    Raises:
+        ResultError: links that lead back to themselves.
+    """
+    why: object = "its links lead back to themselves"
+    try:
+        target = Path(directory).resolve()
+        if not target.is_symlink():
+            return target
+    except RuntimeError:  # of such links, in Pythons before 3.13
+        pass
+    except OSError as error:
+        why = error
+    raise ResultError(f"cannot write {directory}: {why}.")
+
+
+def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a scorecard's frames as Parquet and its ``run.json`` into a folder, all or nothing.
+
+    Args:
+        card: what to write; frames not yet made are made now.
+        directory: the folder to make.
+        overwrite: replace an earlier result that stands there.
+
+    Returns:
+        the folder's absolute path.
+
+    Raises:
+        ResultError: see :func:`check_target`.
+        WriteError: the disk refused.
+    """
+    refuse_cut_off()
+    target = check_target(directory, overwrite=overwrite)
+    fresh = fresh_name(target)
+    card.make()
+    try:
+        write_into(card, fresh)
+        swap(fresh, target)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise WriteError(f"cannot write {directory}: {error}.") from error
+    finally:
+        # Gone after a rename; still there after any failure, an interruption included.
+        shutil.rmtree(fresh, ignore_errors=True)
+    return target
+
+
+def write_into(card: Scorecard, folder: Path) -> None:
+    """Make a folder and write a scorecard into it; every file is on disk on return.
+
+    Raises:
+        OSError: the folder exists, or the disk refuses.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    _fill(card, folder)
+
+
+def load(directory: str | Path) -> Scorecard:
+    """The scorecard that :func:`save` wrote; its frames are read when they are asked for.
+
+    Raises:
+        ResultError: no result stands there, or parts of it are missing or cut short.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
+    """
+    refuse_cut_off()
+    folder = Path(directory)
+    run, account = _read_run(folder)
+    for name, size in run.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise ResultError(f"{folder} is a half-written result: {name} is missing.")
+        if path.stat().st_size != size:
+            raise ResultError(
+                f"{folder} is a half-written result: {name} has {path.stat().st_size} bytes"
+                f" instead of {size}."
+            )
+    frames = {
+        name: partial(_read, folder / f"{name}.parquet", run, columns)
+        for name, columns in FRAMES.items()
+        if f"{name}.parquet" in run.files
+    }
+    return Scorecard(
+        task=run.task,
+        dialect=run.dialect,
+        options=_restored(run.options, folder),
+        frames=frames,
+        labels=_read(folder / LABELS_FILE, run, _LABELS),
+        run=account,
+        notes=tuple(run.notes),
+        warnings=tuple(run.warnings),
+        exports=makers(run.task, run.dialect),
+        primary=tuple(run.primary),
+        directions=run.directions,
+        read=run.read,
+        files=run.read_files,
+    )
+
+
+BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet")
+"""What a job writes into a result's folder beside the result."""
+
+
+def _strangers(folder: Path) -> list[str]:
+    """Names in a result's folder that are not of the result."""
+    found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
+    files = found.get("files")
+    known = {RUN_FILE, LABELS_FILE, *BESIDE, *(f"{name}.parquet" for name in FRAMES)}
+    known |= {*files} if isinstance(files, dict) else set()
+    return sorted(path.name for path in folder.iterdir() if path.name not in known)
+
+
+def _is_result(folder: Path) -> bool:
+    try:
+        found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("kind") == KIND
+
+
+def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
+    """What ``run.json`` says of the result, and the rest of it."""
+    if not folder.is_dir():
+        raise ResultError(
+            f"{folder} is {'a file, not' if folder.exists() else 'not there, so no'} folder of"
+            " results."
+        )
+    path = folder / RUN_FILE
+    if not path.is_file():
+        raise ResultError(f"{folder} is no evalengine result: it has no {RUN_FILE}.")
+    try:
+        said = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise ResultError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(said, dict) or said.get("kind") != KIND:
+        raise ResultError(f"{folder} is no evalengine result: {RUN_FILE} is another program's.")
+    if said.get("format") != FORMAT:
+        raise ResultError(
+            f"{folder} was written in result format {said.get('format')!r}; this version reads"
+            f" {FORMAT}."
+        )
+    missing = [field.name for field in msgspec.structs.fields(_Run)
+               if field.required and field.name not in said]  # fmt: skip
+    if missing:
+        raise ResultError(f"{path} is incomplete: it has no {', '.join(missing)}.")
+    try:
+        run = msgspec.convert(said, _Run)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ResultError(f"{path} is not as evalengine wrote it: {error}.") from error
+    return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
+
+
+def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
+    """A frame of a result, once it is known to be the one that was written with it.
+
+    The file is opened once: a result that takes this one's place meanwhile is not read half.
+    """
+    digest = run.digests.get(path.name)
+    try:
+        with open(path, "rb") as file:
+            if digest is not None and hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise ResultError(
+                    f"{path} is not the file that {RUN_FILE} tells of: it is damaged, or another"
+                    " result has taken its place since this one was loaded. Load it again."
+                )
+            file.seek(0)
+            frame = pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ResultError(f"{path} cannot be read: {error}.") from error
+    lacking = [name for name in columns if name not in frame.columns]
+    if lacking:
+        raise ResultError(f"{path} is no frame of a result: it has no column {lacking[0]!r}.")
+    for name, wanted in columns.items():
+        found = frame.schema[name]
+        if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
+            raise ResultError(
+                f"{path} is no frame of a result: its column {name!r} is {found}"
+                f"{' with nulls' if _fits(found, wanted) else ''}."
+            )
+    return frame.cast(
+        {name: pl.Float64 for name, wanted in columns.items() if wanted == pl.Float64}
+    )
+
+
+def _fits(found: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
+    """Whether a column can be what the contract says; ids and labels keep the input's dtype."""
+    if wanted is None:
+        return not found.is_nested() and found != pl.Null
+    return found.is_numeric() if wanted in (pl.Int64, pl.Float64) else found == wanted
+
+
+def _fill(card: Scorecard, folder: Path) -> None:
+    """Write every file of a result and see it to the disk, ``run.json`` last."""
+    files: dict[str, int] = {}
+    digests: dict[str, str] = {}
+
+    def keep(name: str, write: Callable[[Path], Any]) -> None:
+        write(folder / name)
+        sync(folder / name)
+        files[name] = (folder / name).stat().st_size
+        with open(folder / name, "rb") as file:
+            digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+
+    for name in card.frames:
+        file = card.in_file(name)
+        write = card.frame(name).write_parquet if file is None else file.copy_to
+        keep(f"{name}.parquet", write)
+    keep(LABELS_FILE, card.labels.write_parquet)
+    run = {
+        **card.run,
+        "kind": KIND,
+        "format": FORMAT,
+        "task": card.task,
+        "dialect": card.dialect,
+        "options": _plain_options(card.options),
+        "notes": card.notes,
+        "warnings": card.warnings,
+        "primary": card.primary,
+        "directions": card.directions,
+        "read": card.read,
+        "read_files": card.files,
+        "files": dict(files),
+        "digests": dict(digests),
+    }
+    text = msgspec.json.format(msgspec.json.encode(run, enc_hook=str), indent=2)
+    keep(RUN_FILE, lambda path: path.write_bytes(text + b"\n"))
+    sync(folder)
+
+
+def _plain_options(options: Options) -> dict[str, Any]:
+    """Options as JSON can hold them."""
+    plain = {field: getattr(options, field) for field in FIELDS}
+    given = plain["label_map"]
+    if isinstance(given, Mapping):
+        # JSON has no keys but strings; a list of pairs is as good a label map.
+        plain["label_map"] = [list(pair) for pair in given.items()]
+    elif given is not None and not isinstance(given, (str, list, tuple)):
+        plain["label_map"] = pl.DataFrame(given).to_dicts()
+    if isinstance(options.embedder, Encoder):
+        plain["embedder"] = {"object": options.embedder.name}
+    if options.area_ranges:
+        # JSON has no infinity, the usual upper end of the last range.
+        plain["area_ranges"] = {
+            name: [str(end) if math.isinf(end) else end for end in ends]
+            for name, ends in options.area_ranges.items()
+        }
+    return plain
+
+
+def _restored(plain: dict[str, Any], folder: Path) -> Options:
+    given = dict(plain)
+    mapped = given.get("label_map")
+    try:
+        if mapped and isinstance(mapped, list):
+            if all(isinstance(pair, list) for pair in mapped):
+                given["label_map"] = {_hashable(old): _hashable(new) for old, new in mapped}
+            elif all(isinstance(row, dict) for row in mapped):
+                given["label_map"] = pl.DataFrame(mapped)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{folder / RUN_FILE}: options: label_map: {error}.") from error
+    try:
+        return make_options(**given)
+    except OptionError as error:
+        raise ResultError(f"{folder / RUN_FILE}: {error}") from error
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

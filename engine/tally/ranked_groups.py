@@ -1,0 +1,276 @@
+"""A ranked tally on disk, seen by groups of labels, one of which is in memory at a time.
+
+Every array of a view has a label axis, and no label needs the rows of another: what a view computes
+of each group of labels stands side by side along that axis. Labels with more rows than memory holds
+stand in several parts, see :mod:`evalengine.tally.ranked_parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from . import stored
+from .datums import Labels
+from .ranked import Ranked, Variants
+from .ranked_parts import ViewOfParts
+from .ranked_view import RankedView
+
+Array = np.ndarray[Any, Any]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Consecutive labels whose rows stand in files of their own.
+
+    Attributes:
+        files: as :func:`evalengine.tally.stored.save` writes them; of several the rows of one stand
+            before those of the next.
+        first: the first label.
+        last: one past the last.
+    """
+
+    files: tuple[str, ...]
+    first: int
+    last: int
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a view asks of every group, and all that has to be known for an answer.
+
+    Attributes:
+        name: one of :data:`ANSWERS`.
+        given: its arguments.
+        head: the tally without its rows.
+        labels: of the run.
+        rest: what views are made with, see :class:`~evalengine.tally.ranked_view.RankedView`.
+    """
+
+    name: str
+    given: tuple[Any, ...]
+    head: Ranked
+    labels: Labels
+    rest: dict[str, Any]
+
+
+def _counted(view: RankedView) -> tuple[Array, ...]:
+    """All that most metrics read, in one pass over the files."""
+    return view.n_predictions, view.n_ground_truths, view.positives, *view._sampled
+
+
+def _sampled(view: RankedView, cap: int) -> tuple[Array, ...]:
+    return view.sampled_with_scores(cap)
+
+
+def _true_positives(view: RankedView, lowest_score: float) -> tuple[Array, ...]:
+    return (view.true_positives(lowest_score),)
+
+
+def _counts(view: RankedView, score_thresholds: tuple[float, ...]) -> tuple[Array, ...]:
+    return view.counts(score_thresholds)
+
+
+ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
+    "counted": _counted,
+    "sampled": _sampled,
+    "true positives": _true_positives,
+    "counts": _counts,
+}
+"""Functions of the view of one group, of arrays whose second axis is that of labels."""
+
+
+def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
+    """What is asked, of one group.
+
+    Args:
+        asked: the question.
+        group: of which labels.
+        **more: what the view is made with beside what the question brings.
+    """
+    labels = asked.labels
+    few = Labels(
+        labels.frame.slice(group.first, group.last - group.first),
+        labels.key[group.first : group.last],
+        labels.key_names,
+    )
+    rest = {**asked.rest, **more}
+    if len(group.files) == 1:
+        view = RankedView(stored.load(group.files[0]), few, **rest)
+    else:
+        view = ViewOfParts(group.files, asked.head, few, **rest)
+    return ANSWERS[asked.name](view, *asked.given)
+
+
+class RankedGroups(msgspec.Struct, frozen=True):
+    """A ranked tally in files, one or more for each group of consecutive labels.
+
+    Attributes:
+        files: those of each group, as :func:`evalengine.tally.stored.save` writes them; of several
+            the rows of one stand before those of the next.
+        first: label at which each group begins, and the number of labels at the end.
+        head: the tally without its rows: variants, cap and precision.
+        n_rows: predictions in all files.
+        at_once: groups that may be in memory together.
+        elsewhere: answers what is asked of groups, outside this process; None where this one does.
+    """
+
+    files: tuple[tuple[str, ...], ...]
+    first: tuple[int, ...]
+    head: Ranked
+    n_rows: int
+    at_once: int = 1
+    elsewhere: Callable[[Asked, Sequence[Group]], list[tuple[Array, ...]]] | None = None
+
+    @property
+    def variants(self) -> Variants:
+        """Of all rows."""
+        return self.head.variants
+
+
+class GroupedView(RankedView):
+    """The view of a ranked tally, group of labels by group of labels.
+
+    Args:
+        groups: the tally.
+        labels: of the run.
+        **rest: see :class:`RankedView`.
+    """
+
+    def __init__(self, groups: RankedGroups, labels: Labels, **rest: Any) -> None:
+        super().__init__(groups.head, labels, **rest)
+        self._groups = groups
+        self._rest = rest
+
+    def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
+        """What an answer makes of every group, joined along the axis of labels."""
+        groups = self._groups
+        # Crossed events are counted of all labels together, and threads are each process's own.
+        rest = {key: value for key, value in self._rest.items() if key not in ("crossed", "over")}
+        asked = Asked(name, given, groups.head, self.labels, rest)
+        each = [
+            Group(files, first, last)
+            for files, (first, last) in zip(groups.files, pairwise(groups.first), strict=True)
+        ]
+        if groups.elsewhere is not None:
+            made = groups.elsewhere(asked, each)
+        elif groups.at_once == 1 or len(each) == 1:
+            made = [answer(asked, group, over=self.over) for group in each]
+        else:
+            with ThreadPoolExecutor(groups.at_once) as threads:
+                made = list(threads.map(lambda group: answer(asked, group, over=self.over), each))
+        return tuple(np.concatenate(parts, axis=1) for parts in zip(*made, strict=True))
+
+    @cached_property
+    def _first_pass(self) -> tuple[Array, ...]:
+        return self._each("counted")
+
+    @cached_property
+    def n_predictions(self) -> Array:
+        return self._first_pass[0]
+
+    @cached_property
+    def n_ground_truths(self) -> Array:
+        return self._first_pass[1]
+
+    @cached_property
+    def positives(self) -> Array:
+        return self._first_pass[2]
+
+    @cached_property
+    def _sampled(self) -> Any:
+        return self._first_pass[3:]
+
+    def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
+        first, second, third = self._each("sampled", cap)
+        return first, second, third
+
+    def true_positives(self, lowest_score: float | None) -> Array:
+        if lowest_score is None:
+            everything: Array = self._sampled[2]
+            return everything
+        return self._each("true positives", lowest_score)[0]
+
+    def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
+        if score_thresholds not in self._counts:
+            tp, fp = self._each("counts", score_thresholds)
+            self._counts[score_thresholds] = tp, fp
+        return self._counts[score_thresholds]
+
+
+def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
+    """The rows of some consecutive labels.
+
+    Args:
+        ranked: a tally.
+        first: first label.
+        last: one past the last.
+    """
+    begin, end = int(ranked.start[first]), int(ranked.start[last])
+    gt_begin, gt_end = int(ranked.gt_start[first]), int(ranked.gt_start[last])
+    few = of_rows(ranked, (begin, end), (gt_begin, gt_end))
+    return msgspec.structs.replace(
+        few, start=few.start[first : last + 1], gt_start=few.gt_start[first : last + 1]
+    )
+
+
+def of_rows(ranked: Ranked, rows: tuple[int, int], gt_rows: tuple[int, int]) -> Ranked:
+    """Some consecutive rows, of whatever labels.
+
+    Args:
+        ranked: a tally.
+        rows: first prediction and one past the last.
+        gt_rows: likewise of the ground truths.
+    """
+    (begin, end), (gt_begin, gt_end) = rows, gt_rows
+    return msgspec.structs.replace(
+        ranked,
+        start=np.clip(ranked.start, begin, end) - begin,
+        gt_start=np.clip(ranked.gt_start, gt_begin, gt_end) - gt_begin,
+        **{
+            name: getattr(ranked, name)[..., begin:end]
+            for name in ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie")
+        },
+        **{
+            name: getattr(ranked, name)[..., gt_begin:gt_end]
+            for name in ("gt_datum", "gt_row", "gt_counted")
+        },
+    )
+
+
+def without_rows(ranked: Ranked) -> Ranked:
+    """A tally without its rows: variants, cap and precision."""
+    last = ranked.n_labels
+    none = of_labels(ranked, last, last)
+    zeros = np.zeros(last + 1, np.int64)
+    return msgspec.structs.replace(none, start=zeros, gt_start=zeros)
+
+
+def merge_groups(parts: list[Ranked]) -> Ranked:
+    """One group of labels of all parts, whose labels have the same codes; rows have no numbers.
+
+    Args:
+        parts: rows of the same labels, of disjoint sets of datums; datums have the codes of the
+            whole (:func:`with_datums`).
+    """
+    from .merging import merge_ranked
+
+    n_labels = parts[0].n_labels
+    labels = [np.arange(n_labels, dtype=np.int32)] * len(parts)
+    return merge_ranked(parts, None, labels, n_labels)
+
+
+def with_datums(ranked: Ranked, codes: Array) -> Ranked:
+    """The rows with other codes of their datums.
+
+    Args:
+        ranked: a tally.
+        codes: int32 [datums], new code of each old one.
+    """
+    return msgspec.structs.replace(
+        ranked, datum=codes[ranked.datum], gt_datum=codes[ranked.gt_datum]
+    )

@@ -1,0 +1,185 @@
+"""Classification dialects: undefined values, label sets and defaults of each reference."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...dialects.registry import Dialect
+
+
+class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the references disagree about.
+
+    Attributes:
+        zero_division: precision, recall, F and the like where they are 0 / 0; None leaves them
+            undefined and out of averages.
+        neither: precision, recall and F of labels that are neither true nor predicted anywhere;
+            None to treat them like any other.
+        unused_in_means: declared labels that are neither true nor predicted anywhere enter means.
+        weightless_mean: a weighted mean over labels without any weight is their plain mean.
+        nan_spreads: a zero_division of NaN makes means NaN; otherwise they leave such labels out.
+        f_from_ratios: F is made of precision and recall after zero_division filled them, and is 0
+            where both are; otherwise of counts.
+        curve_undefined: precision, recall and F1 of curve rows where they are 0 / 0, or None.
+        curve_f1_needs_hits: F1 of curve rows is undefined wherever there is no true positive.
+        curve_every_datum: true negatives of curves are all other datums, also those that have
+            nothing under the label's key.
+        listed_labels: labels that are only listed (never true, never the hard prediction) get
+            rows; otherwise they are no labels at all.
+        declared_labels_only: where labels are declared, averages are over exactly those.
+        auc_without_negatives: ROC AUC of a label that all datums have, or None.
+        auc_without_positives: ROC AUC of a label that no datum has, or None.
+        auc_without_predictions: ROC AUC of labels whose key has no prediction at all, or None.
+        auc_mean_needs_all: the macro mean is undefined where one label's area is.
+        precision_without_positives: average precision of a label that no datum has, or None.
+        absent_precision_means: whether such labels enter its means where a datum has one label of
+            several; torchmetrics leaves them out unless all datums have the first label.
+        degenerate: Matthews' correlation where a marginal is empty, or None.
+        top_k_first_row: of tied scores the first row ranks higher; otherwise the larger label.
+    """
+
+    zero_division: float | None = None
+    neither: float | None = None
+    unused_in_means: bool = True
+    weightless_mean: bool = False
+    nan_spreads: bool = False
+    f_from_ratios: bool = False
+    curve_undefined: float | None = None
+    curve_f1_needs_hits: bool = False
+    curve_every_datum: bool = False
+    listed_labels: bool = True
+    declared_labels_only: bool = False
+    auc_without_negatives: float | None = None
+    auc_without_positives: float | None = None
+    auc_without_predictions: float | None = None
+    auc_mean_needs_all: bool = False
+    precision_without_positives: float | None = None
+    absent_precision_means: bool = True
+    degenerate: float | None = None
+    top_k_first_row: bool = True
+
+
+class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Defaults of the options that were not given.
+
+    Attributes:
+        metrics: default set; ``F`` stands for F-beta at the ``beta`` asked for.
+        score_thresholds: of curves, i / 20 computed as such.
+        pr_curve_max_examples: examples per cell of the detailed curves.
+        decision_threshold: score from which a label counts as predicted, where no argmax decides.
+        beta: weight of recall in F.
+        average: the average that single-number exports show.
+        k: cut-offs of top-k accuracy.
+        n_bins: bins of calibration errors.
+        max_fpr: false-positive rate up to which partial areas run.
+        targets: what thresholds are chosen to reach: precision, recall, false-positive rate.
+    """
+
+    metrics: tuple[str, ...]
+    score_thresholds: tuple[float, ...] = tuple(i / 20 for i in range(1, 20))
+    pr_curve_max_examples: int = 1
+    decision_threshold: float = 0.5
+    beta: float = 1.0
+    average: str = "macro"
+    k: tuple[int, ...] = (1, 5)
+    n_bins: int = 15
+    max_fpr: float = 0.1
+    targets: tuple[float, float, float] = (0.9, 0.9, 0.1)
+
+
+_HARD = ("Accuracy", "Precision", "Recall", "F")
+_ALL = ClassificationDefaults(metrics=(*_HARD, "ROCAUC", "mROCAUC"))
+_VALOR_RULES = ClassificationRules(
+    zero_division=0.0,
+    neither=-1.0,
+    curve_undefined=-1.0,
+    curve_f1_needs_hits=True,
+    curve_every_datum=True,
+    auc_without_negatives=1.0,
+    auc_without_predictions=0.0,
+)
+
+DIALECTS = {
+    d.name: d
+    for d in (
+        Dialect(
+            name="standard",
+            task="classification",
+            about="Valor's metric set, scikit-learn's arithmetic; what is undefined stays null.",
+            rules=ClassificationRules(),
+            defaults=_ALL,
+            undefined=None,
+            export="valor",
+        ),
+        Dialect(
+            name="sklearn",
+            task="classification",
+            about="scikit-learn: labels are truth and argmax together, undefined is 0.",
+            rules=ClassificationRules(
+                zero_division=0.0,
+                weightless_mean=True,
+                listed_labels=False,
+                declared_labels_only=True,
+                auc_mean_needs_all=True,
+                precision_without_positives=0.0,
+                degenerate=0.0,
+                top_k_first_row=False,
+            ),
+            defaults=_ALL,
+            undefined=0.0,
+            export="valor",
+        ),
+        Dialect(
+            name="phoenix",
+            task="classification",
+            about="Phoenix's PrecisionRecallFScore: precision, recall and F-beta of label columns.",
+            rules=ClassificationRules(
+                zero_division=0.0, listed_labels=False, nan_spreads=True, f_from_ratios=True
+            ),
+            defaults=ClassificationDefaults(metrics=("Precision", "Recall", "F")),
+            undefined=0.0,
+            export="phoenix",
+        ),
+        Dialect(
+            name="valor",
+            task="classification",
+            about="Valor's service and core: 0 where undefined, -1 in curves.",
+            rules=_VALOR_RULES,
+            defaults=_ALL,
+            undefined=-1.0,
+            export="valor",
+        ),
+        Dialect(
+            name="valor-lite",
+            task="classification",
+            about="valor-lite 0.39: undefined is 0, means run over all labels.",
+            rules=ClassificationRules(
+                zero_division=0.0,
+                curve_undefined=0.0,
+                auc_without_negatives=0.0,
+                auc_without_positives=0.0,
+            ),
+            defaults=_ALL,
+            undefined=0.0,
+            export="valor",
+        ),
+        Dialect(
+            name="torchmetrics",
+            task="classification",
+            about="torchmetrics: undefined is 0, labels without any count are left out of means.",
+            rules=ClassificationRules(
+                zero_division=0.0,
+                unused_in_means=False,
+                listed_labels=False,
+                auc_without_negatives=0.0,
+                auc_without_positives=0.0,
+                precision_without_positives=0.0,
+                absent_precision_means=False,
+                degenerate=0.0,
+            ),
+            defaults=_ALL,
+            undefined=0.0,
+            export="valor",
+        ),
+    )
+}

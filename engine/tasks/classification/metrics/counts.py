@@ -1,0 +1,355 @@
+"""Classification by hard predictions: precision, recall, F, accuracy and agreement."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from ....metrics.label_averages import (
+    NO_TRUTH,
+    averaged_ratio,
+    by_key,
+    in_use,
+    key_cells,
+    label_cells,
+    macro,
+    members,
+    metric,
+    present,
+    ratio,
+)
+from ....metrics.registry import Metric
+from ....schemas.asked import in_name
+from ....tally.cells import Cells
+from ....tally.scored_view import ScoredView
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_VALOR = "Valor metrics document, Classification"
+_SKLEARN = "scikit-learn metrics"
+_ONE_CLASS = "truths or predictions are all of one class, or there are none"
+
+
+def _precision(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    return ratio(right, predicted, settings.zero_division)
+
+
+def _recall(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    return ratio(right, actual, settings.zero_division)
+
+
+def _jaccard(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    return ratio(right, predicted + actual - right, settings.zero_division)
+
+
+def _f(beta: float, settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
+    square = beta * beta
+    if not settings.rules.f_from_ratios:
+        return ratio((1 + square) * right, square * actual + predicted, settings.zero_division)
+    p = _precision(settings, right, predicted, actual)
+    r = _recall(settings, right, predicted, actual)
+    f = ratio((1 + square) * p * r, square * p + r, settings.zero_division)
+    return np.where((p == 0) & (r == 0), 0.0, f)
+
+
+def _accuracy(view: ScoredView, settings: Settings) -> list[Cells]:
+    if settings.multilabel:
+        return [key_cells(view, ratio(view.summed(_exact), view.judged), NO_TRUTH)]
+    value = ratio(by_key(view, view.hard.right), view.judged)
+    return [key_cells(view, value, NO_TRUTH)]
+
+
+def _exact(view: ScoredView) -> tuple[Array, None]:
+    """Units whose predicted labels are exactly the true ones."""
+    hit, predicted, actual = view.samples
+    judged = view.judged_units
+    return judged[((hit == predicted) & (hit == actual))[judged]], None
+
+
+def _balanced(view: ScoredView, settings: Settings, *, adjusted: bool = False) -> list[Cells]:
+    recall = ratio(view.hard.right, view.hard.actual)
+    inside = members(view, settings)
+    value = macro(view, recall, inside)
+    reason = NO_TRUTH
+    if adjusted:
+        reason = "fewer than two labels with ground truth"
+        chance = ratio(np.ones_like(value), by_key(view, inside & ~np.isnan(recall)))
+        value = ratio(value - chance, 1 - chance)
+    return [key_cells(view, value, reason)]
+
+
+def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
+    counts = view.hard
+    right = by_key(view, counts.right)
+    n = view.judged
+    overlap = by_key(view, counts.actual * counts.judged)
+    actual = _spread(n, by_key(view, counts.actual**2))
+    nothing = n - by_key(view, counts.judged)  # no prediction is an answer of its own
+    predicted = _spread(n, by_key(view, counts.judged**2) + nothing**2)
+    fill = settings.rules.degenerate
+    value = ratio(
+        right * n - overlap, np.sqrt(actual * predicted), np.nan if fill is None else fill
+    )
+    return [key_cells(view, value, _ONE_CLASS)]
+
+
+def _spread(n: Array, squares: Array) -> Array:
+    """n^2 less a sum of squares; exactly 0 where only the rounding of weights is left of it."""
+    spread = n * n - squares
+    return np.where(spread > 1e-13 * n * n, spread, 0.0)
+
+
+def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cells]:
+    """Cohen's kappa from disagreements that weigh 1, or |i - j| to a power."""
+    counts = view.hard
+    n = view.judged
+    if power == 0:
+        observed = n - by_key(view, counts.right)
+        expected = ratio(n * n - by_key(view, counts.actual * counts.judged), n)
+    else:
+        observed, expected = _distances(view, power)
+    value = 1 - ratio(observed, expected)
+    return [key_cells(view, value, _ONE_CLASS)]
+
+
+def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
+    """Observed and expected sums of |i - j| to a power over the ranks of a key's labels."""
+    counts = view.hard
+    place = _places(view)
+
+    def gaps(few: ScoredView) -> tuple[Array, Array]:
+        units = few.units
+        assert units.hard is not None
+        inside = (units.truth >= 0) & (units.hard >= 0)
+        if few.unit_group is None:
+            both = np.flatnonzero(inside)
+            group = np.zeros(both.size, np.int64)
+        else:
+            both = np.flatnonzero(inside & (few.unit_group >= 0))
+            group = few.unit_group[both].astype(np.int64)
+        gap = np.abs(place[group, units.truth[both]] - place[group, units.hard[both]])
+        return both, gap.astype(np.float64) ** power
+
+    observed = view.summed(gaps)
+    n_keys = len(view.labels.key_names)
+    expected = np.zeros((view.n_groups, n_keys))
+    missed = view.judged - by_key(view, counts.judged)
+    used = in_use(view)
+    for k in range(n_keys):
+        of_key = view.labels.key == k
+        t, p, at = counts.actual[:, of_key], counts.judged[:, of_key], place[:, of_key]
+        if power == 2:
+            expected[:, k] = (
+                (t * at**2).sum(1) * p.sum(1)
+                - 2 * (t * at).sum(1) * (p * at).sum(1)
+                + (p * at**2).sum(1) * t.sum(1)
+            )
+        else:
+            order = np.argsort(at, axis=1, kind="stable")
+            t, p, at = (np.take_along_axis(array, order, axis=1) for array in (t, p, at))
+            # |i - j| counts the steps between, each crossed by one of the two alone
+            below_t, below_p = np.cumsum(t, axis=1), np.cumsum(p, axis=1)
+            step = np.diff(at, axis=1)
+            crossed = below_t * (p.sum(1, keepdims=True) - below_p) + below_p * (
+                t.sum(1, keepdims=True) - below_t
+            )
+            expected[:, k] = (crossed[:, :-1] * step).sum(1)
+        # A missing prediction is as far from every label as two labels can be.
+        at, here = place[:, of_key], used[:, of_key]
+        last = at.max(initial=0)
+        low = np.where(here, at, last).min(axis=1, initial=last)
+        high = np.where(here, at, 0).max(axis=1, initial=0)
+        far = np.maximum(high - low, 1).astype(np.float64) ** power
+        observed[:, k] += missed[:, k] * far
+        expected[:, k] += view.judged[:, k] * missed[:, k] * far
+    return observed, ratio(expected, view.judged)
+
+
+def _places(view: ScoredView) -> Array:
+    """Ranks of labels, int64 [group, label]: as declared, or those in use as they sort."""
+    if view.order is None:
+        return np.cumsum(in_use(view), axis=1)
+    after = view.order.max(initial=-1) + np.cumsum(view.order < 0)
+    return np.broadcast_to(np.where(view.order < 0, after, view.order), view.shape)
+
+
+def _hamming(view: ScoredView, settings: Settings) -> list[Cells]:
+    if not settings.multilabel:
+        value = 1 - ratio(by_key(view, view.hard.right), view.judged)
+        return [key_cells(view, value, NO_TRUTH)]
+
+    def wrong_labels(few: ScoredView) -> tuple[Array, Array]:
+        hit, predicted, actual = few.samples
+        return np.arange(hit.size), predicted + actual - 2 * hit
+
+    wrong = view.summed(wrong_labels)
+    n_labels = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
+    return [key_cells(view, ratio(wrong, view.judged * n_labels), NO_TRUTH)]
+
+
+def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
+    counts = view.hard
+    tp = counts.right
+    fp = counts.wrong
+    fn = counts.actual - tp
+    tn = np.maximum(view.rest() - fp, 0.0)
+    return [
+        label_cells(view, value, present(view, settings), "", counts.actual, statistic=statistic)
+        for statistic, value in (("tp", tp), ("fp", fp), ("fn", fn), ("tn", tn))
+    ]
+
+
+def _top_k(view: ScoredView, settings: Settings) -> list[Cells]:
+    def among(k: int, few: ScoredView) -> tuple[Array, None]:
+        facts = few.units.facts
+        assert facts is not None
+        return np.flatnonzero(~np.isnan(facts.true_score) & (facts.rank < k)), None
+
+    cells = []
+    for k in settings.k:
+        right = view.summed(partial(among, k))
+        cells.append(key_cells(view, ratio(right, view.judged), NO_TRUTH, k=k))
+    return cells
+
+
+_MEANS = ("macro", "micro", "weighted", "samples")
+_FILLED = ("zero_division", "multilabel", "decision_threshold", "average")
+
+
+def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:
+    return metric(
+        name,
+        definition,
+        source,
+        partial(averaged_ratio, of=of, reason=reason),
+        params=_FILLED,
+        averages=_MEANS,
+    )
+
+
+def _f_metric(beta: float) -> Metric:
+    made = _ratio_metric(
+        f"F{in_name(beta)}",
+        f"F-beta with beta = {in_name(beta)}: (1 + beta^2) tp / (beta^2 (tp + fn) + tp + fp) of the"
+        " hard predictions.",
+        partial(_f, beta),
+        "neither ground truth nor prediction",
+        f"{_VALOR}; {_SKLEARN}.fbeta_score",
+    )
+    known = ("f1_score", "f1_macro", "f1_micro", "f1_weighted") if beta == 1 else ()
+    return msgspec.structs.replace(made, aliases=known)
+
+
+def family(name: str) -> Metric | None:
+    """F at any beta, written F0.5, F2 or F1e+16; None where the name is not of that kind."""
+    if not re.fullmatch(r"F[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", name):
+        return None
+    beta = float(name[1:])
+    return _f_metric(beta) if 0 < beta < float("inf") else None
+
+
+METRICS = (
+    metric(
+        "Accuracy",
+        "Share of datums whose hard prediction is the true label, per key; with several labels a"
+        " datum, share whose predicted set is exactly the true one.",
+        f"{_VALOR}; {_SKLEARN}.accuracy_score",
+        _accuracy,
+        params=("multilabel", "decision_threshold"),
+    ),
+    _ratio_metric(
+        "Precision",
+        "tp / (tp + fp) of the hard predictions.",
+        _precision,
+        "never predicted",
+        f"{_VALOR}; {_SKLEARN}.precision_score",
+    ),
+    _ratio_metric(
+        "Recall",
+        "tp / (tp + fn) of the hard predictions.",
+        _recall,
+        NO_TRUTH,
+        f"{_VALOR}; {_SKLEARN}.recall_score",
+    ),
+    _f_metric(1.0),
+    _ratio_metric(
+        "Jaccard",
+        "tp / (tp + fp + fn) of the hard predictions.",
+        _jaccard,
+        "neither ground truth nor prediction",
+        f"{_SKLEARN}.jaccard_score",
+    ),
+    metric(
+        "BalancedAccuracy",
+        "Mean of recall over the labels that have ground truth.",
+        f"{_SKLEARN}.balanced_accuracy_score",
+        _balanced,
+    ),
+    metric(
+        "BalancedAccuracyAdjusted",
+        "Balanced accuracy rescaled so that chance scores 0: (b - 1/n) / (1 - 1/n), n labels.",
+        f"{_SKLEARN}.balanced_accuracy_score(adjusted=True)",
+        partial(_balanced, adjusted=True),
+        range=(-np.inf, 1.0),
+    ),
+    metric(
+        "MCC",
+        "Matthews correlation of several classes: (c s - sum t_k p_k) / sqrt((s^2 - sum p_k^2)"
+        " (s^2 - sum t_k^2)).",
+        f"Gorodkin 2004; {_SKLEARN}.matthews_corrcoef",
+        _matthews,
+        range=(-1.0, 1.0),
+    ),
+    metric(
+        "CohenKappa",
+        "1 - observed / expected disagreement.",
+        f"Cohen 1960; {_SKLEARN}.cohen_kappa_score",
+        _kappa,
+        range=(-1.0, 1.0),
+    ),
+    metric(
+        "CohenKappaLinear",
+        "Cohen's kappa with disagreements weighed by |i - j|, the labels' ranks in order.",
+        f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='linear')",
+        partial(_kappa, power=1),
+        range=(-1.0, 1.0),
+    ),
+    metric(
+        "CohenKappaQuadratic",
+        "Cohen's kappa with disagreements weighed by (i - j)^2, the labels' ranks in order.",
+        f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='quadratic')",
+        partial(_kappa, power=2),
+        range=(-1.0, 1.0),
+    ),
+    metric(
+        "HammingLoss",
+        "Share of wrong labels: 1 - accuracy, or with several labels a datum wrong cells of the"
+        " datum x label matrix.",
+        f"{_SKLEARN}.hamming_loss",
+        _hamming,
+        better="lower",
+    ),
+    metric(
+        "Counts",
+        "tp, fp, fn and tn of the hard predictions, one label against the rest.",
+        "Valor-lite Counts",
+        _counts,
+        range=(0.0, np.inf),
+        better="neither",
+    ),
+    metric(
+        "TopKAccuracy",
+        "Share of datums whose true label is among the k best scores.",
+        f"{_SKLEARN}.top_k_accuracy_score",
+        _top_k,
+        needs=("ranks", "scores"),
+        params=("k",),
+    ),
+)

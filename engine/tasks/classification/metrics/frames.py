@@ -1,0 +1,41 @@
+"""Classification metrics that fill frames of their own: confusion, detailed curves, outcomes."""
+
+from __future__ import annotations
+
+from ....metrics.registry import Metric
+
+METRICS = (
+    Metric(
+        name="ConfusionMatrix",
+        task="classification",
+        frame="confusion",
+        needs=("hard", "confusion"),
+        params=("pr_curve_max_examples",),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="Datums by true and hard-predicted label; null where either is missing. With"
+        " pr_curve_max_examples, examples of each cell too.",
+        source="Valor metrics document, Confusion Matrix; scikit-learn metrics.confusion_matrix",
+    ),
+    Metric(
+        name="DetailedPrecisionRecallCurve",
+        task="classification",
+        frame="examples",
+        needs=("hard", "scores", "details"),
+        params=("score_thresholds", "pr_curve_max_examples"),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="tp, fp, fn and tn per label and score threshold, false ones by kind"
+        " (misclassifications, hallucinations, no_predictions), with examples.",
+        source="Valor metrics document, Detailed Precision-Recall Curves",
+    ),
+    Metric(
+        name="Outcomes",
+        task="classification",
+        frame="outcomes",
+        needs=("hard",),
+        better="neither",
+        definition="One row per hard prediction or missed truth and what became of it.",
+        source="evalengine",
+    ),
+)

@@ -1,0 +1,27 @@
+"""Classification: labels are encoded, matched and tallied here."""
+
+from ..task import InParts, LateNotes, Task
+from .explaining import explain
+from .filing import bytes_on_disk, of_parts, part_things
+from .fitting import fit
+from .merging import merge
+from .samples import samples
+from .settings import default_metrics, resolve
+from .tallies import tally, weight_notes
+from .views import cells_per_group, own_frames, view
+
+TASK = Task(
+    name="classification",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    late_notes=LateNotes(("zero_weights",), weight_notes),
+    in_parts=InParts(part_things, of_parts, bytes_on_disk),
+)

@@ -1,0 +1,166 @@
+"""Detection dialects: matching, arithmetic and defaults of each reference."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ...dialects.registry import Dialect
+
+INF = math.inf
+
+
+class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the references disagree about.
+
+    Attributes:
+        matching: ``greedy`` (COCO), ``locked`` (Valor's code) or ``pool`` (Valor's document).
+        from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
+        crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
+        ignore: whether ground truths flagged in a column ``ignore`` count for nothing, and what
+            they match likewise.
+        declared_only: rows of datums or labels that ``datums`` or ``labels`` do not declare are
+            left out, as COCO leaves out what is not among its images and categories.
+        iou_ceiling: thresholds above it are lowered to it.
+        integer_grid: recall level j of 100 is reached once 100 tp >= j n, in integers; otherwise
+            tp / n is compared with a float grid.
+        epsilon: added to the denominator of precision in average precision.
+        mean_over_cells: mAP and mAR are one mean over all threshold x recall x label cells, in
+            that order; otherwise means over labels of per-label values. Equal but for rounding.
+        unannotated_labels_are_zero: labels without ground truth count as 0 in means; otherwise
+            they are undefined and left out.
+        masks_first: polygons become masks where other rows have masks, as in pycocotools;
+            otherwise masks become polygons there.
+        box_areas: area ranges go by a prediction's box where it has one beside its mask, as in
+            pycocotools; otherwise by what is compared.
+        region_areas: where boxes are compared, area ranges go by the polygon or mask of rows that
+            have no box of their own, as in pycocotools; otherwise by the box around it.
+        hulls: masks that become polygons become the convex hull of their pixels' upper-left
+            corners, as in Valor's service; otherwise their outline.
+    """
+
+    matching: str = "greedy"
+    from_extent: bool = True
+    crowd: bool = True
+    ignore: bool = False
+    declared_only: bool = False
+    iou_ceiling: float = 1.0
+    integer_grid: bool = False
+    epsilon: float = 0.0
+    mean_over_cells: bool = False
+    unannotated_labels_are_zero: bool = False
+    masks_first: bool = False
+    box_areas: bool = False
+    region_areas: bool = False
+    hulls: bool = False
+
+
+class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Defaults of the options that were not given.
+
+    Attributes:
+        metrics: default set.
+        iou_thresholds: IoU thresholds of averages.
+        iou_thresholds_to_return: those with AP and mAP rows of their own.
+        score_thresholds: of curves and counts.
+        pr_curve_iou_threshold: IoU threshold of the score-threshold curves.
+        pr_curve_max_examples: examples per cell of the detailed curves.
+        max_detections: caps per datum and label; empty for none.
+        area_ranges: named ranges in squared pixels, both ends included; empty for none.
+    """
+
+    metrics: tuple[str, ...]
+    iou_thresholds: tuple[float, ...]
+    iou_thresholds_to_return: tuple[float, ...] = (0.5, 0.75)
+    score_thresholds: tuple[float, ...] = tuple(x / 100 for x in range(5, 100, 5))
+    pr_curve_iou_threshold: float = 0.5
+    pr_curve_max_examples: int = 1
+    max_detections: tuple[int, ...] = ()
+    area_ranges: dict[str, tuple[float, float]] = {}
+
+
+# numpy.linspace(0.5, 0.95, 10), written out: the grid COCO compares with is not round decimals.
+_COCO_IOUS = (*(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)), 0.95)
+_ROUND_IOUS = tuple(x / 100 for x in range(50, 100, 5))
+_AVERAGES = ("mAPAveragedOverIOUs", "mAP", "mAR", "APAveragedOverIOUs", "AP", "AR")
+_EPSILON = 2.0**-52  # numpy.spacing(1)
+
+_COCO_RULES = DetectionRules(
+    matching="greedy",
+    from_extent=True,
+    crowd=True,
+    iou_ceiling=1 - 1e-10,
+    epsilon=_EPSILON,
+    mean_over_cells=True,
+    region_areas=True,
+)
+_VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
+_VALOR_DEFAULTS = DetectionDefaults(
+    metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_ROUND_IOUS
+)
+
+DIALECTS = {
+    d.name: d
+    for d in (
+        Dialect(
+            name="standard",
+            task="detection",
+            about="Valor's metric set and grouping on COCO's matching and arithmetic; no caps.",
+            rules=msgspec.structs.replace(_COCO_RULES, ignore=True),
+            defaults=DetectionDefaults(
+                metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_COCO_IOUS
+            ),
+            undefined=None,
+            export="valor",
+        ),
+        Dialect(
+            name="coco",
+            task="detection",
+            about="pycocotools' COCOeval, to the bit.",
+            rules=msgspec.structs.replace(
+                _COCO_RULES, declared_only=True, masks_first=True, box_areas=True
+            ),
+            defaults=DetectionDefaults(
+                metrics=_AVERAGES,
+                iou_thresholds=_COCO_IOUS,
+                max_detections=(1, 10, 100),
+                area_ranges={
+                    "all": (0.0, 1e5**2),
+                    "small": (0.0, 32.0**2),
+                    "medium": (32.0**2, 96.0**2),
+                    "large": (96.0**2, 1e5**2),
+                },
+            ),
+            undefined=-1.0,
+            export="coco",
+        ),
+        Dialect(
+            name="valor",
+            task="detection",
+            about="Valor's service and core: each prediction locked to its best ground truth.",
+            rules=msgspec.structs.replace(_VALOR_RULES, hulls=True),
+            defaults=_VALOR_DEFAULTS,
+            undefined=-1.0,
+            export="valor",
+        ),
+        Dialect(
+            name="valor-lite",
+            task="detection",
+            about="valor-lite 0.39: as valor, labels without ground truth count as 0 in means.",
+            rules=msgspec.structs.replace(_VALOR_RULES, unannotated_labels_are_zero=True),
+            defaults=_VALOR_DEFAULTS,
+            undefined=0.0,
+            export="valor",
+        ),
+        Dialect(
+            name="valor-docs",
+            task="detection",
+            about="The letter of Valor's document: pairs leave the pool whatever the threshold.",
+            rules=msgspec.structs.replace(_VALOR_RULES, matching="pool"),
+            defaults=_VALOR_DEFAULTS,
+            undefined=-1.0,
+            export="valor",
+        ),
+    )
+}

@@ -1,0 +1,327 @@
+"""Average precision and average recall of detection, per label and per label key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....metrics.registry import Metric
+from ....tally.cells import Cells, parameters
+from ....tally.ranked_view import RankedView
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+NO_TRUTH = "no ground truth that counts"
+NO_LABEL = "no label with ground truth that counts"
+_COCO = "pycocotools COCOeval.accumulate and summarize"
+_VALOR = "Valor metrics document, Average Precision / Average Recall"
+
+
+def present(view: RankedView) -> Array:
+    """Labels with a prediction or a ground truth, bool [group, label]."""
+    here: Array = (view.n_predictions + view.n_ground_truths) > 0
+    return here
+
+
+def present_keys(view: RankedView) -> Array:
+    """Label keys with a label present, bool [group, key]."""
+    here: Array = sum_by_key(view, present(view)) > 0
+    return here
+
+
+def sum_by_key(view: RankedView, array: Array) -> Array:
+    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
+    keys = key_members(view)
+    out = np.zeros((array.shape[0], len(keys), *array.shape[2:]), np.result_type(array, np.int64))
+    for k, members in enumerate(keys):
+        out[:, k] = np.nansum(array[:, members], axis=1)
+    return out
+
+
+def key_members(view: RankedView) -> list[Array]:
+    """Label codes of each key."""
+    labels = view.labels
+    return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
+
+
+def _at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
+    return [view.tally.variants.threshold_index(iou) for iou in ious]
+
+
+def _fill(settings: Settings) -> float:
+    """What an unannotated label scores: 0, or NaN where it is undefined."""
+    return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
+
+
+def _members(view: RankedView, settings: Settings, group: int, area: int, key: Array) -> Array:
+    """Labels of a key that enter its means."""
+    if settings.rules.unannotated_labels_are_zero:
+        inside = present(view)[group, key]
+    else:
+        inside = view.positives[group, key, area] > 0
+    members: Array = key[inside]
+    return members
+
+
+def row_means(values: Array) -> Array:
+    """Means over the last axis, each of its own row alone.
+
+    NumPy adds up arrays that do not lie in a row in an order that depends on the other axes: a
+    label's mean would hang, in its last bit, on which other labels, slices or areas stand beside.
+    """
+    means: Array = np.ascontiguousarray(values).mean(axis=-1)
+    return means
+
+
+def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
+    """AP per label, [group, label, area, iou]; NaN without ground truth."""
+    ap = row_means(view.precision[:, :, :, _at_ious(view, ious)])
+    return np.where(view.positives[..., None] > 0, ap, _fill(settings))
+
+
+def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
+    """Mean over labels, recall levels and the given IoU thresholds, [group, key, area]."""
+    at = _at_ious(view, ious)
+    keys = key_members(view)
+    out = np.full((view.n_groups, len(keys), len(settings.areas)), np.nan)
+    for g, k, a in np.ndindex(*out.shape):
+        members = _members(view, settings, g, a, keys[k])
+        if members.size:
+            cube = view.precision[g, members[:, None], a, at]  # label, threshold, level
+            if settings.rules.mean_over_cells:
+                # pycocotools takes one mean over [threshold, level, label] laid out so
+                out[g, k, a] = np.ascontiguousarray(cube.transpose(1, 2, 0)).ravel().mean()
+            else:
+                out[g, k, a] = row_means(row_means(cube)).mean()
+    return out
+
+
+def recalls(view: RankedView, settings: Settings) -> Array:
+    """Recall at the averaged IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
+    at = _at_ious(view, settings.iou_thresholds)
+    true = view.true_positives(settings.recall_score_threshold)[..., at]
+    positives = view.positives[:, :, None, :, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = true / positives
+    return np.where(positives > 0, recall, _fill(settings))
+
+
+def mean_recall(view: RankedView, settings: Settings) -> Array:
+    """Mean recall over labels and IoU thresholds, [group, key, cap, area]."""
+    recall = recalls(view, settings)
+    keys = key_members(view)
+    shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
+    out = np.full(shape, np.nan)
+    for g, k, m, a in np.ndindex(*shape):
+        members = _members(view, settings, g, a, keys[k])
+        if members.size:
+            cube = recall[g, members, m, a]  # label, threshold
+            if settings.rules.mean_over_cells:
+                out[g, k, m, a] = np.ascontiguousarray(cube.T).ravel().mean()
+            else:
+                out[g, k, m, a] = row_means(cube).mean()
+    return out
+
+
+def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, Sequence[Any]]:
+    """What the axes of detection cells stand for; IoU thresholds as round decimals."""
+    return {
+        "area": [name for name, _, _ in settings.areas],
+        "iou_threshold": [round(iou, 10) for iou in ious],
+        "score_threshold": settings.score_thresholds,
+        "max_detections": settings.max_detections or (None,),
+    }
+
+
+def _cells(
+    view: RankedView,
+    settings: Settings,
+    axes: tuple[str, ...],
+    value: Array,
+    support: Array,
+    ious: tuple[float, ...] = (),
+    **columns: Any,
+) -> list[Cells]:
+    """Rows per label or per key, whichever the second axis is; ``support`` lacks later axes."""
+    per_label = axes[1] == "label"
+    keep = present(view) if per_label else present_keys(view)
+    cells = Cells(
+        axes=axes,
+        values=axis_values(settings, ious),
+        shape=value.shape,
+        keep=keep.reshape(*keep.shape, *[1] * (value.ndim - 2)),
+        columns={"value": value, "support": support, **columns},
+        reason=NO_TRUTH if per_label else NO_LABEL,
+    )
+    return [cells]
+
+
+def _ap(view: RankedView, settings: Settings) -> list[Cells]:
+    ious = settings.iou_thresholds_to_return
+    value = label_precision(view, settings, ious)
+    axes = ("group", "label", "area", "iou_threshold")
+    support = view.positives[..., None]
+    return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
+
+
+def _map(view: RankedView, settings: Settings) -> list[Cells]:
+    ious = settings.iou_thresholds_to_return
+    value = np.stack([mean_precision(view, settings, (iou,)) for iou in ious], axis=-1)
+    axes = ("group", "key", "area", "iou_threshold")
+    support = sum_by_key(view, view.positives)[..., None]
+    return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
+
+
+def _over_ious(settings: Settings) -> dict[str, Any]:
+    """Columns of means of AP over IoU thresholds."""
+    return {
+        "max_detections": settings.cap,
+        "parameters": parameters(iou_thresholds=settings.iou_thresholds),
+    }
+
+
+def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
+    ious = settings.iou_thresholds
+    if settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
+        cells = view.precision[:, :, :, _at_ious(view, ious)]
+        value = row_means(cells.reshape(*cells.shape[:3], len(ious) * cells.shape[-1]))
+        value = np.where(view.positives > 0, value, _fill(settings))
+    else:
+        value = row_means(label_precision(view, settings, ious))
+    axes = ("group", "label", "area")
+    return _cells(view, settings, axes, value, view.positives, **_over_ious(settings))
+
+
+def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
+    value = mean_precision(view, settings, settings.iou_thresholds)
+    axes = ("group", "key", "area")
+    support = sum_by_key(view, view.positives)
+    return _cells(view, settings, axes, value, support, **_over_ious(settings))
+
+
+def _recall_parameters(settings: Settings) -> str:
+    return parameters(
+        iou_thresholds=settings.iou_thresholds,
+        recall_score_threshold=settings.recall_score_threshold,
+    )
+
+
+def _ar(view: RankedView, settings: Settings) -> list[Cells]:
+    value = row_means(recalls(view, settings))
+    axes = ("group", "label", "max_detections", "area")
+    support = view.positives[:, :, None, :]
+    told = _recall_parameters(settings)
+    return _cells(view, settings, axes, value, support, parameters=told)
+
+
+def _mar(view: RankedView, settings: Settings) -> list[Cells]:
+    value = mean_recall(view, settings)
+    axes = ("group", "key", "max_detections", "area")
+    support = sum_by_key(view, view.positives)[:, :, None, :]
+    told = _recall_parameters(settings)
+    return _cells(view, settings, axes, value, support, parameters=told)
+
+
+def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
+    cap = np.iinfo(np.int32).max if settings.cap is None else settings.cap
+    at = _at_ious(view, settings.iou_thresholds)
+    precision, scores, _ = view.sampled_with_scores(cap)
+    precision, scores = precision[:, :, :, at], scores[:, :, :, at]
+    zero = settings.rules.unannotated_labels_are_zero
+    kept = present(view)[..., None] if zero else view.positives > 0
+    return [
+        Cells(
+            axes=("group", "label", "area", "iou_threshold", "level"),
+            values=axis_values(settings, settings.iou_thresholds),
+            shape=precision.shape,
+            keep=kept[..., None, None],
+            columns={
+                "precision": precision,
+                "recall": view.levels,
+                "score_threshold": scores,
+                "max_detections": settings.cap,
+            },
+        )
+    ]
+
+
+_IOUS = ("iou_thresholds", "max_detections", "area_ranges")
+
+
+def _average(
+    name: str, definition: str, source: str, compute: Any, params: tuple[str, ...] = ()
+) -> Metric:
+    return Metric(
+        name=name,
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds",),
+        params=(*_IOUS, *params),
+        definition=definition,
+        source=source,
+        compute=compute,
+    )
+
+
+_RETURNED = ("iou_thresholds_to_return",)
+_SCORED = ("recall_score_threshold",)
+_BOTH = f"{_COCO}; {_VALOR}"
+
+METRICS = (
+    _average(
+        "AP",
+        "Mean of 101 interpolated precisions p(r) = max precision at recall >= r,"
+        " r = 0, 0.01, ..., 1, of one label at one IoU threshold.",
+        _BOTH,
+        _ap,
+        _RETURNED,
+    ),
+    _average(
+        "APAveragedOverIOUs", "Mean of a label's AP over iou_thresholds.", _VALOR, _ap_averaged
+    ),
+    _average(
+        "mAP",
+        "Mean of AP over the labels of a key that have ground truth.",
+        _BOTH,
+        _map,
+        _RETURNED,
+    ),
+    _average(
+        "mAPAveragedOverIOUs",
+        "Mean of mAP over iou_thresholds: COCO's AP.",
+        _BOTH,
+        _map_averaged,
+    ),
+    _average(
+        "AR",
+        "Mean over iou_thresholds of a label's recall tp / ground truths, counting matches with"
+        " score >= recall_score_threshold.",
+        _VALOR,
+        _ar,
+        _SCORED,
+    ),
+    _average(
+        "mAR",
+        "Mean of AR over the labels of a key that have ground truth: COCO's AR.",
+        _BOTH,
+        _mar,
+        _SCORED,
+    ),
+    Metric(
+        name="InterpolatedPrecisionRecallCurve",
+        task="detection",
+        frame="curves",
+        needs=("iou_thresholds",),
+        params=_IOUS,
+        better="neither",
+        definition="The 101 points behind AP: interpolated precision at each recall, and the"
+        " score at which that recall is reached: at recall 0 the best of all.",
+        source=_COCO,
+        compute=_interpolated,
+    ),
+)

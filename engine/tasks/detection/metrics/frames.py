@@ -1,0 +1,44 @@
+"""Detection outputs that are frames of their own: the match itself makes them."""
+
+from __future__ import annotations
+
+from ....metrics.registry import Metric
+
+METRICS = (
+    Metric(
+        name="DetailedPrecisionRecallCurve",
+        task="detection",
+        frame="examples",
+        needs=("pr_curve_iou_threshold", "detailed"),
+        params=("pr_curve_iou_threshold", "score_thresholds", "pr_curve_max_examples"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="Counts of tp, of fp by misclassifications, duplicates and hallucinations, and"
+        " of fn by misclassifications and no_predictions, with examples, per label and score"
+        " threshold.",
+        source="Valor metrics document, DetailedPrecisionRecallCurve",
+    ),
+    Metric(
+        name="ConfusionMatrix",
+        task="detection",
+        frame="confusion",
+        needs=("spot_ious", "confusion"),
+        params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="Ground truths by predicted label: matches within the label first, then"
+        " leftovers greedily across the labels of the key; null for unmatched.",
+        source="evalengine; the diagonal is the true positives",
+    ),
+    Metric(
+        name="Outcomes",
+        task="detection",
+        frame="outcomes",
+        needs=("spot_ious", "outcomes"),
+        params=("iou_thresholds", "pr_curve_iou_threshold", "score_thresholds"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="One row per prediction or missed ground truth: what became of it.",
+        source="evalengine",
+    ),
+)

@@ -1,0 +1,27 @@
+"""Detection: boxes are encoded, matched and tallied here."""
+
+from ..task import Task
+from .explaining import explain
+from .fitting import fit, needs_all_rows
+from .samples import samples
+from .settings import default_metrics, resolve
+from .tallies import examine, merge, tally
+from .views import cells_per_group, own_frames, view
+
+TASK = Task(
+    name="detection",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    needs_all_rows=needs_all_rows,
+    by_labels=True,
+    scratch_row=60,
+)

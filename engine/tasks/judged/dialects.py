@@ -1,0 +1,259 @@
+"""Judged dialects: what words count, empty cases, directions and rounding of each reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...dialects.registry import Dialect
+
+Empties = dict[str, dict[str, float]]
+
+
+class Words(msgspec.Struct, frozen=True, kw_only=True):
+    """What the verdicts of one metric, or of one of its parts, count.
+
+    Attributes:
+        counts: word -> what it adds to the numerator, or the rating that it is.
+        other: what any other word counts; None makes it an error.
+        numbers: whole numbers other than 0 count as 1.
+        ambiguous: words that count as 0 where ambiguous verdicts are penalised.
+    """
+
+    counts: dict[str, float]
+    other: float | None = None
+    numbers: bool = False
+    ambiguous: tuple[str, ...] = ()
+
+
+class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the references disagree about.
+
+    Attributes:
+        words: need (``need.part`` where it has several) -> what its verdicts count.
+        fold: how words are made alike before: ``strip`` (spaces and case), ``lower`` (case alone)
+            or ``exact``.
+        fold_of: need -> the same, where it differs.
+        empty: need -> what there was none of (joined by ``+``) -> the value then; what is not
+            here is undefined.
+        smoothing: need -> what is added to denominators.
+        decimals_of: need -> digits that values of single datums are rounded to.
+        none_is_zero: FactualCorrectness is 0 where it would be 0 / 0.
+        strict_ignored: needs that the option ``strict_mode`` does not reach.
+        most_decide: of judgments that found different numbers of items, the number that most
+            found counts; else that of the first.
+        decimals: digits that means are rounded to, or None.
+    """
+
+    words: dict[str, Words]
+    fold: str = "strip"
+    fold_of: dict[str, str] = {}
+    empty: Empties = {}
+    smoothing: dict[str, float] = {}
+    decimals_of: dict[str, int] = {}
+    none_is_zero: bool = False
+    strict_ignored: tuple[str, ...] = ()
+    most_decide: bool = True
+    decimals: int | None = None
+
+
+class JudgedDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Defaults of the options that were not given.
+
+    Attributes:
+        beta: weight of recall in FactualCorrectness.
+        mode: of FactualCorrectness.
+        atomicity: of its claims.
+        coverage: of its claims.
+    """
+
+    beta: float = 1.0
+    mode: str = "f1"
+    atomicity: str = "low"
+    coverage: str = "low"
+
+
+_ALL = JudgedDefaults()
+
+_YES = {"yes": 1.0, "true": 1.0, "1": 1.0}
+_NO = {"no": 0.0, "false": 0.0, "0": 0.0}
+_PLAIN = Words(counts={**_YES, **_NO})
+_RATING = Words(counts={str(rating): float(rating) for rating in range(1, 6)})
+# "contradicted" and "agrees" mean the same everywhere; deepeval's "yes" is our "no".
+_CONTRADICTED = {"contradicted": 1.0, "agrees": 0.0}
+
+_STANDARD: dict[str, Words] = {
+    "answer_correctness.response": Words(counts={**_YES, **_NO, "tp": 1.0, "fp": 0.0}),
+    "answer_correctness.reference": Words(counts={**_YES, **_NO, "fn": 0.0}),
+    "answer_relevance": Words(counts={**_YES, **_NO, "idk": 0.0}),
+    "bias": _PLAIN,
+    "toxicity": _PLAIN,
+    "coherence": _RATING,
+    "summary_coherence": _RATING,
+    "context_precision": _PLAIN,
+    "context_recall": _PLAIN,
+    "context_relevance": _PLAIN,
+    "faithfulness": _PLAIN,
+    "hallucination": Words(counts={**_YES, **_NO, **_CONTRADICTED}),
+    "llm_context_recall": _PLAIN,
+    "factual_correctness.response": Words(counts={**_YES, **_NO, "tp": 1.0, "fp": 0.0}),
+    "factual_correctness.reference": Words(counts={**_YES, **_NO, "fn": 0.0}),
+}
+_NO_CONTEXT = {"contexts": 0.0}
+_STANDARD_EMPTY: Empties = {
+    "answer_relevance": {"statements": 0.0},
+    "bias": {"opinions": 0.0},
+    "toxicity": {"opinions": 0.0},
+    "context_recall": _NO_CONTEXT,
+    "faithfulness": _NO_CONTEXT,
+    "llm_context_recall": _NO_CONTEXT,
+}
+
+_EXACT = Words(counts={"yes": 1.0, "no": 0.0})
+_VALOR_WORDS: dict[str, Words] = {
+    **_STANDARD,
+    **dict.fromkeys(
+        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance",
+         "faithfulness"), _EXACT
+    ),
+    "answer_correctness.response": Words(counts={"TP": 1.0, "FP": 0.0}),
+    "answer_correctness.reference": Words(counts={"FN": 0.0}),
+    "answer_relevance": Words(counts={"yes": 1.0, "no": 0.0, "idk": 0.0}),
+    "hallucination": Words(counts={"yes": 1.0, "no": 0.0, **_CONTRADICTED}),
+}  # fmt: skip
+_BOTH = {"contexts+references": 1.0, "contexts": 0.0, "references": 0.0}
+_VALOR_EMPTY: Empties = {
+    "answer_correctness": {"references": 0.0},
+    "answer_relevance": {"statements": 0.0},
+    "bias": {"opinions": 0.0},
+    "toxicity": {"opinions": 0.0},
+    "context_precision": _BOTH,
+    "context_recall": _BOTH,
+    "context_relevance": {"contexts": 0.0},
+    "faithfulness": {"claims": 1.0, "contexts": 0.0},
+    "llm_context_recall": _NO_CONTEXT,
+}
+
+
+def _numbers(words: Words) -> Words:
+    return msgspec.structs.replace(words, numbers=True)
+
+
+_RAGAS_WORDS = {
+    need: words if words is _RATING else _numbers(words) for need, words in _STANDARD.items()
+}
+
+_YES_ALONE = Words(counts={"yes": 1.0}, other=0.0)
+_NO_ALONE = Words(counts={"no": 1.0}, other=0.0)
+_DECIDED = ("borderline", "idk")
+_DEEPEVAL_WORDS: dict[str, Words] = {
+    **_STANDARD,
+    **dict.fromkeys(
+        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance"),
+        _YES_ALONE,
+    ),
+    "answer_relevance": Words(counts={"no": 0.0}, other=1.0),
+    "faithfulness": Words(counts={"no": 0.0}, other=1.0, ambiguous=("idk",)),
+    "hallucination": Words(counts={"no": 1.0, "contradicted": 1.0}, other=0.0),
+}
+_DEEPEVAL_EMPTY: Empties = {
+    "answer_relevance": {"statements": 1.0},
+    "bias": {"opinions": 0.0},
+    "toxicity": {"opinions": 0.0},
+    "hallucination": {"contexts": 0.0},
+    "context_precision": {"contexts": 0.0},
+    "context_recall": {"statements": 0.0, "contexts": 0.0},
+    "context_relevance": {"contexts": 0.0},
+    "faithfulness": {"claims": 1.0},
+    "llm_context_recall": _NO_CONTEXT,
+}
+_PASSING = Words(counts={"yes": 1.0, "borderline": 1.0, "idk": 1.0}, other=0.0)
+_TURNED = ("bias", "toxicity", "hallucination")
+_TURNED_NAMES = ("Bias", "Toxicity", "Hallucination")
+
+
+def _dialect(
+    name: str, about: str, rules: JudgedRules, export: str = "valor", **more: Any
+) -> Dialect:
+    return Dialect(
+        name=name,
+        task="judged",
+        about=about,
+        rules=rules,
+        defaults=_ALL,
+        undefined=None,
+        export=export,
+        **more,
+    )
+
+
+DIALECTS: dict[str, Dialect] = {
+    one.name: one
+    for one in (
+        _dialect(
+            "standard",
+            "Valor's metrics and ragas'; nothing to judge is undefined unless the definition says.",
+            JudgedRules(words=_STANDARD, empty=_STANDARD_EMPTY),
+        ),
+        _dialect(
+            "valor",
+            "valor-lite 0.39: its words to the letter, its values where there is nothing to judge.",
+            JudgedRules(
+                words=_VALOR_WORDS,
+                fold="exact",
+                fold_of=dict.fromkeys(("factual_correctness", "llm_context_recall"), "strip"),
+                empty=_VALOR_EMPTY,
+            ),
+        ),
+        _dialect(
+            "ragas",
+            "ragas 0.4.3: whole numbers as verdicts, its small denominators, two digits of"
+            " FactualCorrectness.",
+            JudgedRules(
+                words=_RAGAS_WORDS,
+                empty={**_STANDARD_EMPTY, "context_precision": {"contexts": 0.0}},
+                smoothing={"context_precision": 1e-10, "factual_correctness": 1e-8},
+                decimals_of={"factual_correctness": 2},
+                none_is_zero=True,
+                most_decide=False,
+            ),
+            export="ragas",
+            own_names={"context_recall": "LLMContextRecall"},
+        ),
+        _dialect(
+            "deepeval-4.1",
+            "deepeval 4.1: every word counts; Bias, Toxicity and Hallucination are shares of"
+            " violations.",
+            JudgedRules(
+                words=_DEEPEVAL_WORDS,
+                fold_of={"context_recall": "lower"},
+                empty=_DEEPEVAL_EMPTY,
+            ),
+        ),
+        _dialect(
+            "deepeval-4.3",
+            "deepeval 4.3: as 4.1, with Bias, Toxicity and Hallucination turned round: 1 is a"
+            " pass.",
+            JudgedRules(
+                words={
+                    **_DEEPEVAL_WORDS,
+                    "answer_relevance": _PASSING,
+                    "faithfulness": msgspec.structs.replace(_PASSING, ambiguous=_DECIDED),
+                    "bias": _NO_ALONE,
+                    "toxicity": _NO_ALONE,
+                    "hallucination": Words(counts={"yes": 1.0, "agrees": 1.0}, other=0.0),
+                },
+                empty={
+                    **_DEEPEVAL_EMPTY,
+                    "bias": {"opinions": 1.0},
+                    "toxicity": {"opinions": 1.0},
+                    "hallucination": {"contexts": 1.0},
+                },
+                strict_ignored=_TURNED,
+            ),
+            better=dict.fromkeys(_TURNED_NAMES, "higher"),
+        ),
+    )
+}
+"""The dialects of judged metrics."""

@@ -1,0 +1,107 @@
+"""Means over judged datums, with what could not be scored beside each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....metrics.registry import Metric
+from ....tally.cells import Cells
+
+if TYPE_CHECKING:
+    from ....tally.stats import Column, StatsView
+
+Array = np.ndarray[Any, Any]
+
+SCORED, NOT_JUDGED = "scored", "not_judged"
+"""Standing of a datum that has a value, and of one that has no row of the metric."""
+_MOST_KINDS = 10
+
+
+def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
+    """The mean over datums that have a value, how many have rows, and why the rest has none.
+
+    ``support`` counts the datums that have rows of the metric, ``scored`` those of them with a
+    value, ``reason`` the rest by its kind; ``parameters`` say which direction is better.
+
+    Args:
+        need: the need that was tallied.
+    """
+
+    def compute(view: StatsView, settings: Any) -> list[Cells]:
+        return [_cells(column, view, settings) for column in view.stats.columns[need]]
+
+    return compute
+
+
+def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
+    assert column.status is not None
+    names, _ = column.status
+    total, scored = (part[:, 0, 0] for part in view.total(column))
+    value = np.full(total.shape, np.nan)
+    np.divide(total, scored, out=value, where=scored > 0)
+    support, absent = np.zeros(total.shape), np.zeros(total.shape)
+    unscored: list[dict[str, int]] = [{} for _ in range(view.n_groups)]
+    for group, code, count in zip(*view.standings(column), strict=True):
+        if names[code] == NOT_JUDGED:
+            absent[group] = count
+            continue
+        support[group] += count
+        if names[code] != SCORED and count > 0:
+            unscored[group][names[code]] = int(count)
+    reasons = [
+        _reason(int(support[group]), int(absent[group]), kinds)
+        for group, kinds in enumerate(unscored)
+    ]
+    return Cells(
+        axes=("group",),
+        columns={
+            "metric": column.metric,
+            "value": value,
+            "support": support,
+            "scored": scored,
+            "parameters": json.dumps(settings.parameters_of(column.metric)),
+        },
+        shape=value.shape,
+        reason=np.array(reasons, dtype=np.str_),
+        always=True,
+    )
+
+
+def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
+    """Why a mean is undefined, or what did not enter it, told from the counts alone."""
+    if not rows:
+        return "no verdict of this metric" if absent else "no datum to average over"
+    left = sum(unscored.values())
+    return f"{left} of {_rows(rows)} not scored: {kinds_of(unscored)}" if left else ""
+
+
+def kinds_of(unscored: dict[str, int]) -> str:
+    """``timeout 3, refused 1``: how many rows of each kind, the most frequent of many alone."""
+    first = sorted(unscored.items(), key=lambda kind: (-kind[1], kind[0]))
+    told = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
+    rest = [count for _, count in first[_MOST_KINDS:]]
+    if rest:
+        kinds = "another kind" if len(rest) == 1 else f"{len(rest):,} other kinds"
+        told.append(f"{sum(rest):,} of {kinds}")
+    return ", ".join(told)
+
+
+def _rows(rows: int) -> str:
+    """``1 row``, ``1,234 rows``."""
+    return f"{rows:,} row{'' if rows == 1 else 's'}"
+
+
+def metric(name: str, need: str, **rest: Any) -> Metric:
+    """A judged metric: the mean over datums of what its need holds."""
+    return Metric(
+        name=name,
+        task="judged",
+        frame="metrics",
+        needs=(need,),
+        compute=mean_of_judged(need),
+        **rest,
+    )

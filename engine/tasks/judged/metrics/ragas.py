@@ -1,0 +1,27 @@
+"""Judged metrics of ragas: what a reference and its contexts or the response share."""
+
+from __future__ import annotations
+
+from .means import metric
+
+_RAGAS = "ragas 0.4.3"
+
+METRICS = (
+    metric(
+        "LLMContextRecall",
+        "llm_context_recall",
+        definition="statements of the reference that are attributed to the contexts / all; highest"
+        " over references",
+        source=_RAGAS,
+        aliases=("llm_context_recall",),
+    ),
+    metric(
+        "FactualCorrectness",
+        "factual_correctness",
+        definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
+        " reference's that the response does not hold; highest over references",
+        source=_RAGAS,
+        aliases=("factual_correctness",),
+        params=("mode", "beta", "atomicity", "coverage"),
+    ),
+)

@@ -1,0 +1,75 @@
+"""Retrieval by graded relevance and by discounted ranks."""
+
+from __future__ import annotations
+
+from .parts import CUT, GAINS, metric
+
+METRICS = (
+    metric(
+        "nDCG",
+        "ndcg",
+        definition="sum of gain / log2(rank + 1) over that of the ideal order, up to k",
+        source="Järvelin & Kekäläinen 2002; trec_eval 10 (ndcg, ndcg_cut)",
+        params=("k", *GAINS),
+        bare="both",
+        aliases=("ndcg", "NDCG", "ndcg_cut"),
+    ),
+    metric(
+        "nDCGRel",
+        "ndcg_at_relevant",
+        definition="nDCG at the rank of each relevant document, averaged over all that are"
+        " relevant; those not retrieved count the end of the list",
+        params=GAINS,
+        aliases=("ndcg_rel",),
+    ),
+    metric(
+        "RnDCG",
+        "ndcg_at_levels",
+        definition="nDCG averaged over the ranks where the gain of the ideal order falls, and the"
+        " end of the list; 0 without a relevant document at the level given",
+        params=("relevance_levels", *GAINS),
+        aliases=("Rndcg",),
+    ),
+    metric(
+        "G",
+        "gain_costs",
+        definition="sum of gain / log2(2 + ideal cost so far - gain so far), over all ideal gain",
+        params=("gains", "ideal"),
+    ),
+    metric(
+        "binG",
+        "binary_gain",
+        definition="sum of 1 / log2(2 + documents before that are not relevant) over relevant"
+        " documents retrieved, divided by all that are relevant",
+        params=("relevance_levels",),
+    ),
+    metric(
+        "RBP",
+        "rank_biased_precision",
+        definition="(1 - p) * sum of p^(rank - 1) over relevant documents, p the persistence",
+        source="Moffat & Zobel 2008; trec_eval 10 in its dialect",
+        params=(*CUT, "persistence"),
+        bare="whole",
+        aliases=("rbp",),
+    ),
+    metric(
+        "RBPResidual",
+        "rank_biased_residual",
+        definition="what RBP would gain if every document were relevant that is unjudged or"
+        " behind the end of the list",
+        source="Moffat & Zobel 2008; trec_eval 10 in its dialect",
+        params=("persistence",),
+        aliases=("rbp_resid",),
+        better="lower",
+    ),
+    metric(
+        "ERR",
+        "expected_reciprocal_rank",
+        definition="sum over ranks of 1 / rank times the chance to stop there, where a document"
+        " satisfies with chance (2^relevance - 1) / 2^highest relevance of all judgments",
+        source="Chapelle et al. 2009",
+        params=("k",),
+        bare="both",
+        aliases=("err",),
+    ),
+)

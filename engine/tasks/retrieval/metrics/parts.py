@@ -1,0 +1,40 @@
+"""What all metrics of retrieval share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....metrics.datum_averages import mean_of
+from ....metrics.registry import Metric
+
+TREC = "trec_eval 10"
+
+
+def metric(
+    name: str,
+    *needs: str,
+    definition: str,
+    source: str = TREC,
+    params: tuple[str, ...] = (),
+    **rest: Any,
+) -> Metric:
+    """A metric that is the mean over queries of what its one need holds, unless said otherwise."""
+    rest.setdefault("compute", mean_of(needs[0]))
+    return Metric(
+        name=name,
+        task="retrieval",
+        frame="metrics",
+        needs=needs,
+        params=params,
+        definition=definition,
+        source=source,
+        **rest,
+    )
+
+
+CUT = ("k", "relevance_levels")
+"""Parameters of a metric of relevant documents at a cut-off."""
+LEVELS = ("relevance_levels",)
+"""Parameters of a metric of relevant documents."""
+GAINS = ("gains", "discount", "ideal")
+"""Parameters of a metric of graded relevance."""

@@ -1,0 +1,108 @@
+"""Retrieval by whole sets, whatever the order, and plain counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....metrics.datum_averages import sum_of
+from ....metrics.registry import Metric
+from .parts import LEVELS, metric
+
+
+def _sum(name: str, need: str, definition: str, alias: str, **rest: Any) -> Metric:
+    """A count that is added up over queries."""
+    return metric(
+        name,
+        need,
+        definition=f"{definition}, summed over queries",
+        source=f"trec_eval 10 ({alias})",
+        range=(0.0, math.inf),
+        better="neither",
+        compute=sum_of(need),
+        **rest,
+    )
+
+
+METRICS = (
+    metric(
+        "SetPrecision",
+        "set_precision",
+        definition="relevant documents retrieved / retrieved",
+        source="trec_eval 10 (set_P)",
+        params=LEVELS,
+        aliases=("set_P", "SetP"),
+    ),
+    metric(
+        "SetRecall",
+        "set_recall",
+        definition="relevant documents retrieved / all that are relevant",
+        source="trec_eval 10 (set_recall)",
+        params=LEVELS,
+        aliases=("set_recall", "SetR"),
+    ),
+    metric(
+        "SetF",
+        "set_f",
+        definition="harmonic mean of SetPrecision and SetRecall",
+        source="trec_eval 10 (set_F)",
+        params=LEVELS,
+        aliases=("set_F",),
+    ),
+    metric(
+        "SetMAP",
+        "set_map",
+        definition="SetPrecision * SetRecall",
+        source="trec_eval 10 (set_map)",
+        params=LEVELS,
+        aliases=("set_map", "SetAP"),
+    ),
+    metric(
+        "SetRelativePrecision",
+        "set_relative_precision",
+        definition="relevant documents retrieved / min(retrieved, all that are relevant)",
+        source="trec_eval 10 (set_relative_P)",
+        params=LEVELS,
+        aliases=("set_relative_P",),
+    ),
+    metric(
+        "Utility",
+        "utility",
+        definition="relevant documents retrieved - others retrieved",
+        source="trec_eval 10 (utility)",
+        params=LEVELS,
+        range=(-math.inf, math.inf),
+        aliases=("utility",),
+    ),
+    _sum(
+        "NumRetrieved",
+        "num_retrieved",
+        "documents retrieved",
+        "num_ret",
+        aliases=("num_ret", "NumRet"),
+    ),
+    _sum(
+        "NumRelevant",
+        "num_relevant",
+        "documents judged relevant",
+        "num_rel",
+        params=LEVELS,
+        aliases=("num_rel", "NumRel"),
+    ),
+    _sum(
+        "NumRelevantRetrieved",
+        "num_relevant_retrieved",
+        "relevant documents retrieved",
+        "num_rel_ret",
+        params=LEVELS,
+        aliases=("num_rel_ret", "NumRelRet"),
+    ),
+    _sum(
+        "NumNonrelevantJudgedRetrieved",
+        "num_nonrelevant_judged_retrieved",
+        "documents retrieved that were judged not relevant",
+        "num_nonrel_judged_ret",
+        params=LEVELS,
+        aliases=("num_nonrel_judged_ret",),
+    ),
+)

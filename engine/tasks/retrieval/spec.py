@@ -1,0 +1,29 @@
+"""Retrieval: lists are encoded, matched and measured here."""
+
+from ..stats_parts import IN_PARTS
+from ..stats_views import cells_per_group, merge, own_frames, view
+from ..task import Scaling, Task
+from .encode import needs_all_rows
+from .explaining import explain
+from .fitting import fit
+from .samples import samples
+from .settings import default_metrics, resolve
+from .tallies import examine, scaled_by, tally, with_highest
+
+TASK = Task(
+    name="retrieval",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    needs_all_rows=needs_all_rows,
+    scaling=Scaling(scaled_by, with_highest),
+    in_parts=IN_PARTS,
+)

@@ -1,0 +1,37 @@
+"""Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
+
+from ..task import LateNotes, Task
+from .explaining import explain
+from .fitting import fit
+from .parts import IN_PARTS
+from .samples import samples
+from .settings import default_metrics, resolve
+from .tallies import examine, label_notes, merge, tally
+from .views import cells_per_group, own_frames, view
+
+TASK = Task(
+    name="segmentation",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    # Only tallying finds the labels.
+    late_notes=LateNotes(
+        (
+            "labels_in_predictions_only",
+            "labels_in_ground_truths_only",
+            "labels_not_declared",
+            "no_common_label_key",
+            "no_common_label",
+        ),
+        label_notes,
+    ),
+    in_parts=IN_PARTS,
+)

@@ -1,0 +1,28 @@
+"""What all metrics of text share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....metrics.datum_averages import mean_of
+from ....metrics.registry import Metric
+
+
+def metric(
+    name: str,
+    *needs: str,
+    definition: str,
+    source: str,
+    **rest: Any,
+) -> Metric:
+    """A metric that is the mean over datums of what its one need holds, unless said otherwise."""
+    rest.setdefault("compute", mean_of(needs[0]))
+    return Metric(
+        name=name,
+        task="text",
+        frame="metrics",
+        needs=needs,
+        definition=definition,
+        source=source,
+        **rest,
+    )

@@ -1,0 +1,28 @@
+"""Text: what was written is held against its references and measured here."""
+
+from ..stats_parts import IN_PARTS
+from ..stats_views import cells_per_group, merge, view
+from ..task import Task
+from .explaining import explain
+from .fitting import fit
+from .samples import samples
+from .settings import default_metrics, resolve
+from .tallies import examine, tally
+from .views import own_frames
+
+TASK = Task(
+    name="text",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view,
+    cells_per_group=cells_per_group,
+    own_frames=own_frames,
+    explain=explain,
+    samples=samples,
+    examine=examine,
+    in_parts=IN_PARTS,
+    growth=8,  # tokens beside their texts
+)

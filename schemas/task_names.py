@@ -1,0 +1,3 @@
+"""The tasks, by name."""
+
+NAMES = ("classification", "detection", "retrieval", "segmentation", "text", "judged")
