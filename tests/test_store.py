@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine import atomic
 from evalengine.schemas.errors import ResultError
-from evalengine.scorecard.card import storage
+from evalengine.scorecard import storage
 
 CURVES = [
     {

@@ -20,7 +20,7 @@ from evalengine.jobs import lock
 from evalengine.jobs.lock import locked
 from evalengine.jobs.logs import WARNING
 from evalengine.schemas.errors import ReadError, ResultError, WriteError
-from evalengine.scorecard.card import storage
+from evalengine.scorecard import storage
 
 Write = Callable[..., Path]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

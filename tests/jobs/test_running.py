@@ -21,7 +21,7 @@ from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
 from evalengine.jobs.running import plan_job
 from evalengine.schemas.errors import ChangedError, InputError, OptionError, ResultError, WriteError
-from evalengine.scorecard.card import storage
+from evalengine.scorecard import storage
 
 Write = Callable[..., Path]
 LAST = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from label_merging.parts import Case
-from label_merging.test_parts import CASES
+from merging.parts import Case
+from merging.test_parts import CASES
 from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.test_classification import listed
 
