@@ -38,8 +38,7 @@ if TYPE_CHECKING:
         ScratchError,
     )
     from .schemas.options import Options
-    from .scorecard.card import Scorecard
-    from .scorecard.storage import load
+    from .scorecard.card import Scorecard, load
 
 _HOMES = {
     "score": "api",
@@ -53,7 +52,7 @@ _HOMES = {
     "run_job": "jobs.running",
     "rouge": "compat.texts",
     "bleu": "compat.texts",
-    "load": "scorecard.storage",
+    "load": "scorecard.card",
     "convert_coco": "ingest.sources.coco",
     "convert_trec": "ingest.sources.convert_trec",
     "Options": "schemas.options",

@@ -262,7 +262,7 @@ def _in_parts(
 ) -> tuple[partitions.Done | None, str]:
     """A run through buckets on disk; where none is due nothing, and why not if it was asked for."""
     from . import outofcore as partitions
-    from .executors.pools import pool_of
+    from .executors.named import pool_of
 
     pool = pool_of(executor, address, options.threads)
     try:

@@ -59,16 +59,31 @@ def test_constraints_name_no_host():
     assert not re.search(r"https?:|file:|index-url|find-links", text)
 
 
-def test_imports_run_one_way(tmp_path):
-    linter = Path(sys.executable).with_name("lint-imports")
-    if not linter.exists():
-        pytest.skip("import-linter is not installed")
+NO_CIRCLE = """
+import graphlib, grimp
+graph = grimp.build_graph("evalengine", exclude_type_checking_imports=True, cache_dir=None)
+graphlib.TopologicalSorter(
+    {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+).prepare()
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["lint-imports", "--config", str(ROOT / "pyproject.toml"), "--no-cache"],
+        ["python", "-c", NO_CIRCLE],  # imports within functions count, too
+    ],
+    ids=["layers", "circles"],
+)
+def test_imports_run_one_way(tmp_path, command):
+    pytest.importorskip("grimp", reason="import-linter is not installed")
     # An editable install maps three folders to one package, which the linter cannot follow:
     # lay the tree out as it is imported.
     for folder, package in PROJECT["tool"]["setuptools"]["package-dir"].items():
         shutil.copytree(ROOT / package, tmp_path / folder.replace(".", "/"), dirs_exist_ok=True)
     done = subprocess.run(
-        [linter, "--config", ROOT / "pyproject.toml", "--no-cache"],
+        [Path(sys.executable).with_name(command[0]), *command[1:]],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -25,7 +25,7 @@ def gate_keeper(gates: Sequence[str], baseline: str | None) -> Callable[[Scoreca
         return lambda card: []
     from ..jobs.gates import parse_gates
     from ..jobs.verdicts import judge_gates, numbers_of
-    from ..scorecard.storage import load
+    from ..scorecard.card import load
 
     parsed = parse_gates(gates)
     earlier = None if baseline is None else numbers_of(load(baseline))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..schemas.errors import OptionError, unknown
 from .threads import available_cores
 
-NAMES = ("threads", "processes", "dask")
 ATTEMPTS = 4  # workers that may die over one call before it is given up
 Call = tuple[Any, ...]
 
@@ -110,31 +108,3 @@ def caught(function: Callable[..., None], call: Call) -> BaseException | None:
     except ValueError as error:
         return error
     return None
-
-
-def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
-    """The pool of a name.
-
-    Args:
-        name: one of :data:`NAMES`; threads unless given.
-        address: of a Dask scheduler.
-        threads: threads, or processes.
-
-    Raises:
-        OptionError: no such pool, or one that is not installed.
-        ExecutorError: nobody at the address.
-    """
-    if name not in (None, *NAMES):
-        raise OptionError(f"executor: {unknown('executor', str(name), NAMES)}")
-    if address is not None and name != "dask":
-        raise OptionError("address: only executor='dask' has one.")
-    # Imported here: a run in this process needs neither.
-    if name == "dask":
-        from .cluster import OnDask
-
-        return OnDask(address, threads)
-    if name == "processes":
-        from .processes import Processes
-
-        return Processes(threads)
-    return InTurn(threads)

@@ -10,7 +10,7 @@ from .mask_runs import Masks, columns_of
 from .places import Place
 from .polygons import Polygons
 from .ranges import Array, offsets_of
-from .rings import Rings
+from .ring_arrays import Rings
 
 _CANVAS = 1 << 22  # pixels traced at once
 _FEW = 1 << 14  # masks traced at once at most

@@ -20,7 +20,8 @@ from ..kernels.run_sets import subtract, unite
 from .masks import Masks
 from .places import Origin, Place
 from .ranges import Array, Over, in_ranges, offsets_of
-from .rings import Rings, read_rings
+from .ring_arrays import Rings
+from .rings import read_rings
 
 REFUSE, REPAIR = "refuse", "repair"
 

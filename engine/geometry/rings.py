@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -12,60 +11,9 @@ from evalengine.schemas.wording import option
 from .columns import depth_of, flat
 from .places import Place
 from .ranges import Array, offsets_of
+from .ring_arrays import FORMS, Rings, members
 
-FORMS = (
-    "A polygon is a list of rings of [x, y] points (the first outside, the rest holes), one ring of"
-    " points, several polygons, flat rings [x, y, x, y, ...] as in COCO, WKB, WKT or GeoJSON."
-)
 _WAY_OUT = f"Correct these rows, or write {option('invalid_polygons', 'repair')} to"
-
-
-class Rings(msgspec.Struct, frozen=True, eq=False):
-    """Rings of n polygons of several parts each; the first ring of a part is its outside.
-
-    Attributes:
-        xy: float64 [p, 2], points in pixels; a ring need not repeat its first point.
-        ring_start: int64 [r + 1], offsets of the rings' points.
-        part_start: int64 [q + 1], offsets of the parts' rings.
-        start: int64 [n + 1], offsets of the polygons' parts.
-    """
-
-    xy: Array
-    ring_start: Array
-    part_start: Array
-    start: Array
-
-    def take(self, rows: Array) -> Rings:
-        """The rings of some polygons (integer [k]), in their order."""
-        parts, start = _members(self.start, rows)
-        rings, part_start = _members(self.part_start, parts)
-        points, ring_start = _members(self.ring_start, rings)
-        return Rings(self.xy[points], ring_start, part_start, start)
-
-    def between(self, first: int, last: int) -> Rings:
-        """The rings of the polygons from one up to another, whose points are not copied."""
-        start = self.start[first : last + 1]
-        part_start = self.part_start[start[0] : start[-1] + 1]
-        ring_start = self.ring_start[part_start[0] : part_start[-1] + 1]
-        return Rings(
-            self.xy[ring_start[0] : ring_start[-1]],
-            ring_start - ring_start[0],
-            part_start - part_start[0],
-            start - start[0],
-        )
-
-    @property
-    def of_ring(self) -> Array:
-        """The polygon of each ring, int64 [r]."""
-        first_ring = self.part_start[self.start]
-        return np.repeat(np.arange(self.start.size - 1), np.diff(first_ring))
-
-
-def _members(offset: Array, rows: Array) -> tuple[Array, Array]:
-    """Indices of the members of some groups, one after the other, and their offsets."""
-    counts = (offset[1:] - offset[:-1])[rows]
-    to = offsets_of(counts)
-    return np.repeat(offset[:-1][rows] - to[:-1], counts) + np.arange(int(to[-1])), to
 
 
 def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
@@ -86,7 +34,7 @@ def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
         "Remove these rows, or give polygons.",
     )
     if column.dtype in (pl.String, pl.Binary):
-        from .well_known import parsed
+        from .well_known import parsed  # Shapely, which lists of numbers do not need
 
         rings, as_coco = parsed(column, place), False
     else:
@@ -162,7 +110,7 @@ def _without_specks(rings: Rings) -> Rings:
     if kept.all():
         return rings
     kept[rings.start[:-1][np.diff(rings.start) > 0]] = True
-    points, ring_start = _members(rings.ring_start, np.flatnonzero(kept))
+    points, ring_start = members(rings.ring_start, np.flatnonzero(kept))
     start = offsets_of(kept)[rings.start]
     return Rings(rings.xy[points], ring_start, np.arange(ring_start.size), start)
 
@@ -194,7 +142,7 @@ def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: b
     lost |= parts == 0
     kept_ring = ~short & ~lost[of_part]
     of_polygon = np.repeat(np.arange(none.size), np.diff(rings.start))
-    points, ring_start = _members(rings.ring_start, np.flatnonzero(kept_ring))
+    points, ring_start = members(rings.ring_start, np.flatnonzero(kept_ring))
     return Rings(
         rings.xy[points],
         ring_start,

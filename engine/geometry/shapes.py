@@ -8,7 +8,7 @@ import shapely
 from evalengine.schemas.wording import option
 
 from .places import Array, Place
-from .rings import Rings
+from .ring_arrays import Rings
 
 _POLYGON = 3  # shapely's type number
 

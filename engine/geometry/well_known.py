@@ -12,7 +12,7 @@ from evalengine.schemas.errors import InputError
 
 from .places import Array, Place
 from .ranges import offsets_of
-from .rings import FORMS, Rings
+from .ring_arrays import FORMS, Rings
 
 _HEX = "^0[01][0-9A-Fa-f]{8,}$"  # byte order, kind of geometry, and what follows
 _POLYGON, _MULTIPOLYGON = 3, 6  # shapely's type numbers

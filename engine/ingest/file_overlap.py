@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from evalengine.ingest.sources.tables import READ_FAILURES, scan
+from evalengine.ingest.sources.scanning import scan
+from evalengine.ingest.sources.tables import READ_FAILURES
 
 from .collecting import Side
 from .problems import Note

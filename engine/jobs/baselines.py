@@ -9,8 +9,7 @@ import msgspec
 import polars as pl
 
 from ..schemas.errors import ResultError
-from ..scorecard.card import Scorecard
-from ..scorecard.storage import load
+from ..scorecard.card import Scorecard, load
 from .loading import LAST, LoadedJob
 from .records import BASELINE_FILE, Success, last_passed, read_success
 from .verdicts import PASSED, Numbers

@@ -16,7 +16,7 @@ import polars as pl
 
 from ..atomic import sync, whole_file
 from ..schemas.errors import ResultError
-from ..scorecard.storage import load
+from ..scorecard.card import load
 
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"

@@ -16,8 +16,8 @@ from .. import api
 from .._version import __version__
 from ..atomic import fresh_name, mend, swap
 from ..schemas.errors import ChangedError, EvalengineError, WriteError
-from ..scorecard.card import Scorecard
-from ..scorecard.storage import check_target, load, real_folder, write_into
+from ..scorecard.card import Scorecard, load
+from ..scorecard.storage import check_target, real_folder, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of, told_gone

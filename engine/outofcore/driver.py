@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from ..executors import Threads
-from ..executors.pools import Pool, pool_of
+from ..executors.named import pool_of
+from ..executors.pools import Pool
 from ..ingest import meeting
 from ..ingest.collecting import Prepared, Side
 from ..ingest.frames import Frames, prepare, told_before

@@ -13,7 +13,7 @@ from itertools import accumulate
 import msgspec
 
 from ..ingest.collecting import Side
-from ..ingest.sources.tables import scan
+from ..ingest.sources.scanning import scan
 
 
 def ends_of(files: Sequence[str]) -> list[int] | None:

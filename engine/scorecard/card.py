@@ -299,3 +299,19 @@ class Scorecard:
 
         refuse_cut_off()
         return as_html(self)
+
+
+def load(directory: str | Path) -> Scorecard:
+    """The scorecard that was saved in a folder; its frames are read when they are asked for.
+
+    Raises:
+        ResultError: no result stands there, or parts of it are missing or cut short.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
+    """
+    from .storage import read
+
+    refuse_cut_off()
+    return Scorecard(**read(directory))

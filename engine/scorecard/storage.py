@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
@@ -28,7 +28,9 @@ from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
 from ..schemas.results import FRAMES, Schema
 from ..schemas.wording import option
-from .card import Scorecard
+
+if TYPE_CHECKING:
+    from .card import Scorecard
 
 RUN_FILE = "run.json"
 LABELS_FILE = "labels.parquet"
@@ -160,17 +162,12 @@ def write_into(card: Scorecard, folder: Path) -> None:
     _fill(card, folder)
 
 
-def load(directory: str | Path) -> Scorecard:
-    """The scorecard that :func:`save` wrote; its frames are read when they are asked for.
+def read(directory: str | Path) -> dict[str, Any]:
+    """Arguments of the scorecard that :func:`save` wrote; its frames are read when asked for.
 
     Raises:
         ResultError: no result stands there, or parts of it are missing or cut short.
-
-    Example:
-        >>> import evalengine as ee
-        >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
     """
-    refuse_cut_off()
     folder = Path(directory)
     run, account = _read_run(folder)
     for name, size in run.files.items():
@@ -187,21 +184,21 @@ def load(directory: str | Path) -> Scorecard:
         for name, columns in FRAMES.items()
         if f"{name}.parquet" in run.files
     }
-    return Scorecard(
-        task=run.task,
-        dialect=run.dialect,
-        options=_restored(run.options, folder),
-        frames=frames,
-        labels=_read(folder / LABELS_FILE, run, _LABELS),
-        run=account,
-        notes=tuple(run.notes),
-        warnings=tuple(run.warnings),
-        exports=makers(run.task, run.dialect),
-        primary=tuple(run.primary),
-        directions=run.directions,
-        read=run.read,
-        files=run.read_files,
-    )
+    return {
+        "task": run.task,
+        "dialect": run.dialect,
+        "options": _restored(run.options, folder),
+        "frames": frames,
+        "labels": _read(folder / LABELS_FILE, run, _LABELS),
+        "run": account,
+        "notes": tuple(run.notes),
+        "warnings": tuple(run.warnings),
+        "exports": makers(run.task, run.dialect),
+        "primary": tuple(run.primary),
+        "directions": run.directions,
+        "read": run.read,
+        "files": run.read_files,
+    }
 
 
 BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet")

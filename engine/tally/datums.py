@@ -141,3 +141,12 @@ class Labels(msgspec.Struct, frozen=True):
         where = {name: i for i, name in enumerate(names)}
         key = np.array([where[k] for k in frame["label_key"].to_list()], np.int32)
         return Labels(frame, key, names, bare)
+
+
+def keys_as_labels(labels: Labels) -> Labels:
+    """Label keys as labels."""
+    names = pl.DataFrame(
+        {"label_key": list(labels.key_names), "label_value": list(labels.key_names)}
+    )
+    keys = np.arange(len(labels.key_names), dtype=np.int32)
+    return Labels(names, keys, labels.key_names)

@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from .datums import Labels
+from .datums import Labels, keys_as_labels
 from .parts import GroupsByCode, Parts
-from .pooled import keys_as_labels
 from .runs import merge_runs, points_in_blocks
 from .scored_view import ScoredView
 from .sorted_scores import N_OUTCOMES, Points, Sorted
@@ -142,7 +141,7 @@ class PartsView(ScoredView):
 
 
 class _PooledParts(PartsView):
-    """The labels of each key as one label, as :class:`~.pooled.Pooled` has them, in parts."""
+    """The labels of each key as one label, as :class:`~.scored_view.Pooled` has them, in parts."""
 
     def __init__(self, view: PartsView) -> None:
         assert view.scored is not None

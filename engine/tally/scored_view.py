@@ -15,7 +15,7 @@ from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
 from .ascending import Ascending
-from .datums import Labels
+from .datums import Labels, keys_as_labels
 from .grid import GridCounts
 from .pairwise import areas_between, sorted_by_truth
 from .sorted_scores import (
@@ -336,8 +336,6 @@ class ScoredView(UnitClasses):
     @cached_property
     def pooled(self) -> ScoredView:
         """All labels of a key as one: every (unit, label) pair is a row (micro averages)."""
-        from .pooled import Pooled
-
         return Pooled(self)
 
     @cached_property
@@ -354,3 +352,41 @@ class ScoredView(UnitClasses):
     def between(self) -> Sorted:
         """Scores of each label by the true label of their units: see :func:`.sorted_by_truth`."""
         return sorted_by_truth(self)
+
+
+class Pooled(ScoredView):
+    """The labels of each key as one label, for micro averages of rank metrics."""
+
+    def __init__(self, view: ScoredView) -> None:
+        labels, scored = view.labels, view.scored
+        assert scored is not None
+        names = keys_as_labels(labels)
+        label = None if scored.label_codes is None else labels.key[scored.label_codes]
+        only = int(labels.key[scored.only]) if not scored.several else -1
+        pooled = msgspec.structs.replace(
+            scored,
+            label=label,
+            unit=scored.unit_codes,
+            grid=None,
+            only=only,
+            labels=np.ones(len(labels.key_names), bool),
+        )
+        super().__init__(
+            view.units,
+            pooled,
+            names,
+            decision=view.decision,
+            over=view.over,
+            group=view.group,
+            n_groups=view.n_groups,
+            weights=view.weights,
+        )
+        self._of = view
+
+    @cached_property
+    def positives(self) -> Array:
+        return self._of.classes_of_keys[0]
+
+    @cached_property
+    def negatives(self) -> Array:
+        return self._of.classes_of_keys[1]

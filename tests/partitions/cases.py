@@ -18,7 +18,7 @@ from merging.parts import Case
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.executors import pools
+from evalengine.executors import named
 from evalengine.executors.pools import caught
 from evalengine.outofcore import driver, memory_plan, shuffle
 
@@ -121,7 +121,7 @@ class Here:
 def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
     """Have tables dealt out in units of so many rows, by workers that work here."""
     pool = Here()
-    patch.setattr(pools, "pool_of", lambda *_: pool)
+    patch.setattr(named, "pool_of", lambda *_: pool)
     patch.setattr(shuffle, "units_rows", lambda *_: rows)
     return pool
 

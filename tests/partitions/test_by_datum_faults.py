@@ -22,7 +22,7 @@ from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_mem
 from partitions.test_in_parts import one_table
 
 import evalengine as ee
-from evalengine.executors import pools
+from evalengine.executors import named
 from evalengine.executors.pools import caught
 from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem
 from evalengine.outofcore import frame_files, memory_plan, repeats, shuffle
@@ -62,7 +62,7 @@ def test_a_stage_that_two_workers_do_is_done_once(
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
-    monkeypatch.setattr(pools, "pool_of", lambda *_: here)
+    monkeypatch.setattr(named, "pool_of", lambda *_: here)
     monkeypatch.setattr(shuffle, "units_rows", lambda *_: 13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
@@ -77,7 +77,7 @@ def test_repeats_that_two_workers_look_for(
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
-    monkeypatch.setattr(pools, "pool_of", lambda *_: here)
+    monkeypatch.setattr(named, "pool_of", lambda *_: here)
     predictions, truths = boxes()
     sides = (predictions, truths.with_columns(annotation_id=pl.int_range(pl.len()) % 170))
     if not twice:

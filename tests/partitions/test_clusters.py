@@ -29,7 +29,7 @@ from partitions.clusters import cluster, free_port
 
 import evalengine as ee
 from evalengine.executors import cluster as dask_pool
-from evalengine.executors.pools import pool_of
+from evalengine.executors.named import pool_of
 from evalengine.outofcore import stages
 
 

@@ -13,7 +13,7 @@ from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.test_classification import listed
 
 import evalengine as ee
-from evalengine.executors.pools import pool_of
+from evalengine.executors.named import pool_of
 
 
 def test_processes_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,9 +71,9 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
         def close(self) -> None:
             pass
 
-    from evalengine.executors import pools
+    from evalengine.executors import named
 
-    monkeypatch.setattr(pools, "pool_of", lambda *_: Twice())
+    monkeypatch.setattr(named, "pool_of", lambda *_: Twice())
     task, draw = CASES["detection"]
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
     assert {stages.tally_bucket.__name__, label_merging.merge_rows.__name__} <= seen.keys()

@@ -11,6 +11,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from .formats import NAMES
+from .scanning import scan
 from .source import Source
 
 _REPAIR = {
@@ -121,8 +122,6 @@ def reason(error: BaseException) -> str:
 
 
 def _alone(source: Source, file: str) -> pl.LazyFrame:
-    from .tables import scan
-
     return scan([file], source.format)
 
 

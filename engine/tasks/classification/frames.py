@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -99,3 +99,27 @@ MAKERS: dict[str, Callable[[Tallies, Settings, EachView], pl.DataFrame]] = {
     "per_datum": per_datum_frame,
 }
 """Frame name -> what makes it."""
+
+
+def own_frames(
+    frame: str,
+    tallies: Tallies,
+    settings: Settings,
+    each_view: EachView,
+    *,
+    cuts: Mapping[str, set[int | None]],
+) -> pl.DataFrame:
+    """A frame that is not made of cells: confusion, examples or outcomes.
+
+    Args:
+        frame: its name.
+        tallies: what the run left behind.
+        settings: the run's settings.
+        each_view: calls a function with slice column (None for the whole set), group names and
+            view of each, and returns the results in order.
+        cuts: need -> the cut-offs at which it is wanted.
+    """
+    make = MAKERS.get(frame)
+    if make is None:
+        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+    return make(tallies, settings, each_view)

@@ -4,11 +4,12 @@ from ..task import InParts, LateNotes, Task
 from .explaining import explain
 from .filing import bytes_on_disk, of_parts, part_things
 from .fitting import fit
+from .frames import own_frames
 from .merging import merge
 from .samples import samples
 from .settings import default_metrics, resolve
 from .tallies import tally, weight_notes
-from .views import cells_per_group, own_frames, view
+from .views import cells_per_group, view
 
 TASK = Task(
     name="classification",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
-from ...schemas.results import empty_frame
 from ...tally.parts import GroupsByCode
 from ...tally.scored_parts import PartsView
 from ...tally.scored_view import ScoredView
@@ -82,29 +81,3 @@ def cells_per_group(tallies: Tallies, settings: Settings) -> int:
     if not tallies.details:
         return of_curve
     return of_curve * N_CELLS * (1 + settings.pr_curve_max_examples)
-
-
-def own_frames(
-    frame: str,
-    tallies: Tallies,
-    settings: Settings,
-    each_view: EachView,
-    *,
-    cuts: Mapping[str, set[int | None]],
-) -> pl.DataFrame:
-    """A frame that is not made of cells: confusion, examples or outcomes.
-
-    Args:
-        frame: its name.
-        tallies: what the run left behind.
-        settings: the run's settings.
-        each_view: calls a function with slice column (None for the whole set), group names and
-            view of each, and returns the results in order.
-        cuts: need -> the cut-offs at which it is wanted.
-    """
-    from .frames import MAKERS
-
-    make = MAKERS.get(frame)
-    if make is None:
-        return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
-    return make(tallies, settings, each_view)
