@@ -179,8 +179,12 @@ def partition(
     """
     _, n_labels, n_outcomes = shape
     only = only_label(label)
-    if group is None and only is not None and n_outcomes == 3 and not want_rows:
-        return _of_one_label(parts, outcome, only, n_labels)
+    if group is None and only is not None and n_outcomes == 3:
+        start, out = _of_one_label(parts, outcome, only, n_labels)
+        if not want_rows:
+            return start, out, np.empty(0, np.int64)
+        row = np.arange(outcome.size)  # the bits of integers are moved as those of doubles
+        return start, out, _of_one_label([row.view(float)], outcome, only, n_labels)[1].view(int)
     start = _segment_starts(outcome, label, datum, group, shape)
     none = np.zeros(0, np.int32)
     rows = (
@@ -252,7 +256,7 @@ def only_label(label: Array | None) -> int | None:
 
 def _of_one_label(
     parts: Sequence[Array], outcome: Array, label: int, n_labels: int
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array]:
     """Values of one label's rows by outcome, among the segments of all labels."""
     outcome = frozen(outcome, np.uint8)
     start = np.zeros(n_labels * 3 + 1, np.int64)
@@ -269,4 +273,4 @@ def _of_one_label(
         else:
             _three(outcome, offset, value, free, out)
         offset += value.size
-    return start, out, np.empty(0, np.int64)
+    return start, out

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .jit import frozen, kernel
+from .order import rank_by_score
 
 Array = np.ndarray[Any, Any]
 
@@ -101,12 +102,18 @@ def _count_digits(bits: Array, count: Array) -> None:
 
 
 @kernel
-def _by_digit(source: Array, free: Array, shift: np.uint64, target: Array) -> None:
-    """Values in the order of one digit, equal ones as they stood."""
+def _by_digit(
+    source: Array, free: Array, shift: np.uint64, target: Array, beside: Array, taken: Array
+) -> None:
+    """Values in the order of one digit, equal ones as they stood, and what stands beside them."""
+    both = beside.size > 0
     for i in range(source.size):
         digit = np.int64((source[i] >> shift) & _LOW)
-        target[free[digit]] = source[i]
-        free[digit] += 1
+        at = free[digit]
+        free[digit] = at + 1
+        target[at] = source[i]
+        if both:
+            taken[at] = beside[i]
 
 
 @kernel
@@ -126,14 +133,46 @@ def sort_range(score: Array) -> None:
     """
     if score.size < _LONG:
         score.sort()
-        return
+    else:
+        _sort_digits(score, None)
+
+
+def sort_with(start: Array, first: int, last: int, score: Array, beside: Array) -> None:
+    """Sort ranges in place, ascending, and what stands beside each score with it.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        first: first range to sort.
+        last: one past the last.
+        score: float64 [n], without NaN, contiguous.
+        beside: float64 or int64 [n], a weight or row of each score.
+    """
+    long = np.flatnonzero(np.diff(start[first : last + 1]) >= _LONG) + first
+    for a, b in zip(start[long].tolist(), start[long + 1].tolist(), strict=True):
+        _sort_digits(score[a:b], beside[a:b])
+    for low, high in zip([first, *(long + 1)], [*long, last], strict=True):
+        a, b = int(start[low]), int(start[high])
+        if a < b:
+            down, order = -score[a:b], np.empty(b - a, np.int32)
+            rank_by_score(down, start[low : high + 1] - a, 0, high - low, order)
+            np.negative(down[order], out=score[a:b])
+            beside[a:b] = beside[a:b][order]
+
+
+def _sort_digits(score: Array, beside: Array | None) -> None:
     bits = score.view(np.uint64)
     count = np.zeros((_DIGITS, int(_LOW) + 1), np.int64)
     _count_digits(bits, count)
     source, target = bits, np.empty_like(bits)
+    own = np.zeros(0, np.int64) if beside is None else beside.view(np.int64)
+    here, there = own, np.empty_like(own)
     for place, rows in enumerate(count):
         if rows.max() == bits.size:
             continue  # all alike
-        _by_digit(source, np.cumsum(rows) - rows, np.uint64(place) * _DIGIT, target)
+        free = np.cumsum(rows) - rows
+        _by_digit(source, free, np.uint64(place) * _DIGIT, target, here, there)
         source, target = target, source
+        here, there = there, here
     _as_doubles(source, bits)
+    if here is not own:
+        own[:] = here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,3 +33,21 @@ def test_sorted_as_numpy_does(score: Array) -> None:
     expected = np.sort(score)
     sorting.sort_range(score)
     np.testing.assert_array_equal(score, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_what_stands_beside_scores_goes_with_them(dtype: type) -> None:
+    """Long ranges among short and empty ones; of equal scores in any order."""
+    start = np.cumsum([0, 3, 0, N, 70, 1, N, 0, 500, 2])
+    score = rng.choice(np.r_[ENDS, rng.random(1000)], start[-1])
+    beside = np.arange(score.size).astype(dtype)
+    expected = score.copy()
+    sorting.sort_with(start, 1, start.size - 2, score, beside)
+    np.testing.assert_array_equal(expected[beside.astype(int)], score)
+    np.testing.assert_array_equal(np.sort(beside), np.arange(score.size))
+    for s, (a, b) in enumerate(pairwise(start)):
+        inside = 1 <= s < start.size - 2
+        np.testing.assert_array_equal(
+            score[a:b], np.sort(expected[a:b]) if inside else expected[a:b]
+        )
+        assert set(beside[a:b]) == set(range(a, b))

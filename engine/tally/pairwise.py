@@ -11,7 +11,7 @@ from ..kernels.partition import partition
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import wins
 from ..schemas.errors import OptionError
-from .sorted_scores import Sorted
+from .sorted_scores import Sorted, sort_segments
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
@@ -80,18 +80,21 @@ def sorted_by_truth(view: ScoredView) -> Sorted:
     """
     scored, units, n = view.scored, view.units, len(view.labels)
     assert scored is not None
-    rows = scored.ascending(view.over)
-    assert rows.label is not None
-    kept = np.flatnonzero(rows.outcome != STRAY)
-    unit = rows.unit[kept]
-    pair = rows.label[kept].astype(np.int64) * n + units.truth[unit]
-    start, score, row = partition(  # of one pair all rows have one outcome, so they stay in order
-        [rows.score[kept]],
-        np.zeros(kept.size, np.uint8),
+    assert scored.label_codes is not None
+    rows = np.flatnonzero(scored.outcome != STRAY)
+    unit = rows if scored.unit_codes is None else scored.unit_codes[rows]
+    pair = scored.label_codes[rows].astype(np.int64) * n + units.truth[unit]
+    segments: Any = (
+        np.zeros(rows.size, np.uint8),
         pair.astype(np.int32),
         None if view.group is None else units.datum_of(unit),
         view.group,
         (view.n_groups, n * n, 1),
-        want_rows=view.unit_weight is not None,
     )
-    return Sorted(start, score, None if view.unit_weight is None else view.unit_weight[unit[row]])
+    start, score, _ = partition([scored.score[rows]], *segments)
+    weight = view.unit_weight
+    if weight is not None:
+        weight = partition([weight[unit]], *segments)[1]
+    found = Sorted(start, score, weight)
+    sort_segments(found, view.over)
+    return found

@@ -13,7 +13,6 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..kernels.order import rank_by_score
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
 from .parts import Place
@@ -27,8 +26,8 @@ def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place)
     """The run of all parts; equal scores stand in any order.
 
     Args:
-        runs: of the parts, over the same segments, and whether their scores ascend, as those with
-            weights do; each is dropped before the next is made where all are too long to hold.
+        runs: of the parts, over the same segments, and whether their scores ascend; each is
+            dropped before the next is made where all are too long to hold.
         segments: how many there are.
         place: where long runs go.
 
@@ -54,9 +53,10 @@ def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place)
         into = Sorted(start[first : last + 1] - begin, score[begin:end],
                       None if out.weight is None else out.weight[begin:end])  # fmt: skip
         if last - first == 1:
-            for part, ascending in zip(parts, order, strict=True):
-                if not ascending and end - begin > place.rows:
-                    _sort(Sorted(part.start, part.score, None))  # to be cut by score
+            for part, run, ascending in zip(parts, kept, order, strict=True):
+                if not ascending and end - begin > place.rows:  # to be cut by score
+                    own = None if run.weight is None else part.weight
+                    sort_segments(Sorted(part.start, part.score, own), in_turn)
             _one_segment(parts, into, place.rows)
         else:
             _several_segments(parts, into)
@@ -129,18 +129,7 @@ def _several_segments(parts: Sequence[Sorted], into: Sorted) -> None:
         if into.weight is not None:
             into.weight[row] = part.weight
         at += sizes
-    _sort(into)
-
-
-def _sort(run: Sorted) -> None:
-    """Put every segment in order, in place."""
-    if run.weight is None:
-        sort_segments(run, in_turn)
-        return
-    order = np.empty(run.score.size, np.int32)
-    rank_by_score(-run.score, run.start, 0, run.start.size - 1, order)
-    run.score[:] = run.score[order]
-    run.weight[:] = run.weight[order]
+    sort_segments(into, in_turn)
 
 
 def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
@@ -168,7 +157,7 @@ def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
         few = into.score[begin:at]
         if at - begin < most or few.min() < few.max():  # a tie may be of any length
             weight = None if into.weight is None else into.weight[begin:at]
-            _sort(Sorted(np.array([0, at - begin]), into.score[begin:at], weight))
+            sort_segments(Sorted(np.array([0, at - begin]), into.score[begin:at], weight), in_turn)
 
 
 def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:

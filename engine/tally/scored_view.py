@@ -14,7 +14,6 @@ from ..kernels.reached import first_reaching, weights_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
-from .ascending import Ascending
 from .datums import Labels, keys_as_labels
 from .grid import GridCounts
 from .pairwise import areas_between, sorted_by_truth
@@ -187,10 +186,7 @@ class ScoredView(UnitClasses):
         """Scores by (group, slot, outcome), and whether they ascend already in each."""
         scored = self.scored
         assert scored is not None
-        if self.unit_weight is not None:
-            shape = (self.n_groups, self.slots.size, N_OUTCOMES)
-            return self._weighted(scored.ascending(self.over), self.unit_weight, shape), True
-        if self.group is None and not scored.several:
+        if self.group is None and not scored.several and self.unit_weight is None:
             counted = sorted_by_counts(scored, self.whole_rows)
             if counted is not None:
                 return counted, True
@@ -198,9 +194,14 @@ class ScoredView(UnitClasses):
 
     @cached_property
     def _laid(self) -> Sorted:
-        """Scores without weights by (group, slot, outcome), in any order within each."""
-        assert self.scored is not None
-        return Sorted(*partition(self.scored.parts, *self._segments)[:2], None)
+        """Scores, and weights beside them, by (group, slot, outcome), in any order within each."""
+        scored, weight = self.scored, self.unit_weight
+        assert scored is not None
+        start, score, _ = partition(scored.parts, *self._segments)
+        if weight is None:
+            return Sorted(start, score, None)
+        own = weight if scored.unit_codes is None else weight[scored.unit_codes]
+        return Sorted(start, score, partition([own], *self._segments)[1])
 
     @property
     def _segments(
@@ -220,16 +221,6 @@ class ScoredView(UnitClasses):
         """Whether areas are found without an order: of groups, unless there is one already."""
         unweighted = self.group is not None and self.unit_weight is None
         return unweighted and "sorted" not in self.__dict__
-
-    def _weighted(self, rows: Ascending, weight: Array, shape: tuple[int, int, int]) -> Sorted:
-        """Weights beside scores; taking rows of groups out of an order leaves them in order."""
-        if self.group is None:
-            return Sorted(rows.start, rows.score, weight[rows.unit])
-        datum = self.units.datum_of(rows.unit)
-        start, score, row = partition(
-            [rows.score], rows.outcome, rows.label, datum, self.group, shape, want_rows=True
-        )
-        return Sorted(start, score, weight[rows.unit[row]])
 
     @cached_property
     def _grid(self) -> GridCounts | None:

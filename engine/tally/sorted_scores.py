@@ -11,7 +11,7 @@ from ..kernels.few_scores import MOST, count_few
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
-from ..kernels.sorting import sort_range, sort_short
+from ..kernels.sorting import sort_range, sort_short, sort_with
 from .ranked_view import Over
 from .units import Scored
 
@@ -100,12 +100,15 @@ def sort_segments(laid: Sorted, over: Over) -> None:
     """Put the scores of every segment in ascending order, in place.
 
     Args:
-        laid: scores without weights, in any order within each segment.
+        laid: scores, in any order within each segment; weights go with them.
         over: calls a function on ranges of segments, perhaps side by side.
     """
-    start, score = laid.start, laid.score
+    start, score, weight = laid.start, laid.score, laid.weight
 
     def sort(first: int, last: int) -> None:
+        if weight is not None:
+            sort_with(start, first, last, score, weight)
+            return
         bounds = start[first : last + 1]
         sort_short(start, first, last, _SHORT, score)
         long = np.flatnonzero(np.diff(bounds) > _SHORT)

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from .ascending import Ascending, ascending
 from .grid import Grid
 from .precision import comparable
-from .ranked_view import Over
 
 Array = np.ndarray[Any, Any]
 
@@ -168,21 +166,6 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
 
     def __len__(self) -> int:
         return int(self.outcome.size)
-
-    def ascending(self, over: Over) -> Ascending:
-        """The rows in ascending order, sorted when first asked for.
-
-        Args:
-            over: calls a function on ranges of segments, perhaps side by side.
-        """
-        n_labels = self.labels.size if self.several else 1
-        found: Ascending = self.shared(
-            "ascending",
-            lambda: ascending(
-                self.parts, self.outcome, self.label_codes, self.unit_codes, n_labels, over
-            ),
-        )
-        return found
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """What does not depend on groups or weights, made by the first view that asks for it.

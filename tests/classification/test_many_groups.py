@@ -169,24 +169,6 @@ def test_brier_of_a_group_with_two_of_three_labels() -> None:
     assert score(two, ["Brier"], **options).value("Brier") == pytest.approx(theirs)
 
 
-def test_weighted_rows_are_ordered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices take from the order of the whole set instead of sorting again."""
-    from evalengine.tally import units
-
-    calls = []
-    original = units.ascending
-
-    def counted(*args: Any) -> Any:
-        calls.append(1)
-        return original(*args)
-
-    monkeypatch.setattr(units, "ascending", counted)
-    rows = grouped(1, weighted=True).with_columns(other=pl.col("part") % 3)
-    card = score((rows,), ["ROCAUC", "AP"], by=["part", "other"], threads=1)
-    assert card.metrics.height > 40
-    assert len(calls) == 1
-
-
 @modest
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(-2, 2)), max_size=9), max_size=6))
 def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
