@@ -474,15 +474,18 @@ def warmup(task: str | None = None) -> None:
     """
     wanted = tasks.NAMES if task is None else (task,)
     runs = [(name, run) for name in wanted for run in tasks.get(name).samples()]
-    from .kernels.warm import warm_large  # with NumPy, which asking for help does without
+    from .kernels import warm  # with NumPy, which asking for help does without
 
+    warm.inputs()
     for task in wanted:
-        warm_large(task)
+        warm_large = tasks.get(task).warm_large
+        if warm_large is not None:
+            warm_large()
     for task, (predictions, ground_truths, named) in runs:
         card = score(predictions, ground_truths, task=task, **named)
         for frame in card.frames:
             card.frame(frame)
         shape = dialects.get(task, card.dialect).export
-        exported = getattr(card, f"to_{shape}")()
+        exported = None if shape is None else getattr(card, f"to_{shape}")()
         if isinstance(exported, Mapping):  # arrays made on access
             list(exported.values())

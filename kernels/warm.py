@@ -7,8 +7,6 @@ is not compiled for it: polygons take as long as all the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from .datum_hash import deal, hash_integers, hash_texts
@@ -23,10 +21,9 @@ from .run_merging import merge_runs
 from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
 from .sorting import sort_range
 from .walk_depth import walks_too_far
-from .warm_masks import warm_masks
 
 
-def _inputs() -> None:
+def inputs() -> None:
     """Ids and labels, which every task reads."""
     value = np.arange(4, dtype=np.int64)
     many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
@@ -36,7 +33,7 @@ def _inputs() -> None:
     deal(hashes, 2)
 
 
-def _scores() -> None:
+def scores() -> None:
     """Scores of labels, and votes for them."""
     value = np.arange(4, dtype=np.int64)
     code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
@@ -53,13 +50,13 @@ def _scores() -> None:
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 
-def _parts() -> None:
+def parts() -> None:
     """Parts of a run put together again, by descending score."""
     begin, end = np.array([[0], [2]]), np.array([[2], [4]])
     merge_runs(begin, end, -np.arange(4.0), np.zeros(0), np.arange(4, dtype=np.int32))
 
 
-def _boxes() -> None:
+def boxes() -> None:
     """Many boxes of one datum."""
     together = np.zeros(1 << 10, np.int32)  # more pairs than are looked at one by one
     boxes, area = np.zeros((together.size, 4)), np.zeros(together.size)
@@ -67,24 +64,6 @@ def _boxes() -> None:
     candidates(0, 1, ours, truths_by_datum(together, 1, boxes, area, together), 0.5)
 
 
-def _walks() -> None:
+def walks() -> None:
     """Words that many longest common subsequences could take."""
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
-
-
-_LARGE: dict[str, tuple[Callable[[], None], ...]] = {
-    "classification": (_scores, _parts),
-    "detection": (_parts, _boxes, warm_masks),
-    "retrieval": (_walks,),
-    "segmentation": (_parts, warm_masks),
-    "text": (_walks,),
-    "judged": (),
-}
-"""By task, what it runs beyond what every task does."""
-
-
-def warm_large(task: str) -> None:
-    """Run all of them that tables of a task reach."""
-    _inputs()
-    for run in _LARGE[task]:
-        run()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fresh import python
+from msgspec import structs
 
-from evalengine import tasks
-from evalengine.kernels import warm
+import evalengine as ee
+from evalengine import api, tasks
+from evalengine.kernels import warm, warm_masks
 
 CODE = """
 import importlib, json, os, pathlib, pkgutil, sys
@@ -110,12 +111,12 @@ def test_larger_runs_compile_nothing_after_a_warm_up(
 def test_masks_are_compiled_for_tasks_that_have_them(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[Any] = []
-    noted = {
-        name: tuple(partial(ran.append, one) for one in runs) for name, runs in warm._LARGE.items()
-    }
-    monkeypatch.setattr(warm, "_LARGE", noted)
-    monkeypatch.setattr(warm, "_inputs", partial(ran.append, "inputs"))
-    warm.warm_large(task)
+    ran: list[str] = []
+    get = tasks.get
+    names = ("inputs", "scores", "parts", "boxes", "walks")
+    for module, name in ((warm_masks, "warm_masks"), *((warm, name) for name in names)):
+        monkeypatch.setattr(module, name, partial(ran.append, name))
+    monkeypatch.setattr(api.tasks, "get", lambda name: structs.replace(get(name), samples=tuple))
+    ee.warmup(task)
     assert ran[0] == "inputs"
-    assert (warm.warm_masks in ran) == (task in ("detection", "segmentation"))
+    assert ("warm_masks" in ran) == (task in ("detection", "segmentation"))

@@ -34,7 +34,7 @@ print(json.dumps({name: value.variants for name, value in every.items()}))
 """
 
 
-_ORDER = ("text", "detection", "retrieval", "classification", "segmentation", "judged")
+_LONG = ("text", "detection", "retrieval", "classification", "segmentation")
 
 
 def warm(folder: Path) -> dict[str, int]:
@@ -45,7 +45,7 @@ def warm(folder: Path) -> dict[str, int]:
         had compiled it; what only kernels call is loaded with them).
     """
     # Those that take longest first: none is left to run alone at the end.
-    waiting = deque(sorted(tasks.NAMES, key=_ORDER.index))
+    waiting = deque([*_LONG, *(name for name in tasks.NAMES if name not in _LONG)])
 
     def of_process(_: int) -> dict[str, int]:
         with (

@@ -21,7 +21,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         rules: the task's rules struct.
         defaults: the task's defaults struct.
         undefined: what exports in the reference's shape put for an undefined value.
-        export: name of the export that has the reference's shape.
+        export: name of the export that has the reference's shape, if there is one.
         better: metric -> ``higher`` or ``lower``, where the dialect turns it round.
         own_names: names of the reference, in small letters -> the metric they mean under this
             dialect, where by themselves they mean another.
@@ -32,8 +32,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     rules: Any
     defaults: Any
-    undefined: float | None
-    export: str
+    undefined: float | None = None
+    export: str | None = None
     better: dict[str, str] = {}
     own_names: dict[str, str] = {}
 

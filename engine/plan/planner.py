@@ -291,7 +291,7 @@ def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:
 def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:
     """What must be tallied for the metrics and the dialect's own export."""
     needs = frozenset(need for metric in chosen for need in metric.needs)
-    return needs | exports.REGISTRY[dialect.export].needs
+    return needs if dialect.export is None else needs | exports.REGISTRY[dialect.export].needs
 
 
 def examine(plan: Plan, frames: Frames, threads: Threads) -> None:

@@ -188,6 +188,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         own_frames: frames that are not made of cells.
         explain: the steps of a run in words.
         samples: tiny runs that reach every kernel but those of large tables.
+        warm_large: runs the kernels that only large tables reach.
         examine: looks for what only encoding finds, and adds notes to the frames.
         needs_all_rows: why only all rows together tell what tables hold; empty where the first
             ones do.
@@ -212,6 +213,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     own_frames: OwnFrames
     explain: Callable[[Any, Needs], list[str]]
     samples: Callable[[], Iterable[Any]]
+    warm_large: Callable[[], None] | None = None
     examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
     needs_all_rows: NeedsAllRows | None = None
     scaling: Scaling | None = None

@@ -23,3 +23,11 @@ def samples() -> Iterator[Sample]:
     yield predicted, truth.with_columns(weight=pl.Series([1.0, 2.0])), every
     table = pl.DataFrame({"actual": [0, 1, 1], "score": [0.2, 0.7, 0.4], "slice": ["x", "x", "y"]})
     yield table, None, every
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.scores()
+    warm.parts()

@@ -6,7 +6,7 @@ from .filing import bytes_on_disk, of_parts, part_things
 from .fitting import fit
 from .frames import own_frames
 from .merging import merge
-from .samples import samples
+from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import tally, weight_notes
 from .views import cells_per_group, view
@@ -23,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    warm_large=warm_large,
     late_notes=LateNotes(("zero_weights",), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk),
 )

@@ -38,3 +38,12 @@ def samples() -> Iterator[Sample]:
     )
     size = pl.DataFrame({"datum_id": [1], "height": [9], "width": [9]})
     yield found, shapes, {"iou_type": "boundary", "datums": size}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm, warm_masks
+
+    warm.parts()
+    warm.boxes()
+    warm_masks.warm_masks()

@@ -3,7 +3,7 @@
 from ..task import Task
 from .explaining import explain
 from .fitting import fit, needs_all_rows
-from .samples import samples
+from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, merge, tally
 from .views import cells_per_group, own_frames, view
@@ -20,6 +20,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    warm_large=warm_large,
     examine=examine,
     needs_all_rows=needs_all_rows,
     by_labels=True,

@@ -35,3 +35,10 @@ def samples() -> Iterator[Sample]:
         for dialect in ("standard", "continuous-eval"):
             yield texts, None, {"metrics": wanted, "match": match, "dialect": dialect}
     yield texts, None, {"dialect": "remem"}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.walks()

@@ -6,7 +6,7 @@ from ..task import Scaling, Task
 from .encode import needs_all_rows
 from .explaining import explain
 from .fitting import fit
-from .samples import samples
+from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, scaled_by, tally, with_highest
 
@@ -22,6 +22,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    warm_large=warm_large,
     examine=examine,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),

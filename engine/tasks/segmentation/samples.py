@@ -19,3 +19,11 @@ def samples() -> Iterator[Sample]:
     yield small, small[:, ::-1], {"metrics": every, "ignore_index": 255}
     wide = small.astype(np.int32) * 1000
     yield wide, wide[:, ::-1], {"metrics": every}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm, warm_masks
+
+    warm.parts()
+    warm_masks.warm_masks()

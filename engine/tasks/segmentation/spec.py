@@ -4,7 +4,7 @@ from ..task import LateNotes, Task
 from .explaining import explain
 from .fitting import fit
 from .parts import IN_PARTS
-from .samples import samples
+from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, label_notes, merge, tally
 from .views import cells_per_group, own_frames, view
@@ -21,6 +21,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    warm_large=warm_large,
     examine=examine,
     # Only tallying finds the labels.
     late_notes=LateNotes(

@@ -31,3 +31,10 @@ def samples() -> Iterator[Sample]:
         {"dialect": "continuous-eval"},
     ):
         yield texts, None, {"metrics": every, **more}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.walks()

@@ -5,7 +5,7 @@ from ..stats_views import cells_per_group, merge, view
 from ..task import Task
 from .explaining import explain
 from .fitting import fit
-from .samples import samples
+from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, tally
 from .views import own_frames
@@ -22,6 +22,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    warm_large=warm_large,
     examine=examine,
     in_parts=IN_PARTS,
     growth=8,  # tokens beside their texts
