@@ -10,9 +10,18 @@ import numpy as np
 
 from ...kernels.boxes import lay_out
 from ...kernels.jit import frozen
-from ...kernels.matching_greedy import greedy
-from ...kernels.matching_locked import locked
-from ...kernels.matching_pool import pool
+from ...kernels.matching import (
+    GREEDY,
+    LOCKED,
+    POOL,
+    Bits,
+    GroundTruths,
+    Outcomes,
+    Pairs,
+    Predictions,
+    Scratch,
+)
+from ...kernels.matching import match as match_labels
 from ...kernels.order import group_by_label, rank_by_score
 from ...tally.ranked import Ranked, Variants, Word
 from ..workers import Workers
@@ -20,7 +29,7 @@ from .encode import Batch, Side
 
 Array = np.ndarray[Any, Any]
 
-MATCHERS: dict[str, Any] = {"greedy": greedy, "locked": locked, "pool": pool}
+RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL}
 
 
 class LaidOut(msgspec.Struct, frozen=True):
@@ -52,22 +61,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         return out
 
 
-class GivenPairs(msgspec.Struct, frozen=True):
-    """IoUs of predictions and ground truths of one datum and label, where boxes do not tell them.
-
-    Attributes:
-        start: int64 [n + 1], offsets by place of the prediction in its layout; [0] for none given,
-            so that IoUs are those of the boxes.
-        ground_truth: int32 [k], place in the layout of ground truths, ascending in a prediction.
-        iou: float64 [k]; of pairs that are not there it counts as 0.
-    """
-
-    start: Array
-    ground_truth: Array
-    iou: Array
-
-
-BY_BOXES = GivenPairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
+BY_BOXES = Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
 """No pairs: matching computes the IoU of boxes on the way."""
 
 
@@ -148,7 +142,7 @@ def match(
     threads: Workers,
     *,
     taker: bool,
-    pairs: GivenPairs = BY_BOXES,
+    pairs: Pairs = BY_BOXES,
 ) -> Matched:
     """Match all labels at all variants.
 
@@ -186,33 +180,41 @@ def match(
     takers = np.full((len(variants.thresholds), m) if taker else (0, 0), -1, np.int32)
     ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
     most = int(np.diff(ground_truths.start).max(initial=0)) + 1
+    longest = int(np.diff(predictions.start).max(initial=0)) if tie.size else 0
+    ours = Predictions(
+        frozen(predictions.start, np.int64),
+        frozen(score, np.float64),
+        frozen(predictions.boxes, np.float64),
+        frozen(predictions.area, np.float64),
+        frozen(predictions.datum, np.int32),
+    )
+    theirs = GroundTruths(
+        frozen(ground_truths.start, np.int64),
+        frozen(ground_truths.boxes, np.float64),
+        frozen(ground_truths.area, np.float64),
+        frozen(ground_truths.datum, np.int32),
+        frozen(crowd, np.bool_),
+        frozen(np.empty(0), np.uint64),
+    )
+    given = Pairs(
+        frozen(pairs.start, np.int64),
+        frozen(pairs.ground_truth, np.int32),
+        frozen(pairs.iou, np.float64),
+    )
+    rule = RULES[rules.matching]
     of_words = []
     for w, word in enumerate(words):
         counted[w] = _counted(word, variants, annotated, set_aside)
         block = slice(word.first_threshold, word.first_threshold + word.n_thresholds)
-        inputs = (
-            frozen(predictions.start, np.int64),
-            order,
-            frozen(score, np.float64),
-            frozen(predictions.boxes, np.float64),
-            frozen(predictions.area, np.float64),
-            frozen(predictions.datum, np.int32),
-            frozen(ground_truths.start, np.int64),
-            frozen(ground_truths.boxes, np.float64),
-            frozen(ground_truths.area, np.float64),
-            frozen(ground_truths.datum, np.int32),
-            frozen(crowd, np.bool_),
-            frozen(counted[w], np.uint64),
+        bits = Bits(
             frozen(ceiling[block], np.float64),
             frozen(_prefix(word), np.uint64),
             frozen([a[1:] for a in variants.areas[word.first_area :][: word.n_areas]], np.float64),
             frozen([_area_bits(word, a) for a in range(word.n_areas)], np.uint64),
             n + 1 if cap is None else cap,
-            frozen(pairs.start, np.int64),
-            frozen(pairs.ground_truth, np.int32),
-            frozen(pairs.iou, np.float64),
         )
-        outputs = (
+        out = Outcomes(
+            order,
             rank,
             hit[w],
             ignored[w],
@@ -220,24 +222,26 @@ def match(
             tie,
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
         )
-
-        of_words.append((inputs, outputs))
+        of_words.append((theirs._replace(regular=frozen(counted[w], np.uint64)), bits, out))
 
     def run(first: int, last: int) -> None:
         rank_by_score(score, predictions.start, first, last, order)
-        scratch = (
+        scratch = Scratch(
             np.full(n_datums, -1, np.int32),
             np.zeros(n_datums, np.int32),
             np.empty(most, np.uint64),
             np.empty(most, np.float64),
             np.empty(most, np.uint64),
             np.empty(most, np.int64),
+            np.empty(longest, np.float64),
+            np.empty(longest, np.int64),
+            np.empty(longest, np.int32),
         )
-        for inputs, outputs in of_words:
-            MATCHERS[rules.matching](first, last, *inputs, *scratch, *outputs)
+        for truths, bits, out in of_words:
+            match_labels(first, last, rule, ours, truths, given, bits, scratch, out)
         here = slice(predictions.start[first], predictions.start[last])
-        for out, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
-            out[here] = laid[order[here]]
+        for made, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
+            made[here] = laid[order[here]]
 
     threads.over(predictions.start, run)
     ranked = Ranked(

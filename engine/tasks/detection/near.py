@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...kernels.matching import Pairs
 from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
 from ..workers import Workers
-from .matching import GivenPairs, LaidOut
+from .matching import LaidOut
 from .shapes import Shapes
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +41,7 @@ class Near(msgspec.Struct, frozen=True):
         keep = self.iou >= lowest
         return Near(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
 
-    def given(self, n: int) -> GivenPairs:
+    def given(self, n: int) -> Pairs:
         """The pairs by prediction, as matching reads them.
 
         Args:
@@ -49,7 +50,7 @@ class Near(msgspec.Struct, frozen=True):
         start = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(self.prediction, minlength=n), out=start[1:])
         order = np.argsort(self.prediction, kind="stable")
-        return GivenPairs(start, self.ground_truth[order], self.iou[order])
+        return Pairs(start, self.ground_truth[order], self.iou[order])
 
 
 def find_near(

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
+from ...kernels.matching import Pairs
 from ...schemas.errors import InputError, OptionError
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
@@ -19,7 +20,7 @@ from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
 from .examples import Examples, merge_examples
-from .matching import BY_BOXES, GivenPairs, LaidOut, lay_out_sides, match
+from .matching import BY_BOXES, LaidOut, lay_out_sides, match
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
@@ -97,7 +98,7 @@ def _near(
     return find_near(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
-def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> GivenPairs:
+def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> Pairs:
     """Overlaps within labels, as matching reads them."""
     p_label, g_label = (label_of(side.start) for side in sides)
     same = p_label[near.prediction] == g_label[near.ground_truth]
