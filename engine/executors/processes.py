@@ -1,6 +1,6 @@
 """Processes of this machine, a pipe to each: one that dies costs the call it had, and no other.
 
-They start while the first process still deals rows out, and stay from stage to stage: starting one
+They start while the first process still shuffles rows, and stay from stage to stage: starting one
 takes a second or two, in which two workers gain nothing over one.
 """
 

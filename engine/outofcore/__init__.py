@@ -1,4 +1,4 @@
-"""Runs in bounded memory: rows dealt out to buckets by datum, tallied bucket by bucket, merged."""
+"""Runs in bounded memory: rows shuffled to buckets by datum, tallied bucket by bucket."""
 
 from .driver import Done, run, told_of_memory, wanted
 

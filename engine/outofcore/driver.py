@@ -191,7 +191,7 @@ _CELL = 8
 
 
 def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: Tell) -> Done:
-    """Deal rows out, tally every bucket, merge, summarise.
+    """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
         found: as :func:`wanted` tells it.

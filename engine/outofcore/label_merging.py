@@ -1,4 +1,4 @@
-"""The stage that brings the rows of labels together from all buckets, whole or slab by slab."""
+"""The stage that merges the rows of labels from all buckets: whole labels or ranges of scores."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .stages import group_file, part_file
 def merge_rows(
     folder: str, group: int, labels: tuple[int, int], slab: Slab | None, parts: Sequence[int]
 ) -> None:
-    """Bring rows of some labels together from all buckets: all of them, or one slab.
+    """Merge the rows of some labels from all buckets: all of them, or one range of scores.
 
     Args:
         folder: the scratch folder.
         group: number of the group of labels.
         labels: the first of them, and one past the last.
-        slab: of a group of one label that is cut; None of others.
+        slab: the range, of a group of one label that is cut; None of others.
         parts: the buckets.
     """
     target = group_file(folder, group, 0 if slab is None else slab.number)
@@ -36,12 +36,12 @@ def merge_rows(
 
 
 def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[Slab]:
-    """The slabs of a label that has more rows than a group may have.
+    """The ranges of scores of a label that has more rows than a group may have.
 
     Args:
         folder: the scratch folder.
         labels: the label, and the next one.
-        most: rows of a slab, about.
+        most: rows of a range, about.
         parts: the buckets.
     """
     buckets = [

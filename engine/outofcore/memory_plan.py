@@ -107,7 +107,7 @@ def sufficient_limit(given: str | int | None) -> int:
 
 
 def refused(ready: Prepared, options: Options) -> str:
-    """Why these tables cannot be dealt out to buckets; empty where they can."""
+    """Why these tables cannot be shuffled to buckets; empty where they can."""
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"

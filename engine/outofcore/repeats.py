@@ -1,8 +1,8 @@
-"""Values that may stand in one row only, over all buckets.
+"""Values that may occur in one row only, checked over all buckets.
 
-A bucket holds the rows of its datums; an annotation id that stands under two of them shows in
-neither. While rows are dealt out, such values go into files of their own by their hash, where equal
-ones meet.
+A bucket holds the rows of its datums, so an annotation id that two datums have may show in no
+bucket. During the shuffle such values go into files of their own by their hash, where equal ones
+are found together.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Repeats(msgspec.Struct):
 
 
 def once_only(side: Side) -> list[str]:
-    """Columns whose values may stand in one row only, but for the one that rows are dealt out by.
+    """Columns whose values may occur in one row only, but for the one that rows are shuffled by.
 
     Args:
         side: a table.
@@ -111,7 +111,7 @@ class Writer:
 
     def write(self, rows: pl.DataFrame) -> None:
         """Take a batch, rows numbered."""
-        import pyarrow as pa  # only where values are dealt out: no run in memory needs it
+        import pyarrow as pa  # only in a shuffle: no run in memory needs it
 
         for name in self._names:
             if name not in rows.columns:
@@ -196,7 +196,7 @@ def repeated(
     Args:
         folder: the scratch folder.
         ready: the tables.
-        heights: role to rows, of the tables that were dealt out.
+        heights: role to rows, of the tables that were shuffled.
         rows_at: gives the rows of a table by their numbers, numbered.
     """
     problems: list[Problem] = []

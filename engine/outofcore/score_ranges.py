@@ -1,8 +1,8 @@
-"""Rows of a label that are more than memory holds: cut into slabs by score over all buckets.
+"""Labels with more rows than memory holds, cut into ranges of scores that all buckets share.
 
-A bucket's rows of a label stand in order already: by descending score, then descending tie, then
-datum. Rows of all buckets, some of each, say where slabs of about equal size begin; what a slab
-takes of a bucket is found by search. No row is compared with one of another slab.
+A bucket's rows of a label are in order already: by descending score, then descending tie, then
+datum. A sample of the rows of all buckets tells where ranges of about equal size begin; which rows
+of a bucket fall into a range is found by binary search.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Key(msgspec.Struct, frozen=True, order=True):
-    """Where a row stands among those of its label; ascending.
+    """What orders the rows of a label; ascending.
 
     Attributes:
         ordered: the score, negative.
@@ -34,7 +34,7 @@ class Key(msgspec.Struct, frozen=True, order=True):
 
 
 class Slab(msgspec.Struct, frozen=True):
-    """A part of the rows of one label.
+    """The rows of one label in a range of keys.
 
     Attributes:
         number: which, of ``of``.
@@ -50,7 +50,7 @@ class Slab(msgspec.Struct, frozen=True):
 
 
 def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
-    """The keys of some rows of one label, of which so many stand from one to the next.
+    """The keys of some rows of one label, evenly spaced.
 
     Args:
         ranked: the rows of one bucket.
@@ -64,11 +64,11 @@ def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
 
 
 def slabs_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[Slab]:
-    """Slabs of about so many rows of a label; at least one.
+    """Ranges of about so many rows of a label; at least one.
 
     Args:
         buckets: the rows of the label in each, and the codes of its datums in the whole.
-        most: rows of a slab, about.
+        most: rows of a range, about.
     """
     rows = sum(ranked.score.size + ranked.gt_datum.size for ranked, _ in buckets)
     every = max(1, most // (4 * len(buckets)))
@@ -80,7 +80,7 @@ def slabs_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[Slab]:
 
 
 def place(ranked: Ranked, codes: Array, key: Key) -> int:
-    """How many rows of one label stand before a key.
+    """How many rows of one label come before a key.
 
     Args:
         ranked: the rows of one bucket.
@@ -100,9 +100,9 @@ def place(ranked: Ranked, codes: Array, key: Key) -> int:
 
 
 def within(ranked: Ranked, codes: Array, slab: Slab) -> Ranked:
-    """The rows of one bucket that stand in a slab, datums under their codes in the whole.
+    """The rows of one bucket that fall into a range, datums under their codes in the whole.
 
-    Ground truths need no order among those of other slabs: each takes its share of them.
+    Ground truths have no score: each range takes an equal share of them.
 
     Args:
         ranked: rows of one label.

@@ -1,8 +1,8 @@
-"""Rows dealt out to buckets: all rows of a datum, of either side, fall into one.
+"""The shuffle: all rows of a datum, of either side, go to one bucket.
 
-Every table is read once, in units of consecutive rows
-(:mod:`~evalengine.outofcore.shuffle_stage`). What the buckets have to know of the whole is gathered
-from what units tell: how many rows there are, and which labels.
+Every table is read once, in ranges of consecutive rows, a :class:`Unit` each
+(:mod:`~evalengine.outofcore.shuffle_stage`). Each range reports its number of rows and its labels;
+put together, this is what the buckets have to know of the whole.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
 
 
 class Whole(msgspec.Struct):
-    """What is known of the whole input once it is dealt out.
+    """What is known of the whole input after the shuffle.
 
     Attributes:
         n: number of buckets.
@@ -247,7 +247,7 @@ def units_of(
     n: int,
     pool: Pool,
 ) -> dict[str, list[Unit]]:
-    """The units in which each table is dealt out.
+    """The ranges of rows in which each table is shuffled.
 
     Args:
         ready: the tables.

@@ -1,7 +1,7 @@
-"""The files of a unit: of a table in many Parquet files, those that its rows stand in.
+"""Which files a range of rows needs, of a table in many Parquet files.
 
-A scan of all files opens each one that stands before the rows it is after, only to count its rows:
-thousands of small files would be opened by every unit.
+A scan of all files opens every file before the rows that are wanted, only to count its rows:
+thousands of small files would be opened for every range.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..ingest.sources.scanning import scan
 
 
 def ends_of(files: Sequence[str]) -> list[int] | None:
-    """How many rows stand up to the end of each file; None where footers do not tell.
+    """How many rows there are up to the end of each file; None where footers do not tell.
 
     Args:
         files: local Parquet files, in the order of their rows.
     """
-    import pyarrow as pa  # only where tables are dealt out by workers
+    import pyarrow as pa  # only where workers read tables
     import pyarrow.parquet as pq
 
     try:

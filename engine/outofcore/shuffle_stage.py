@@ -1,9 +1,9 @@
-"""The stage that deals rows out: some consecutive rows of one table, into a file for each bucket.
+"""The stage of the shuffle: some consecutive rows of one table go into a file for each bucket.
 
-A unit, which is what one call takes, leaves one folder, made under another name and renamed when it
-is whole: a call whose worker died is begun again, and one that was finished is not. Units know
-nothing of each other. Rows are numbered within theirs; how many rows stand before a unit is known
-when all are done, and is added where its rows are read.
+One call takes one :class:`Unit` of rows and writes one folder, made under another name and renamed
+when it is complete: a call whose worker died is repeated, and one that was finished is not. Units
+are independent. Rows are numbered within their unit; how many rows come before it is known when all
+are done, and is added where its rows are read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BATCH_BYTES = 16 << 20  # bytes of them, about: a row may be a whole label map
 
 
 class Dealing(msgspec.Struct):
-    """What has to be known of a table to deal rows of it out.
+    """What has to be known of a table to shuffle rows of it.
 
     Attributes:
         role: of the table.
@@ -132,7 +132,7 @@ _KEYS, _AHEAD = "label keys", "ahead"  # beside the sides of tables
 
 
 def deal_unit(folder: str, unit: Unit, dealing: bytes) -> None:
-    """Deal the rows of one unit out, in whatever process; see :func:`deal_rows`.
+    """Shuffle the rows of one unit, in whatever process; see :func:`deal_rows`.
 
     Args:
         folder: the scratch folder.
@@ -144,7 +144,7 @@ def deal_unit(folder: str, unit: Unit, dealing: bytes) -> None:
 
 
 def deal_rows(folder: str | Path, unit: Unit, dealing: Dealing) -> None:
-    """Deal the rows of one unit out.
+    """Shuffle the rows of one unit.
 
     Args:
         folder: the scratch folder, with a folder ``buckets``.

@@ -135,7 +135,7 @@ def part_file(folder: str | Path, bucket: int) -> Path:
 
 
 def group_file(folder: str | Path, group: int, slab: int = 0) -> Path:
-    """Where the rows of a group of labels go, or a slab of them."""
+    """Where the rows of a group of labels go, or one range of their scores."""
     return Path(folder) / "groups" / f"{group}-{slab}.tally"
 
 

@@ -1,7 +1,7 @@
 """Merging units and scored labels of disjoint sets of datums.
 
 Units are put into the order of one run, by datum and label key; those of one table, and scored
-labels, stand part by part.
+labels, keep the order of the parts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A ranked tally on disk, seen by groups of labels, one of which is in memory at a time.
 
 Every array of a view has a label axis, and no label needs the rows of another: what a view computes
-of each group of labels stands side by side along that axis. Labels with more rows than memory holds
-stand in several parts, see :mod:`evalengine.tally.ranked_parts`.
+of each group of labels is joined along that axis. Labels with more rows than memory holds are in
+several files, see :mod:`evalengine.tally.ranked_parts`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A ranked tally in several files, because a label has more rows than memory holds.
 
-The rows of one file stand before those of the next: by label, descending score, tie and datum. What
+The rows of one file come before those of the next: by label, descending score, tie and datum. What
 is counted of the files adds up. Precision at recall levels needs two walks over the rows of a label
 (:mod:`evalengine.kernels.average_precision`): the first goes through the files in their order and
 keeps what was counted before each; the second goes through them from the last to the first.
