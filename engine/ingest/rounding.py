@@ -1,4 +1,4 @@
-"""Whole numbers that floats cannot hold: different ones may become equal, which is told."""
+"""Whole numbers that floats cannot hold: different ones may become equal, and a note says so."""
 
 from __future__ import annotations
 

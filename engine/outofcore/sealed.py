@@ -1,4 +1,4 @@
-"""What stages are told, in files that are taken for it only where a call of the run vouches.
+"""What stages are given to know, in files that only a call of the run can vouch for.
 
 Reading a pickle runs what it says. A folder on a disk that several machines share may let others in
 whatever its mode says: so a call brings the digest of what it is to read along.

@@ -1,4 +1,4 @@
-"""Grids of scores: every label once on each of many units, one unit after the other."""
+"""Grids of scores: every datum lists the same labels in the same order."""
 
 from __future__ import annotations
 

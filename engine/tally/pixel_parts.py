@@ -1,4 +1,4 @@
-"""Counts of pixels whose parts stand in files."""
+"""Counts of pixels whose parts are in files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The view of units and scored labels whose parts stand in files.
+"""The view of units and scored labels whose parts are in files.
 
 Every part has all rows of its datums. What is counted or summed over units goes on from part to
 part, exactly, so that their order is of no account; sorted scores of the parts are merged into one
-run, which is looked at as that of a run in memory.
+run, which is used as that of a run in memory is.
 """
 
 from __future__ import annotations

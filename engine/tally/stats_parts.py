@@ -1,4 +1,4 @@
-"""Stats whose parts stand in files, and single datums of all parts in the order they are shown."""
+"""Stats whose parts are in files, and single datums of all parts in the order they are shown."""
 
 from __future__ import annotations
 
