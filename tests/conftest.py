@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import warming
 from hypothesis import HealthCheck, settings
 
 from evalengine.kernels.folder import CACHE_VARIABLE, cache_folder
+from evalengine.schemas.tuning import Tuning, take
 
 # How long an example takes depends on what else the machine does, and on whether kernels are
 # compiled yet; neither says that anything is wrong. Files that an example writes are the next one's
@@ -106,3 +108,10 @@ def warmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int
         return folder, compiled
     empty = tmp_path_factory.mktemp("warmed")
     return str(empty), warming.warm(empty)
+
+
+@pytest.fixture(autouse=True)
+def usual_sizes() -> Iterator[None]:
+    """What a test changed with ``tune`` holds for that test alone."""
+    yield
+    take(Tuning())

@@ -10,7 +10,7 @@ from merging.parts import Case, same
 from merging.test_parts import CASES
 
 import evalengine as ee
-from evalengine.plan import planner
+from evalengine.schemas.tuning import tuned
 
 every_task = pytest.mark.parametrize("name", CASES)
 few = settings(max_examples=5)
@@ -52,8 +52,7 @@ def test_groups_at_a_time(name: str, seed: int) -> None:
     case = CASES[name][1](seed)
     together = frames(scored(name, case))
     for cells in (1, 300):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(planner, "_GROUP_CELLS", cells)
+        with tuned(group_cells=cells):
             same(frames(scored(name, case)), together)
 
 

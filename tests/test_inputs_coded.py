@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalengine.ingest.codes import FEW, Coded, coded, encode
+from evalengine.ingest.codes import Coded, coded, encode
 from evalengine.ingest.known import Known
+from evalengine.schemas.tuning import Tuning
 
 
 def ids(n: int, distinct: int, seed: int) -> pl.Series:
@@ -17,7 +18,7 @@ def ids(n: int, distinct: int, seed: int) -> pl.Series:
 
 @pytest.mark.parametrize("both", [True, False])
 def test_codes_are_the_same_from_distinct_values(both: bool) -> None:
-    first, second = ids(FEW + 7, 900, 1), ids(FEW + 1, 1200, 2)
+    first, second = ids(Tuning().few_rows + 7, 900, 1), ids(Tuning().few_rows + 1, 1200, 2)
     plain = encode([first, second])
     made = [Known(first).made, Known(second).made if both else None]
     assert isinstance(made[0], Coded)
@@ -30,13 +31,13 @@ def test_codes_are_the_same_from_distinct_values(both: bool) -> None:
 
 
 def test_only_strings_that_repeat_are_coded() -> None:
-    assert coded(ids(FEW - 1, 5, 0)) is None
-    assert coded(pl.Series([f"{i}" for i in range(FEW)])) is None
-    assert coded(pl.Series(range(FEW))) is None
+    assert coded(ids(Tuning().few_rows - 1, 5, 0)) is None
+    assert coded(pl.Series([f"{i}" for i in range(Tuning().few_rows)])) is None
+    assert coded(pl.Series(range(Tuning().few_rows))) is None
 
 
 def test_notes_name_the_same_ids() -> None:
-    ours, theirs = ids(FEW, 400, 3), ids(FEW, 300, 4)
+    ours, theirs = ids(Tuning().few_rows, 400, 3), ids(Tuning().few_rows, 300, 4)
     lone = Known(ours).lacking(Known(theirs))
     wanted = sorted(set(ours) - set(theirs), key=str.encode)
     assert len(lone) == len(wanted)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from sizes import tune
 
 from evalengine.ingest import codes, distinct
 
 
 @pytest.mark.parametrize("few", [0, 10**9])
 @pytest.mark.parametrize("kind", ["strings", "wide integers", "negative integers"])
-def test_codes_ascend_and_lead_back(monkeypatch: pytest.MonkeyPatch, few: int, kind: str) -> None:
-    monkeypatch.setattr(codes, "FEW", few)
-    monkeypatch.setattr(distinct, "FEW", few)
+def test_codes_ascend_and_lead_back(few: int, kind: str) -> None:
+    tune(few_rows=few)
     rng = np.random.default_rng(4)
     numbers = rng.integers(-(2**62), 2**62, 3000)[rng.integers(0, 3000, 20_000)]
     columns = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.ingest import codes, marks, repeats
+from evalengine.ingest import codes, repeats
 from evalengine.ingest.known import Known
 from evalengine.ingest.marks import Marks, marks_of
+from evalengine.schemas.tuning import tuned
 
 ENDS = {
     pl.Int8: (-128, 127),
@@ -34,8 +34,7 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
 @settings(deadline=None)
 @given(close())
 def test_marks_are_the_set(columns: list[pl.Series]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marks, "_BLOCK", 7)
+    with tuned(block_rows=7):
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
         found = marks_of(chunked, 41)
         assert found is not None
@@ -50,8 +49,7 @@ def test_marks_are_the_set(columns: list[pl.Series]) -> None:
 @settings(deadline=None)
 @given(close(2), st.booleans())
 def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], handed_on: bool) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marks, "_BLOCK", 7)
+    with tuned(block_rows=7):
         made = [marks_of(column, 41) for column in columns] if handed_on else []
         values, found = codes.encode(columns, made)
         assert values.to_list() == sorted(set(columns[0]) | set(columns[1]))

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sizes import tune
 
 from evalengine.ingest import repeats
 from evalengine.ingest.known import Known
@@ -53,9 +54,9 @@ def test_order_alone_proves_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 999, 1000, 1001, 2000, 2999])
-def test_a_repeat_anywhere_is_out_of_order(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
     """Rows are looked at in blocks, which meet in a row."""
-    monkeypatch.setattr(repeats, "_BLOCK", 1000)
+    tune(pair_rows=1000)
     rows = np.arange(3000)
     rows[at] = rows[at - 1]
     frame = pl.DataFrame({"datum_id": rows // 3, "label": rows % 3})

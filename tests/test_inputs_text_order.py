@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalengine.ingest import text_order as module
 from evalengine.ingest.text_order import text_order
+from evalengine.schemas.tuning import tuned
 
 parts = st.sampled_from(["", "a", "b", "é", "\0", "abcdefgh", "abcdefghi", "\U0001f600"])
 texts = st.lists(parts, max_size=5).map("".join)
@@ -18,8 +18,7 @@ texts = st.lists(parts, max_size=5).map("".join)
 @pytest.mark.parametrize("fewer", [0, 3])
 @given(st.lists(st.one_of(texts, st.text(max_size=20)), min_size=1, max_size=30, unique=True))
 def test_order_is_that_of_bytes(fewer: int, values: list[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEWER", fewer)
+    with tuned(few_texts=fewer):
         found = text_order(pl.Series(values, dtype=pl.String))
     assert [values[i] for i in found] == sorted(values, key=str.encode)
 

@@ -11,12 +11,13 @@ import pytest
 from coco_files import Json, Write, annotation, result, truths, writer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import tune
 from small_tables import kinds, load, note
 
-from evalengine.ingest.sources import json_rows
 from evalengine.ingest.sources.coco import convert_coco
 from evalengine.ingest.sources.json_files import sniff
 from evalengine.ingest.sources.tables import open_source
+from evalengine.schemas.tuning import tuned
 
 
 @pytest.fixture
@@ -88,8 +89,8 @@ def test_ids_beyond_int64(write: Write) -> None:
     assert frames.predictions["datum_id"].to_list() == [big]
 
 
-def test_ids_beyond_int64_among_small_ones(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_rows, "_PIECE", 1)
+def test_ids_beyond_int64_among_small_ones(write: Write) -> None:
+    tune(json_bytes=1)
     ids = [1, 2**63 + 5, 2**53 + 1]
     frame = open_source(write("dt.json", [result(i) for i in ids])).frame.collect()
     assert frame["datum_id"].to_list() == ids
@@ -197,8 +198,7 @@ def test_results_are_to_the_bit_what_is_written_however_they_are_cut(
 ) -> None:
     path = tmp_path / "dt.json"
     path.write_text(json.dumps(rows, indent=indent))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_rows, "_PIECE", piece)
+    with tuned(json_bytes=piece):
         frame = open_source(path).frame.collect()
     if not rows:
         assert frame.height == 0

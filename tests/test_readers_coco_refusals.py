@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 from coco_files import Write, annotation, result, truths, writer
+from sizes import tune
 from small_tables import load, refusal
 
 import evalengine as ee
-from evalengine.ingest.sources import json_rows
 from evalengine.ingest.sources.coco import convert_coco
 from evalengine.schemas.errors import InputError, ReadError
 
@@ -50,8 +50,8 @@ def test_rows_that_do_not_fit_name_index_and_field(content: Any, words: str, wri
     assert words in message
 
 
-def test_the_index_counts_over_pieces(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_rows, "_PIECE", 100)
+def test_the_index_counts_over_pieces(write: Write) -> None:
+    tune(json_bytes=100)
     rows = [result(image=i) for i in range(1000)]
     rows[777]["score"] = "high"
     assert "result 777 (counted" in refusal(write("dt.json", rows), write("gt.json", truths()))
@@ -73,10 +73,8 @@ def test_ground_truth_rows_that_do_not_fit(what: str, write: Write) -> None:
 
 
 @pytest.mark.parametrize("piece", [1, 150, 1 << 20])
-def test_mixed_ids_name_the_first_odd_one(
-    piece: int, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(json_rows, "_PIECE", piece)
+def test_mixed_ids_name_the_first_odd_one(piece: int, write: Write) -> None:
+    tune(json_bytes=piece)
     rows = [result(image=1), result(image=2), result(image=1), result(image="3")]
     message = refusal(write("dt.json", rows), write("gt.json", truths()))
     assert "result 3 (counted from 0), field 'image_id': '3' among integers such as 1" in message

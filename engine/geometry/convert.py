@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from evalengine.schemas.tuning import tuning
+
 from .mask_runs import Masks, columns_of
 from .places import Place
 from .polygons import Polygons
 from .ranges import Array, offsets_of
 from .ring_arrays import Rings
-
-_CANVAS = 1 << 22  # pixels traced at once
-_FEW = 1 << 14  # masks traced at once at most
 
 
 def outlines(masks: Masks, place: Place | None = None) -> Polygons:
@@ -35,8 +34,8 @@ def outlines(masks: Masks, place: Place | None = None) -> Polygons:
     while first < there.size:
         # GDAL takes longer to start than to trace a mask: many are traced on one canvas, each
         # below the other, told apart by their values.
-        few = size[first : first + _FEW]
-        fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= _CANVAS
+        few = size[first : first + tuning().canvas_masks]
+        fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= tuning().canvas_pixels
         last = first + max(int(np.argmin(np.r_[fits, False])), 1)
         owners, found = _traced(masks, there[first:last], boxes)
         of_mask += owners

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
+from evalengine.schemas.tuning import tuning
 
 from .places import Origin, Place
 from .ranges import Array
 from .raster_files import FORMATS, is_remote
 from .silence import silenced
-from .value_runs import STRIP
 
 ANYWHERE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 """Transform of an image without a place on Earth."""
@@ -164,13 +164,14 @@ def grid_of(dataset: Any) -> Grid:
     return Grid(dataset.height, dataset.width, transform, crs, dataset.count)
 
 
-def strips(dataset: Any, band: int, most: int = STRIP) -> Iterator[tuple[int, Array]]:
+def strips(dataset: Any, band: int, most: int | None = None) -> Iterator[tuple[int, Array]]:
     """Whole rows of one band, strip by strip from the top.
 
     Args:
         dataset: an open dataset.
         band: from 1.
-        most: pixels of a strip at most, unless one row of the file's blocks has more.
+        most: pixels of a strip at most, unless one row of the file's blocks has more; None for
+            :class:`~evalengine.schemas.tuning.Tuning`'s.
 
     Yields:
         first row; pixels [rows, width] in the file's dtype.
@@ -178,6 +179,7 @@ def strips(dataset: Any, band: int, most: int = STRIP) -> Iterator[tuple[int, Ar
     from rasterio.windows import Window
 
     block = int(dataset.block_shapes[band - 1][0])
+    most = tuning().strip_pixels if most is None else most
     rows = max(most // max(dataset.width, 1) // block, 1) * block
     for first in range(0, dataset.height, rows):
         n = min(rows, dataset.height - first)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError, OptionError, unknown
+from evalengine.schemas.tuning import tuning
 from evalengine.schemas.wording import option
 
 from ..kernels.polygon_overlaps import Edges, areas, edges, shared_areas
@@ -24,9 +25,6 @@ from .ring_arrays import Rings
 from .rings import read_rings
 
 REFUSE, REPAIR = "refuse", "repair"
-
-
-_AT_ONCE = 1 << 16  # polygons whose geometries are made and checked at a time
 
 
 class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
@@ -71,7 +69,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         parts = self._checked()
         if all(part is None for part in parts):
             return _edges_of(self.rings)
-        ends = [*range(0, len(self), _AT_ONCE), len(self)]
+        ends = [*range(0, len(self), tuning().polygons), len(self)]
         made = [
             _edges_of(part or self.rings.between(first, last))
             for part, (first, last) in zip(parts, pairwise(ends), strict=True)
@@ -92,12 +90,13 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         from .well_known import rings_of
 
         checked: list[Rings | None] = []
-        for first in range(0, len(self), _AT_ONCE):
-            if len(self) <= _AT_ONCE or "_built" in self.__dict__:
+        some = tuning().polygons
+        for first in range(0, len(self), some):
+            if len(self) <= some or "_built" in self.__dict__:
                 whole, as_given = self._built
-                geometries = whole[first : first + _AT_ONCE]
+                geometries = whole[first : first + some]
             else:
-                last = min(first + _AT_ONCE, len(self))
+                last = min(first + some, len(self))
                 place = self.place.take(np.arange(first, last))
                 try:
                     geometries, as_given = built(

@@ -9,9 +9,6 @@ import numpy as np
 from ..kernels.run_layout import Runs
 from .ranges import Array, offsets_of
 
-STRIP = 1 << 23
-"""Pixels that are looked at together, unless one row of an image, or of its blocks, has more."""
-
 
 class ValueRuns:
     """Runs of each value of an image along its rows, taken strip by strip.

@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from .marks import FEW, Marks, codes_of, marks_of, span_of
+from evalengine.schemas.tuning import tuning
+
+from .marks import Marks, codes_of, marks_of, span_of
 from .text_order import text_order
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +36,7 @@ class Coded(msgspec.Struct, frozen=True):
 
 def coded(column: pl.Series) -> Coded | None:
     """Strings by their distinct values; None where too few of them repeat, going by samples."""
-    if column.dtype != pl.String or len(column) < FEW:
+    if column.dtype != pl.String or len(column) < tuning().few_rows:
         return None
     # Of many values in any order some repeat among rows spread out; of rows sorted by value, among
     # those that stand together.
@@ -128,7 +130,7 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
     """Codes by way of hashes, which are compared instead of the values."""
     every = columns[0] if len(columns) == 1 else pl.concat([c.alias("value") for c in columns])
     cuts = np.cumsum([len(column) for column in columns])[:-1]
-    if len(every) < FEW:  # a join of few rows costs less than loading the kernel
+    if len(every) < tuning().few_rows:  # a join of few rows costs less than loading the kernel
         every = every.alias("value")
         found = every.unique().sort()
         table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int32)})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from evalengine.schemas.tuning import tuning
+
 from .codes import by_hash
-from .marks import FEW, Marks, marks_of
+from .marks import Marks, marks_of
 from .text_order import text_order
 
 _SPAN = 1 << 22
@@ -23,7 +25,7 @@ def distinct(values: pl.Series) -> pl.Series:
     known = values.drop_nulls()
     if ascending(known):
         return known
-    if known.dtype != pl.String or len(known) < FEW:
+    if known.dtype != pl.String or len(known) < tuning().few_rows:
         return known.unique().sort()
     found = known.gather(by_hash(known)[1])
     return found.gather(text_order(found))

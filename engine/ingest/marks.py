@@ -14,10 +14,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-Array = np.ndarray[Any, Any]
+from evalengine.schemas.tuning import tuning
 
-FEW = 50_000  # rows up to which NumPy and Polars do, as loading the kernels costs more
-_BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
+Array = np.ndarray[Any, Any]
 
 
 class Marks(msgspec.Struct, frozen=True, dict=True):
@@ -142,8 +141,9 @@ def _blocks(column: pl.Series) -> Iterator[tuple[int, Array]]:
     first = 0
     for chunk in column.get_chunks():
         values = chunk.to_numpy()
-        for at in range(0, values.size, _BLOCK):
-            block = values[at : at + _BLOCK]
+        rows = tuning().block_rows
+        for at in range(0, values.size, rows):
+            block = values[at : at + rows]
             if block.dtype == np.uint64:
                 yield first + at, block.view(np.int64)
             else:

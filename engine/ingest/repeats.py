@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from evalengine.schemas.tuning import tuning
+
 from .distinct import ascending
 from .marks import Marks, marks_of
 
-_BLOCK = 1 << 18  # pairs of neighbours looked at together, at int64 for a moment
 _FLAGS = 8  # flags per row that a table of them may have at most
 
 
@@ -61,7 +62,7 @@ def _in_order(columns: Sequence[pl.Series]) -> bool:
     while at < len(columns[0]) - 1:
         if not _rise([column.slice(at, size + 1) for column in columns]):
             return False
-        at, size = at + size, _BLOCK
+        at, size = at + size, tuning().pair_rows
     return True
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from evalengine.schemas.tuning import tuning
+
 Array = np.ndarray[Any, Any]
 
 _WORD = 8
-_FEWER = 1000  # tied strings below which Polars' own sort settles the rest
 
 
 def text_order(values: pl.Series) -> Array:
@@ -25,7 +26,7 @@ def text_order(values: pl.Series) -> Array:
         values: strings without nulls, each once.
     """
     n = len(values)
-    if n < _FEWER:
+    if n < tuning().few_texts:
         return values.arg_sort().to_numpy().astype(np.int64)
     low, high = values.min(), values.max()
     assert isinstance(low, str)
@@ -45,7 +46,9 @@ def text_order(values: pl.Series) -> Array:
         at += _WORD
         rows = order[places]
         left = binary.gather(rows)
-        if places.size < _FEWER or at >= longest:  # at the end, zeros alone tell them apart
+        if (
+            places.size < tuning().few_texts or at >= longest
+        ):  # at the end, zeros alone tell them apart
             table = pl.DataFrame({"run": run, "value": left})
             by = table.select(pl.arg_sort_by("run", "value")).to_series().to_numpy()
             order[places] = rows[by]

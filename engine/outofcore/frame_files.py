@@ -11,12 +11,10 @@ import polars as pl
 from ..ingest.problems import Note
 from ..plan import planner
 from ..schemas.results import frame_schema
+from ..schemas.tuning import tuning
 from ..scorecard.held import FrameFile
 from .memory_plan import BASE
 from .scratch import gigabytes, scratch_folder
-
-_ROW = 200  # bytes that a row of single datums takes in memory while its frame is made
-_PACKED = 50  # bytes of it in a file, at most, ids of some length included
 
 SINGLE = "per_datum"
 Maker = Callable[[], pl.DataFrame]
@@ -78,12 +76,12 @@ def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, lim
     assert in_parts.shown is not None
     rows = len(tallies.datums) * in_parts.shown(tallies, plan.cuts_of_needs)
     parts = _single_datums(tallies, plan)
-    if 2 * rows * _ROW <= limit - BASE:
+    if 2 * rows * tuning().datum_bytes <= limit - BASE:
         return pl.concat(parts).clone
     import pyarrow.parquet as pq
 
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder(scratch, rows * _PACKED))
+        folder = stack.enter_context(scratch_folder(scratch, rows * tuning().datum_file_bytes))
         path = folder / f"{SINGLE}.parquet"
         writer = None
         for part in parts:

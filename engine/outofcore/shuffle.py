@@ -24,9 +24,9 @@ from ..ingest.problems import Note
 from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
+from ..schemas.tuning import tuning
 from .shuffle_files import ends_of
 from .shuffle_stage import (
-    BATCH,
     Dealing,
     Unit,
     batches,
@@ -43,8 +43,6 @@ Array = np.ndarray[Any, Any]
 PER_BUCKET = (
     4  # units for each bucket worth having, so that an uneven one does not hold up the rest
 )
-LEAST_UNIT = BATCH  # rows
-STRETCH = 48 << 20  # bytes of rows that are read by one query, about
 MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
 
 
@@ -285,7 +283,10 @@ def units_rows(rows: int, n: int, least: int) -> int:
         n: number of buckets.
         least: buckets worth having, a few for each worker.
     """
-    return max(LEAST_UNIT, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
+    sizes = tuning()
+    if sizes.range_rows is not None:
+        return sizes.range_rows
+    return max(sizes.shuffle_rows, -(-rows // (PER_BUCKET * least)), rows * n // MOST_FILES)
 
 
 def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
@@ -303,7 +304,7 @@ def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
     if side.source.format != "parquet" or not files:
         return ()
     each = head.estimated_size() / max(1, head.height) + 1
-    return tuple(_cuts(files, height, max(1, int(STRETCH / each)))[1:])
+    return tuple(_cuts(files, height, max(1, int(tuning().query_bytes / each)))[1:])
 
 
 def _dealt_apart(side: Side, pool: Pool) -> bool:

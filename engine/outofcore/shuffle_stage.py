@@ -30,14 +30,12 @@ from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Condition
 from ..kernels.datum_hash import deal, hash_integers, hash_texts
 from ..schemas.contract import ROW, TABLE
+from ..schemas.tuning import tuning
 from ..tasks.packing import packed
 from .repeats import PER_FILE, Writer, once_only
 from .shuffle_files import ends_of, own_files
 
 Array = np.ndarray[Any, Any]
-
-BATCH = 200_000  # rows read at a time, at most
-BATCH_BYTES = 16 << 20  # bytes of them, about: a row may be a whole label map
 
 
 class Dealing(msgspec.Struct):
@@ -287,7 +285,8 @@ def batches(
     """
     query = rows_of(role, side, where, plan)
     try:
-        rows = max(1, min(BATCH, BATCH_BYTES // max(1, width)))
+        sizes = tuning()
+        rows = max(1, min(sizes.shuffle_rows, sizes.shuffle_bytes // max(1, width)))
         yield from query.collect_batches(chunk_size=rows, maintain_order=True)
     except READ_FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:

@@ -21,6 +21,7 @@ from ..metrics import Metric
 from ..schemas.errors import OptionError
 from ..schemas.options import Options, idle
 from ..schemas.results import FRAMES, frame_schema
+from ..schemas.tuning import tuning
 from ..schemas.wording import option, options_in
 from ..tasks.task import Task
 from .frames import frame_of
@@ -28,7 +29,6 @@ from .frames import frame_of
 R = TypeVar("R")
 
 _CELL_FRAMES = ("metrics", "curves")
-_GROUP_CELLS = 4_000_000  # sampled precisions held at once while slices are summarised (32 MB)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -342,13 +342,13 @@ class _Views:
         )
         self.whole = self._make()
         self._kept: dict[tuple[str, int], Any] = {}
-        self._room = _GROUP_CELLS
+        self._room = tuning().group_cells
 
     def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
         yield None, [], self.whole
         plan, tallies = self._plan, self._tallies
         cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
-        each = max(1, _GROUP_CELLS // cells)
+        each = max(1, tuning().group_cells // cells)
         for column in tallies.datums.slices.columns:
             group, names = tallies.datums.groups(column)
             for first in range(0, len(names), each):

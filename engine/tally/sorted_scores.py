@@ -12,6 +12,7 @@ from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
 from ..kernels.sorting import sort_range, sort_short, sort_with
+from ..schemas.tuning import tuning
 from .ranked_view import Over
 from .units import Scored
 
@@ -31,10 +32,8 @@ __all__ = [
 ]
 
 _PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
-_MANY = 100_000  # rows from which a look at a sample pays
 _EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
 _SHORT = 48  # scores up to which a range is sorted by our own kernel
-_SAMPLE = 8192  # rows of it: with as few distinct scores as MOST, many of them come up twice
 
 
 class HardCounts(msgspec.Struct, frozen=True):
@@ -172,9 +171,9 @@ def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
 def _counted(scored: Scored, whole: int) -> tuple[Array, Array] | None:
     """The distinct scores ascending, and rows of each outcome at each."""
     n = len(scored)
-    if n < _MANY or whole >= _EXACT:
+    if n < tuning().counted_rows or whole >= _EXACT:
         return None
-    step = max(1, n // _SAMPLE)
+    step = max(1, n // tuning().sample_rows)
     some = np.concatenate([part[::step] for part in scored.parts])
     if np.unique(some).size > min(MOST, some.size // 2):
         return None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sizes import tune
 
 from evalengine.kernels.few_scores import MOST, count_few
+from evalengine.schemas.tuning import Tuning
 from evalengine.tally import sorted_scores
 from evalengine.tally.units import Scored
 
@@ -19,9 +21,8 @@ def scored(score: np.ndarray, cuts: int = 3) -> Scored:
 
 
 @pytest.mark.parametrize("values", [1, 2, 1000, MOST])
-def test_counting_is_sorting(monkeypatch: pytest.MonkeyPatch, values: int) -> None:
-    monkeypatch.setattr(sorted_scores, "_MANY", 0)
-    monkeypatch.setattr(sorted_scores, "_SAMPLE", 1 << 30)
+def test_counting_is_sorting(values: int) -> None:
+    tune(counted_rows=0, sample_rows=1 << 30)
     pool = np.unique(np.r_[np.inf, -np.inf, 0.0, rng.standard_normal(MOST)])[-values:]
     table = scored(np.r_[pool, pool[rng.integers(0, pool.size, 20_000)]])
     found = sorted_scores.sorted_by_counts(table)
@@ -57,7 +58,7 @@ def test_many_or_signed_zeros_are_sorted_instead() -> None:
 def test_a_sample_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(sorted_scores, "count_few", lambda *given: asked.append(1))
-    sorted_scores.sorted_by_counts(scored(rng.random(sorted_scores._MANY)))
+    sorted_scores.sorted_by_counts(scored(rng.random(Tuning().counted_rows)))
     assert not asked
-    sorted_scores.sorted_by_counts(scored(np.round(rng.random(sorted_scores._MANY), 2)))
+    sorted_scores.sorted_by_counts(scored(np.round(rng.random(Tuning().counted_rows), 2)))
     assert asked

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
+from sizes import tune
 
 import evalengine as ee
 from evalengine.tasks.detection import encode
@@ -47,11 +48,9 @@ def shown(predictions: pl.DataFrame, truths: pl.DataFrame, dialect: str) -> list
 @pytest.mark.parametrize("least", [1, 1 << 12])
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("dialect", ["coco", "standard"])
-def test_pieces_make_no_difference(
-    least: int, cuts: tuple[int, ...], dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_make_no_difference(least: int, cuts: tuple[int, ...], dialect: str) -> None:
     """All columns cut at the same rows, or one of them at others."""
-    monkeypatch.setattr(encode, "_LEAST", least)
+    tune(piece_rows=least)
     predictions, truths = tables()
     wanted = shown(predictions, truths, dialect)
     assert wanted[0]["value"].drop_nulls().n_unique() > 5
@@ -61,8 +60,8 @@ def test_pieces_make_no_difference(
             assert one.equals(other)
 
 
-def test_boxes_of_rows_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "_LEAST", 1)
+def test_boxes_of_rows_in_several_pieces() -> None:
+    tune(piece_rows=1)
     predictions, _ = tables()
     names = ["xmin", "ymin", "xmax", "ymax"]
     code = np.zeros(predictions.height, np.int32)

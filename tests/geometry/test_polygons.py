@@ -14,6 +14,7 @@ from geometry.pixels import column, pixels
 from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools import mask as coco
+from sizes import tune
 
 from evalengine.executors.threads import Threads
 from evalengine.geometry import convert, masks, polygons
@@ -259,12 +260,12 @@ def test_outlines_hold_the_very_pixels(seed: int) -> None:
         assert hulls.area[i] == pytest.approx(want)
 
 
-def test_many_outlines_on_several_canvases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_outlines_on_several_canvases() -> None:
     rng = np.random.default_rng(5)
     made = [(rng.random((6, 9)) < rng.choice([0, 0.4, 1])).astype(np.uint8) for _ in range(300)]
     found = masks.from_pixels(made)
     whole = convert.outlines(found)  # more masks than a byte tells apart
-    monkeypatch.setattr(convert, "_CANVAS", 100)
+    tune(canvas_pixels=100)
     for traced in (whole, convert.outlines(found)):
         assert (traced.area == found.area).all()
         back = polygons.rasterise(traced, found.height, found.width)
@@ -302,11 +303,11 @@ def test_polygons_of_many_corners_take_no_time() -> None:
     assert shared[0] == pytest.approx(shapely.intersection(*pair).area, rel=1e-9)
 
 
-def test_outlines_of_few_masks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outlines_of_few_masks_at_a_time() -> None:
     rng = np.random.default_rng(3)
     found = masks.from_pixels([rng.random((7, 9)) < 0.5 for _ in range(20)])
     whole = convert.outlines(found).rings
-    monkeypatch.setattr(convert, "_FEW", 3)
+    tune(canvas_masks=3)
     few = convert.outlines(found).rings
     assert (whole.xy == few.xy).all()
     assert (whole.start == few.start).all()
@@ -327,9 +328,7 @@ def test_room_for_edges_is_that_of_the_largest_polygon(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("invalid", ["refuse", "repair"])
-def test_geometries_of_few_polygons_at_a_time(
-    monkeypatch: pytest.MonkeyPatch, invalid: str
-) -> None:
+def test_geometries_of_few_polygons_at_a_time(invalid: str) -> None:
     """Edges of many polygons are those of all at once; geometries are not kept for them."""
     rng = np.random.default_rng(8)
     square = np.array([[0, 0], [4, 0], [4, 4], [0, 4]])
@@ -338,7 +337,7 @@ def test_geometries_of_few_polygons_at_a_time(
         values[5] = [[[0, 0], [4, 4], [4, 0], [0, 4]]]
     whole = polygons.read_polygons(column(values), side="s", invalid=invalid)
     edges, area = whole.edges, whole.area
-    monkeypatch.setattr(polygons, "_AT_ONCE", 3)
+    tune(polygons=3)
     parts = polygons.read_polygons(column(values), side="s", invalid=invalid)
     assert (parts.area == area).all()
     assert all((a == b).all() for a, b in zip(parts.edges, edges, strict=True))
@@ -346,10 +345,8 @@ def test_geometries_of_few_polygons_at_a_time(
     assert (shapely.area(parts.geometries) == shapely.area(whole.geometries)).all()
 
 
-def test_refused_polygons_of_several_ranges_are_counted_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(polygons, "_AT_ONCE", 2)
+def test_refused_polygons_of_several_ranges_are_counted_together() -> None:
+    tune(polygons=2)
     crossed = [[[0, 0], [4, 4], [4, 0], [0, 4]]]
     square = [[[0, 0], [4, 0], [4, 4], [0, 4]]]
     given = polygons.read_polygons(column([square, square, crossed, square, crossed]), side="s")

@@ -16,11 +16,12 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from polars.testing import assert_frame_equal
+from sizes import tune
 
 import evalengine as ee
 from evalengine.executors import named
 from evalengine.executors.pools import caught
-from evalengine.outofcore import driver, memory_plan, shuffle
+from evalengine.outofcore import driver, memory_plan
 
 FEW = memory_plan.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
 """Four buckets, label groups and runs of twenty rows, however small the tables."""
@@ -122,7 +123,7 @@ def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
     """Have tables dealt out in units of so many rows, by workers that work here."""
     pool = Here()
     patch.setattr(named, "pool_of", lambda *_: pool)
-    patch.setattr(shuffle, "units_rows", lambda *_: rows)
+    tune(range_rows=rows)
     return pool
 
 

@@ -15,6 +15,7 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
+from sizes import tune
 
 import evalengine as ee
 from evalengine.outofcore import frame_files, memory_plan
@@ -78,9 +79,8 @@ def test_slices_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_many_groups_are_seen_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalengine.plan import planner
 
-    monkeypatch.setattr(planner, "_GROUP_CELLS", 20)
+    tune(group_cells=20)
     in_buckets(monkeypatch)
     same_as_in_memory(sliced(), "text", tmp_path)
 
@@ -96,7 +96,7 @@ def in_files(
 ) -> tuple[ee.Scorecard, Any]:
     """A run whose single datums are too many to be held, and the run in memory."""
     in_buckets(patch)
-    patch.setattr(frame_files, "_ROW", 10**9)
+    tune(datum_bytes=10**9)
     sides = written(case, folder)
     whole = ee.score(*sides, task=task, **case.options, **case.tables)
     given: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(folder / "s")}
@@ -156,7 +156,7 @@ def test_a_frame_in_a_file_is_saved_without_being_read(
 def test_a_frame_for_which_there_is_no_room_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame_files, "_PACKED", 10**15)
+    tune(datum_file_bytes=10**15)
     with pytest.raises(ee.ScratchError, match=r"scratch are needed"):
         in_files(sliced(), tmp_path, monkeypatch)
     assert os.listdir(tmp_path / "s") == []

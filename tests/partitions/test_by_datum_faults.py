@@ -20,12 +20,13 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import Here, await_that, boxes, in_buckets, same_as_in_memory, written
 from partitions.test_in_parts import one_table
+from sizes import tune
 
 import evalengine as ee
 from evalengine.executors import named
 from evalengine.executors.pools import caught
 from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem
-from evalengine.outofcore import frame_files, memory_plan, repeats, shuffle
+from evalengine.outofcore import memory_plan, repeats
 from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
@@ -63,7 +64,7 @@ def test_a_stage_that_two_workers_do_is_done_once(
     in_buckets(monkeypatch)
     here = pool()
     monkeypatch.setattr(named, "pool_of", lambda *_: here)
-    monkeypatch.setattr(shuffle, "units_rows", lambda *_: 13)
+    tune(range_rows=13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
     stages = {name for name, _ in here.called}
@@ -222,7 +223,7 @@ def test_a_frame_that_a_disk_has_no_room_for(
 ) -> None:
     """Its folder is looked at again when the frame is made, and goes if it is too small."""
     in_buckets(monkeypatch)
-    monkeypatch.setattr(frame_files, "_ROW", 10**9)
+    tune(datum_bytes=10**9)
     limits: list[Any] = []
 
     def told(step: str) -> None:

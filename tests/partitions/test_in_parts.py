@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from partitions import cases
+from sizes import tune
 
 import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import frame_files, memory_plan
-from evalengine.plan import planner
 from evalengine.tally import scored_parts
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
@@ -313,10 +313,8 @@ def test_a_condition_that_leaves_no_row(tmp_path: Path, merged: list[int]) -> No
     assert not any(merged)
 
 
-def test_many_groups_are_seen_few_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: list[int]
-) -> None:
-    monkeypatch.setattr(planner, "_GROUP_CELLS", 20)
+def test_many_groups_are_seen_few_at_a_time(tmp_path: Path, merged: list[int]) -> None:
+    tune(group_cells=20)
     table = one_table(8, weighted=True, named=True).with_columns(level=pl.int_range(pl.len()) % 23)
     options = {"metrics": IN_FILES, "by": ["level"]}
     card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)

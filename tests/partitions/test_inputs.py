@@ -12,6 +12,7 @@ import pytest
 from merging.parts import Case
 from object_store import object_store
 from partitions.cases import FEW, WIDE, boxes, in_buckets, in_units, same_as_in_memory, written
+from sizes import tune
 
 import evalengine as ee
 from evalengine.outofcore import driver, shuffle, shuffle_stage
@@ -118,7 +119,7 @@ def test_large_files_are_read_stretch_by_stretch(
 ) -> None:
     """Rows keep their numbers, and no more than a stretch is read ahead."""
     in_buckets(monkeypatch)
-    monkeypatch.setattr(shuffle, "STRETCH", 1)
+    tune(query_bytes=1)
     read: list[int] = []
     real = shuffle_stage.batches
 

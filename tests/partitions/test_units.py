@@ -26,6 +26,7 @@ from partitions.cases import (
     same_as_in_memory,
     written,
 )
+from sizes import tune
 
 import evalengine as ee
 from evalengine.ingest.collecting import Side
@@ -35,13 +36,14 @@ from evalengine.ingest.slices import SlicePlan
 from evalengine.outofcore import shuffle, shuffle_stage
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.options import Options
+from evalengine.schemas.tuning import Tuning
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 13)
-    monkeypatch.setattr(shuffle_stage, "BATCH", 5)
+    tune(shuffle_rows=5)
     task, draw = CASES[name]
     case = draw(5)
     same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
@@ -128,7 +130,7 @@ def test_units_begin_where_row_groups_do(tmp_path: Path) -> None:
 
 
 def test_units_are_neither_small_nor_many() -> None:
-    assert shuffle.units_rows(1000, 8, 4) == shuffle.LEAST_UNIT
+    assert shuffle.units_rows(1000, 8, 4) == Tuning().shuffle_rows
     assert shuffle.units_rows(16_000_000, 8, 4) == 1_000_000
     rows = shuffle.units_rows(10**9, 400, 128)
     assert 10**9 // rows * 400 <= shuffle.MOST_FILES
@@ -213,7 +215,7 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
-    monkeypatch.setattr(shuffle, "units_rows", lambda *_: 500)
+    tune(range_rows=500)
     killed: list[int] = []
     dealt: list[Path] = []
 
@@ -248,7 +250,7 @@ def test_slices_whose_values_have_codes(
     in_buckets(monkeypatch, WIDE)
     if units:
         in_units(monkeypatch, 50)
-    monkeypatch.setattr(shuffle_stage, "BATCH", 9)
+    tune(shuffle_rows=9)
     n = pl.col("datum_id")
     values = pl.when(n % 7 < 3).then(pl.lit("sun")).when(n % 3 == 0).then(pl.lit("rain"))
     column = values.when(n < 40).then(pl.lit("snow")).cast(dtype).alias(name)  # the rest are null
@@ -326,11 +328,10 @@ def test_without_footers_all_files_are_left_to_every_unit(
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])
 def test_wide_rows_are_read_few_at_a_time(
-    width: int, rows: int, table: shuffle_stage.Dealing, monkeypatch: pytest.MonkeyPatch
+    width: int, rows: int, table: shuffle_stage.Dealing
 ) -> None:
     """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
-    monkeypatch.setattr(shuffle_stage, "BATCH", 30)
-    monkeypatch.setattr(shuffle_stage, "BATCH_BYTES", 1000)
+    tune(shuffle_rows=30, shuffle_bytes=1000)
     given = (table.role, table.side, table.where, table.plan)
     heights = [batch.height for batch in shuffle_stage.batches(*given, width)]
     assert max(heights) <= rows
@@ -357,7 +358,7 @@ def test_a_table_is_read_by_queries_of_some_rows(
     in_buckets(monkeypatch)
     if units:
         in_units(monkeypatch, 13)
-    monkeypatch.setattr(shuffle, "STRETCH", 200)
+    tune(query_bytes=200)
     read: list[int] = []
     part = shuffle_stage._part
 

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 from rasterio import Affine
 from segmentation.making import EVERY, NAMES, rows_of, same, some_maps, write
+from sizes import tune
 
 import evalengine as ee
-from evalengine.tasks.segmentation import layer_masks, maps, rasters
+from evalengine.tasks.segmentation import maps, rasters
 
 FOUND, TRUTH = some_maps()
 ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
@@ -113,9 +114,7 @@ def test_a_file_that_breaks_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tiled", [True, False])
-def test_windows_are_the_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiled: bool
-) -> None:
+def test_windows_are_the_whole(tmp_path: Path, tiled: bool) -> None:
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 5, (70, 90)).astype(np.uint8)
     found = np.where(rng.random(truth.shape) < 0.9, truth, 0).astype(np.uint8)
@@ -130,16 +129,16 @@ def test_windows_are_the_whole(
     tables = [pl.DataFrame({"datum_id": [0], "raster": [path]}) for path in paths]
     whole = ee.score(found[None], truth[None], metrics=EVERY)
     for size in (300, 1500, 5000):
-        monkeypatch.setattr(rasters, "AT_ONCE", size)
+        tune(window_pixels=size)
         for side in (tables[0], tables[2]):
             same(ee.score(side, tables[1], metrics=EVERY), whole)
         same(ee.score(found[None], tables[1], metrics=EVERY), whole)
 
 
-def test_windows_cover_every_pixel_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_windows_cover_every_pixel_once(tmp_path: Path) -> None:
     path = write(tmp_path / "g.tif", np.zeros((70, 90), np.uint8), tiled=True, blockxsize=16,
                  blockysize=32)  # fmt: skip
-    monkeypatch.setattr(rasters, "AT_ONCE", 1200)
+    tune(window_pixels=1200)
     from contextlib import ExitStack
 
     with ExitStack() as stack, rasters.quiet():
@@ -187,9 +186,7 @@ def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("crs", ["EPSG:32632", None])
-def test_resampled_by_place(
-    tmp_path: Path, crs: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
     """Coarse pixels of 2 x 2 that begin three pixels further right: there nothing is predicted."""
     coarse = np.arange(1, 25).reshape(4, 6).astype(np.uint8)
     found = georeferenced(
@@ -200,7 +197,7 @@ def test_resampled_by_place(
     expected = np.zeros((8, 12), int)
     expected[:, 3:] = coarse.repeat(2, 0).repeat(2, 1)[:, :9]
     for size in (1 << 22, 30):
-        monkeypatch.setattr(rasters, "AT_ONCE", size)
+        tune(window_pixels=size)
         card = ee.score(found, truth, resample=True, metrics=["ConfusionMatrix"])
         cells = dict(card.confusion.select("predicted", "count").iter_rows())
         index, count = np.unique(expected[:, 3:], return_counts=True)
@@ -234,10 +231,8 @@ def test_resampled_by_proportion() -> None:
 
 
 @pytest.mark.parametrize("size", [1 << 22, 30])
-def test_rasters_that_do_not_overlap_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    monkeypatch.setattr(rasters, "AT_ONCE", size)
+def test_rasters_that_do_not_overlap_are_named(tmp_path: Path, size: int) -> None:
+    tune(window_pixels=size)
     pixels = np.ones((8, 12), np.uint8)
     rights = {"a": 500000, "b": 500006, "c": 700000, "d": 500012}  # metres; c and d lie outside
     sides = [
@@ -353,7 +348,7 @@ def test_maps_beside_masks_are_read_by_strips(
 
     monkeypatch.setattr(rasters.Map, "read", counted)
     for size, blocks in ((16 * 13, 1), (60, 6), (1, 6)):
-        monkeypatch.setattr(layer_masks, "STRIP", size)
+        tune(strip_pixels=size)
         for file, pieces in ((by_lines, blocks), (path, 1)):
             read.clear()
             truth = pl.DataFrame({"datum_id": [0], "raster": [file]})

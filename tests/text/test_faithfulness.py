@@ -13,12 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from known import known_answers
 from late import Late
+from sizes import tune
 from text.scoring import TEXTS, values
 from text.test_continuous_eval import TEXT, overlap, rouge_l
 
 import evalengine as ee
 from evalengine.tasks.sentences import sentences_of
-from evalengine.tasks.text.measures import faithfulness
 
 bleu_score = Late("nltk.translate.bleu_score")
 
@@ -102,11 +102,11 @@ def test_against_slow_references(cases: list[tuple[str, list[str]]], threshold: 
             assert same(found, case[key]), (key, cases)
 
 
-def test_little_room_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_room_makes_no_difference() -> None:
     texts = ["A cat sat. It slept. The end.", "No.", "", "Yes. A dog ran."] * 3
     contexts = [["A cat sat on a mat.", "It slept."], ["Yes."], ["x"], ["A dog ran."]] * 3
     whole = score(texts, contexts)
-    monkeypatch.setattr(faithfulness, "_ROOM", 30)
+    tune(text_bytes=30)
     pieces = score(texts, contexts)
     for metric in METRICS.values():
         assert values(whole, metric) == values(pieces, metric)

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalengine.schemas.errors import ReadError
+from evalengine.schemas.tuning import tuning
 
 Row = TypeVar("Row")
-_PIECE = 1 << 21
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _PLACE = re.compile(r" - at `\$(.*)`$")
 _INDEX = re.compile(r"^\[(\d+)\](.*)$")
@@ -39,9 +39,10 @@ def decode_rows(buffer: Any, row: type[Row], name: str, what: str) -> Iterator[l
     """
     decoder = msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
     start, done, end = 0, 0, len(buffer)
+    size = tuning().json_bytes
     opening = b""
     while True:
-        cut = _BETWEEN.search(buffer, start + _PIECE) if start + _PIECE < end else None
+        cut = _BETWEEN.search(buffer, start + size) if start + size < end else None
         if cut is None:
             yield _decode(decoder, buffer, opening, start, done, name, what)
             return

@@ -17,6 +17,7 @@ from ...ingest.kept import Kept
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...schemas.tuning import tuning
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
@@ -29,7 +30,6 @@ from .units import apart
 Array = np.ndarray[Any, Any]
 
 _NONE = np.empty(0, np.float64)
-_LEAST = 1 << 12  # rows of a piece on average, below which pieces are joined first
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
     columns = [column.cast(pl.Float64) for column in columns]
     lengths = columns[0].chunk_lengths()
     alike = all(column.chunk_lengths() == lengths for column in columns)
-    if not alike or len(lengths) * _LEAST > len(columns[0]):
+    if not alike or len(lengths) * tuning().piece_rows > len(columns[0]):
         return [tuple(column.to_numpy() for column in columns)]
     chunks = [[chunk.to_numpy() for chunk in column.get_chunks()] for column in columns]
     return list(zip(*chunks, strict=True))

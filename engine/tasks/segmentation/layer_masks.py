@@ -13,13 +13,14 @@ import polars as pl
 from ...geometry.masks import Masks, concat, from_rows, read_masks
 from ...geometry.polygons import REFUSE, rasterise, read_polygons
 from ...geometry.rasters import read_raster_masks
-from ...geometry.value_runs import STRIP, ValueRuns
+from ...geometry.value_runs import ValueRuns
 from ...ingest.frames import Frames
 from ...ingest.label_maps import FORMS
 from ...ingest.problems import count_of
 from ...kernels.run_layout import Runs, joined
 from ...kernels.run_pixels import scan
 from ...schemas.errors import InputError
+from ...schemas.tuning import tuning
 from ...tally.datums import Datums
 from ..image_sizes import declared_sizes, sizes_in
 from ..workers import Workers
@@ -223,7 +224,7 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
                 with ExitStack() as stack:
                     opened = Map(place, stack)
                     _refuse_size(place.named, opened.shape)
-                    for window in opened.strips(STRIP):
+                    for window in opened.strips(tuning().strip_pixels):
                         by_value.add(window.top, opened.read(window))
                 index, runs = by_value.taken()
                 found.append((_masks([runs], [opened.shape]), index))

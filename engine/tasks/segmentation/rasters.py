@@ -12,13 +12,12 @@ import numpy as np
 from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of, opened
 from ...geometry.silence import silenced
 from ...schemas.errors import InputError
+from ...schemas.tuning import tuning
 from ...schemas.wording import option
 from .histograms import NOTHING
 
 Array = np.ndarray[Any, Any]
 
-AT_ONCE = 1 << 22
-"""Pixels of a side that are read at once; a larger map is read by windows."""
 _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
 
 
@@ -290,13 +289,13 @@ def windows_of(sides: list[Map]) -> list[Window]:
     """
     height, width = sides[0].shape
     files = [side for side in sides if side.place.pixels is None]
-    if not files or height * width <= AT_ONCE:
+    if not files or height * width <= tuning().window_pixels:
         return [sides[0].whole]
     down, across = (max(side.block[axis] for side in files) for axis in (0, 1))
-    rows = max(1, AT_ONCE // width // down) * down
+    rows = max(1, tuning().window_pixels // width // down) * down
     columns = width
-    if rows * width > AT_ONCE:
-        columns = min(width, max(1, AT_ONCE // rows // across) * across)
+    if rows * width > tuning().window_pixels:
+        columns = min(width, max(1, tuning().window_pixels // rows // across) * across)
     return [
         Window(top, min(top + rows, height), left, min(left + columns, width))
         for top in range(0, height, rows)

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ....schemas.tuning import tuning
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import offsets_of
@@ -31,8 +32,6 @@ Array = np.ndarray[Any, Any]
 Score = Callable[[Pairs, Settings, Workers], Array]
 """From sentences, each with its contexts as its one reference, to float64 [m]."""
 
-_ROOM = 1 << 25
-"""Bytes of sentences and contexts that are taken at once: a text's stand beside each sentence."""
 _RULES = DIALECTS["continuous-eval"].rules
 _NO_CONTEXT, _NO_SENTENCE, _BARE = (
     "there are no contexts",
@@ -80,7 +79,7 @@ def _blocks(pairs: Pairs) -> Iterator[tuple[int, int, Pairs]]:
     end = offsets_of(size)
     first = 0
     while first < text.size:
-        last = int(np.searchsorted(end, end[first] + _ROOM, side="right")) - 1
+        last = int(np.searchsorted(end, end[first] + tuning().text_bytes, side="right")) - 1
         last = max(last, first + 1)
         contexts = pairs.made["contexts"].gather(text[first:last])
         one = np.arange(last - first + 1)
