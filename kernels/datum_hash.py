@@ -70,7 +70,7 @@ def hash_texts(offsets: Array, data: Array) -> Array:
 
 
 @kernel
-def _dealt(bucket: Array, start: Array, order: Array) -> None:
+def _by_bucket(bucket: Array, start: Array, order: Array) -> None:
     for i in range(bucket.size):
         start[bucket[i] + 1] += 1
     for b in range(start.size - 1):
@@ -81,7 +81,7 @@ def _dealt(bucket: Array, start: Array, order: Array) -> None:
         free[bucket[i]] += 1
 
 
-def deal(hashes: Array, n: int) -> tuple[Array, Array]:
+def by_bucket(hashes: Array, n: int) -> tuple[Array, Array]:
     """Rows by bucket, in their order within one.
 
     Args:
@@ -94,5 +94,5 @@ def deal(hashes: Array, n: int) -> tuple[Array, Array]:
     bucket = (hashes % np.uint64(n)).astype(np.int32)
     start = np.zeros(n + 1, np.int64)
     order = np.empty(bucket.size, np.uint32)
-    _dealt(bucket, start, order)
+    _by_bucket(bucket, start, order)
     return start, order

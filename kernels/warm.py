@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .datum_hash import deal, hash_integers, hash_texts
+from .datum_hash import by_bucket, hash_integers, hash_texts
 from .few_scores import count_few
 from .hash_codes import hash_codes
 from .label_matching import match_labels
@@ -30,7 +30,7 @@ def inputs() -> None:
     hash_codes(many, many)
     hashes = hash_integers(value)
     hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
-    deal(hashes, 2)
+    by_bucket(hashes, 2)
 
 
 def scores() -> None:

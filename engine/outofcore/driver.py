@@ -44,7 +44,7 @@ from .memory_plan import (
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
 from .scratch import scratch_folder
 from .shuffle import Whole, heads_of, heights_of, rows_at, split
-from .shuffle_stage import unit_folder
+from .shuffle_stage import range_folder
 from .stages import Job, collected, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
@@ -212,7 +212,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
     if not ahead:
         plan, fit_notes = _fitted(plan, ready)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
-        tell(f"dealing rows out to {n} buckets")
+        tell(f"shuffling rows to {n} buckets")
         whole = split(ready, found.heights, folder, n, pool, ahead)
         notes += too_full(whole.fullest(folder), found.limit, pool.share(found.limit), options)
         several = None
@@ -305,12 +305,12 @@ def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | No
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
     """What is wrong with values that may stand once, which no bucket alone can tell."""
-    units = {
-        role: [(str(unit_folder(folder, role, unit)), before) for unit, before in enumerate(begins)]
+    ranges = {
+        role: [(str(range_folder(folder, role, i)), before) for i, before in enumerate(begins)]
         for role, begins in whole.begins.items()
     }
     calls = [
-        (str(folder), role, name, file, units[role])
+        (str(folder), role, name, file, ranges[role])
         for role in whole.heights
         for name in once_only(ready.sides[role])
         if name in whole.blanks[role].columns

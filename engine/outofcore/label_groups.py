@@ -22,7 +22,7 @@ from .answering import OnWorkers
 from .label_merging import cut, merge_rows
 from .memory_plan import Sizes
 from .numbering import code_datums, codes_file
-from .score_ranges import Slab
+from .score_ranges import ScoreRange
 from .stages import collected, group_file, is_named, part_file
 
 Array = np.ndarray[Any, Any]
@@ -45,11 +45,11 @@ def merged_by_labels(
     files: list[tuple[str, ...]] = []
     for group, labels in enumerate(pairwise(bounds)):
         rows = int(per_label[slice(*labels)].sum())
-        slabs: Sequence[Slab | None] = [None]
+        ranges: Sequence[ScoreRange | None] = [None]
         if rows > sizes.group_rows:  # one label, which alone is more
-            slabs = cut(folder, labels, sizes.group_rows // 4, parts)
-        calls += [(rows // len(slabs), (folder, group, labels, slab, parts)) for slab in slabs]
-        files.append(tuple(str(group_file(folder, group, at)) for at in range(len(slabs))))
+            ranges = cut(folder, labels, sizes.group_rows // 4, parts)
+        calls += [(rows // len(ranges), (folder, group, labels, span, parts)) for span in ranges]
+        files.append(tuple(str(group_file(folder, group, at)) for at in range(len(ranges))))
     # The largest first: what is left at the end is small, and no worker waits long for another.
     calls.sort(key=itemgetter(0), reverse=True)
     if calls:

@@ -8,12 +8,12 @@ from ..tally import stored
 from ..tally.parts import ROWS
 from ..tally.ranked_groups import merge_groups, of_labels, with_datums
 from .numbering import codes_of
-from .score_ranges import Slab, slabs_of, within
+from .score_ranges import ScoreRange, ranges_of, within
 from .stages import group_file, part_file
 
 
 def merge_rows(
-    folder: str, group: int, labels: tuple[int, int], slab: Slab | None, parts: Sequence[int]
+    folder: str, group: int, labels: tuple[int, int], span: ScoreRange | None, parts: Sequence[int]
 ) -> None:
     """Merge the rows of some labels from all buckets: all of them, or one range of scores.
 
@@ -21,21 +21,21 @@ def merge_rows(
         folder: the scratch folder.
         group: number of the group of labels.
         labels: the first of them, and one past the last.
-        slab: the range, of a group of one label that is cut; None of others.
+        span: the range, of a group of one label that is cut; None of others.
         parts: the buckets.
     """
-    target = group_file(folder, group, 0 if slab is None else slab.number)
+    target = group_file(folder, group, 0 if span is None else span.number)
     if target.exists():
         return
     rows = []
     for bucket in parts:
         few = of_labels(stored.mapped(part_file(folder, bucket), ROWS), *labels)
         codes = codes_of(folder, bucket)
-        rows.append(with_datums(few, codes) if slab is None else within(few, codes, slab))
+        rows.append(with_datums(few, codes) if span is None else within(few, codes, span))
     stored.save(merge_groups(rows), target, lasting=False)
 
 
-def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[Slab]:
+def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[ScoreRange]:
     """The ranges of scores of a label that has more rows than a group may have.
 
     Args:
@@ -48,4 +48,4 @@ def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -
         (of_labels(stored.mapped(part_file(folder, b), ROWS), *labels), codes_of(folder, b))
         for b in parts
     ]
-    return slabs_of(buckets, most)
+    return ranges_of(buckets, most)

@@ -179,7 +179,7 @@ def buckets(
         enough = -(-enough // _STEP) * _STEP
         raise OptionError(
             f"{option('memory_limit', given)}: too small for these tables, whose"
-            f" {sum(heights.values()):,} rows would be dealt out to {n:,} files, and {MOST_BUCKETS}"
+            f" {sum(heights.values()):,} rows would be shuffled to {n:,} files, and {MOST_BUCKETS}"
             f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}."
         )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)

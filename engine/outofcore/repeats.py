@@ -22,7 +22,7 @@ from ..ingest.collecting import Prepared, Side
 from ..ingest.distinct import has_repeats
 from ..ingest.problems import Problem
 from ..ingest.shapes import SHAPES
-from ..kernels.datum_hash import deal
+from ..kernels.datum_hash import by_bucket
 from ..schemas.contract import LABELS, ROW
 
 Array = np.ndarray[Any, Any]
@@ -72,7 +72,7 @@ def unheld(side: Side) -> Side:
 
 
 def values_file(folder: Path, column: str, n: int) -> Path:
-    """Where some values of a column stand in the folder of a unit, with the numbers of rows."""
+    """File of some values of a column, with the numbers of their rows, of one range of rows."""
     return folder / f"{column}-{n}.values"
 
 
@@ -82,10 +82,10 @@ def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
 
 
 class Writer:
-    """Deals the values of one unit of a table out.
+    """Shuffles the values of one range of a table's rows.
 
     Args:
-        folder: of the unit.
+        folder: of the range.
         names: columns.
         n: number of files of each.
         hashes: hashes of values, the same for equal ones.
@@ -117,21 +117,21 @@ class Writer:
             if name not in rows.columns:
                 continue
             known = rows.select(name, ROW).drop_nulls(name)
-            start, order = deal(self._hashes(known[name]), self._n)
-            dealt = known[order].to_arrow()
+            start, order = by_bucket(self._hashes(known[name]), self._n)
+            sorted_rows = known[order].to_arrow()
             for n in np.flatnonzero(np.diff(start)).tolist():
                 path = values_file(self._folder, name, n)
                 if path not in self._open:
                     file = self._stack.enter_context(pa.OSFile(str(path), "wb"))
                     self._open[path] = self._stack.enter_context(
-                        pa.ipc.new_file(file, dealt.schema)
+                        pa.ipc.new_file(file, sorted_rows.schema)
                     )
-                few = dealt.slice(int(start[n]), int(start[n + 1] - start[n]))
+                few = sorted_rows.slice(int(start[n]), int(start[n + 1] - start[n]))
                 self._open[path].write_table(few)
 
 
 def find_repeats(
-    folder: str, role: str, column: str, n: int, units: Sequence[tuple[str, int]]
+    folder: str, role: str, column: str, n: int, ranges: Sequence[tuple[str, int]]
 ) -> None:
     """Leave a file that tells which of some values stand in several rows, if any do.
 
@@ -143,13 +143,13 @@ def find_repeats(
         role: of the table.
         column: whose values.
         n: which of the files.
-        units: folder of each unit, and rows of the table before it.
+        ranges: folder of each range of rows, and rows of the table before it.
     """
     target = repeats_file(folder, role, column, n)
     if target.exists():
         return
-    files = [(values_file(Path(unit), column, n), before) for unit, before in units]
-    # Not every unit has values of every file: those that have none never had them, or the twin of
+    files = [(values_file(Path(home), column, n), before) for home, before in ranges]
+    # Not every range has values of every file: those that have none never had them, or the twin of
     # this call has deleted them, which it does once the result is there.
     files = [(path, before) for path, before in files if path.exists()]
     try:
@@ -174,7 +174,7 @@ def find_repeats(
 
 
 def _numbered(path: Path, before: int) -> pl.DataFrame:
-    """Values of one unit with the numbers of their rows in the whole table.
+    """Values of one range with the numbers of their rows in the whole table.
 
     Raises:
         FileNotFoundError: another process has deleted them.

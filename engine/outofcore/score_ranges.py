@@ -33,7 +33,7 @@ class Key(msgspec.Struct, frozen=True, order=True):
     datum: int
 
 
-class Slab(msgspec.Struct, frozen=True):
+class ScoreRange(msgspec.Struct, frozen=True):
     """The rows of one label in a range of keys.
 
     Attributes:
@@ -63,7 +63,7 @@ def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
     return [Key(-float(score), -float(own), int(datum)) for score, own, datum in rows]
 
 
-def slabs_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[Slab]:
+def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreRange]:
     """Ranges of about so many rows of a label; at least one.
 
     Args:
@@ -76,7 +76,7 @@ def slabs_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[Slab]:
     n = max(1, -(-rows // most))
     chosen = [keys[at * len(keys) // n] for at in range(1, n) if keys]
     cuts = [None, *dict.fromkeys(chosen), None]
-    return [Slab(i, len(cuts) - 1, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
+    return [ScoreRange(i, len(cuts) - 1, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
 
 
 def place(ranked: Ranked, codes: Array, key: Key) -> int:
@@ -99,7 +99,7 @@ def place(ranked: Ranked, codes: Array, key: Key) -> int:
     return begin + int(np.searchsorted(ranked.datum[begin:end], datum, "left"))
 
 
-def within(ranked: Ranked, codes: Array, slab: Slab) -> Ranked:
+def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
     """The rows of one bucket that fall into a range, datums under their codes in the whole.
 
     Ground truths have no score: each range takes an equal share of them.
@@ -107,12 +107,12 @@ def within(ranked: Ranked, codes: Array, slab: Slab) -> Ranked:
     Args:
         ranked: rows of one label.
         codes: int32 [datums], ascending, the codes of their datums in the whole.
-        slab: which.
+        span: which.
     """
     n, m = ranked.score.size, ranked.gt_datum.size
     rows = (
-        0 if slab.first is None else place(ranked, codes, slab.first),
-        n if slab.after is None else place(ranked, codes, slab.after),
+        0 if span.first is None else place(ranked, codes, span.first),
+        n if span.after is None else place(ranked, codes, span.after),
     )
-    truths = slab.number * m // slab.of, (slab.number + 1) * m // slab.of
+    truths = span.number * m // span.of, (span.number + 1) * m // span.of
     return with_datums(of_rows(ranked, rows, truths), codes)

@@ -112,13 +112,12 @@ def _refuse_shared(home: Path) -> None:
     )
 
 
-def look_for_room(home: Path, needed: int, more: str = "") -> None:
+def look_for_room(home: Path, needed: int) -> None:
     """Refuse to begin what the disk has no room for.
 
     Args:
         home: a folder on that disk.
         needed: bytes that are about to be written, about.
-        more: said of them, where some stand there already.
 
     Raises:
         ScratchError: less is free.
@@ -126,7 +125,7 @@ def look_for_room(home: Path, needed: int, more: str = "") -> None:
     free = shutil.disk_usage(home).free
     if free < needed:
         raise ScratchError(
-            f"{home}: about {gigabytes(needed)}{more} of scratch are needed and {gigabytes(free)}"
+            f"{home}: about {gigabytes(needed)} of scratch are needed and {gigabytes(free)}"
             f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}."
         )
 

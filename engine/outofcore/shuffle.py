@@ -1,6 +1,6 @@
 """The shuffle: all rows of a datum, of either side, go to one bucket.
 
-Every table is read once, in ranges of consecutive rows, a :class:`Unit` each
+Every table is read once, in ranges of consecutive rows, a :class:`RowRange` each
 (:mod:`~evalengine.outofcore.shuffle_stage`). Each range reports its number of rows and its labels;
 put together, this is what the buckets have to know of the whole.
 """
@@ -27,23 +27,23 @@ from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICT
 from ..schemas.tuning import tuning
 from .shuffle_files import ends_of
 from .shuffle_stage import (
-    Dealing,
-    Unit,
+    RowRange,
+    Shuffle,
     batches,
     bucket_file,
-    deal_rows,
-    deal_unit,
-    dealt_of,
-    of_unit,
+    of_range,
+    shuffle_range,
+    shuffle_rows,
     together,
+    told_of,
 )
 
 Array = np.ndarray[Any, Any]
 
 PER_BUCKET = (
-    4  # units for each bucket worth having, so that an uneven one does not hold up the rest
+    4  # ranges for each bucket worth having, so that an uneven one does not hold up the rest
 )
-MOST_FILES = 1 << 15  # of rows dealt out: units of all tables by buckets, about
+MOST_FILES = 1 << 15  # of rows dealt out: ranges of all tables by buckets, about
 
 
 class Whole(msgspec.Struct):
@@ -58,8 +58,8 @@ class Whole(msgspec.Struct):
             key; those declared, too.
         labels: declared labels, or None.
         notes: what bringing ids and labels to one dtype told.
-        begins: role to how many rows stand before each of its units.
-        dealt: role to the buckets that each of its units has rows of.
+        begins: role to how many rows stand before each of its ranges.
+        filled: role to the buckets that each of its ranges has rows of.
         ahead: distinct combinations of the columns that were asked for.
     """
 
@@ -71,7 +71,7 @@ class Whole(msgspec.Struct):
     labels: pl.DataFrame | None
     notes: list[Note]
     begins: dict[str, tuple[int, ...]]
-    dealt: dict[str, list[frozenset[int]]]
+    filled: dict[str, list[frozenset[int]]]
     ahead: pl.DataFrame
 
     @property
@@ -81,17 +81,17 @@ class Whole(msgspec.Struct):
         return pl.concat(of_rows, how="vertical_relaxed").unique() if of_rows else None
 
     def rows_of_bucket(self, folder: Path, role: str, bucket: int) -> tuple[list[Path], list[int]]:
-        """Files of the rows of one table in a bucket, and how many rows stand before each unit."""
-        units = [unit for unit, some in enumerate(self.dealt[role]) if bucket in some]
-        files = [bucket_file(folder, role, unit, bucket) for unit in units]
-        return files, [self.begins[role][unit] for unit in units]
+        """Files of the rows of one table in a bucket, and how many rows stand before each range."""
+        ranges = [span for span, some in enumerate(self.filled[role]) if bucket in some]
+        files = [bucket_file(folder, role, span, bucket) for span in ranges]
+        return files, [self.begins[role][span] for span in ranges]
 
     def fullest(self, folder: Path) -> int:
         """Bytes of the rows of the largest bucket."""
         return max(
             sum(
                 path.stat().st_size
-                for role in self.dealt
+                for role in self.filled
                 for path in self.rows_of_bucket(folder, role, bucket)[0]
             )
             for bucket in range(self.n)
@@ -149,14 +149,14 @@ def split(
     heads = heads_of(ready)
     text = {role: side.source.text for role, side in ready.sides.items()}
     targets, notes = _targets(ready, heads, text)
-    units = units_of(ready, heads, heights, n, pool)
-    calls: list[tuple[str, Unit, bytes]] = []
+    ranges = ranges_of_tables(ready, heads, heights, n, pool)
+    calls: list[tuple[str, RowRange, bytes]] = []
     for role in heads:
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
         asked = ahead if role == TABLE else ()
         width = int(heads[role].estimated_size()) // max(1, heads[role].height)
-        table = Dealing(
+        table = Shuffle(
             role,
             side,
             ready.where,
@@ -168,18 +168,18 @@ def split(
             ahead=asked,
             width=width,
         )
-        if _dealt_apart(side, pool):
-            ends = ends_of(side.source.files) if len(units[role]) > 1 else None
+        if _by_workers(side, pool):
+            ends = ends_of(side.source.files) if len(ranges[role]) > 1 else None
             calls += [
-                (str(folder), unit, pickle.dumps(of_unit(table, ends, unit)))
-                for unit in units[role]
+                (str(folder), span, pickle.dumps(of_range(table, ends, span)))
+                for span in ranges[role]
             ]
         else:
-            deal_rows(folder, units[role][0], table)
-    for failure in pool.run(deal_unit, calls) if calls else ():
+            shuffle_rows(folder, ranges[role][0], table)
+    for failure in pool.run(shuffle_range, calls) if calls else ():
         if failure is not None:
             raise failure
-    told = {role: [dealt_of(folder, role, unit) for unit, *_ in units[role]] for role in heads}
+    told = {role: [told_of(folder, role, span) for span, *_ in ranges[role]] for role in heads}
     blanks = {}
     for role in heads:
         blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ def split(
         labels=labels,
         notes=notes,
         begins=before,
-        dealt={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
+        filled={role: [frozenset(one.buckets) for one in parts] for role, parts in told.items()},
         ahead=pl.concat(known, how="diagonal").unique(),
     )
 
@@ -238,13 +238,13 @@ def _of_score_columns(
     return {GROUND_TRUTHS: frames[GROUND_TRUTHS], PREDICTIONS: scored}
 
 
-def units_of(
+def ranges_of_tables(
     ready: Prepared,
     heads: Mapping[str, pl.DataFrame],
     heights: Mapping[str, int],
     n: int,
     pool: Pool,
-) -> dict[str, list[Unit]]:
+) -> dict[str, list[RowRange]]:
     """The ranges of rows in which each table is shuffled.
 
     Args:
@@ -255,28 +255,28 @@ def units_of(
         pool: where stages run.
 
     Returns:
-        role to its units, in the order of their rows: one of all rows where this process deals
+        role to its ranges, in the order of their rows: one of all rows where this process deals
         them out, or where the bucket of a row hangs on how many rows before it a condition leaves.
     """
-    size = units_rows(sum(heights[role] for role in heads), n, pool.least)
-    found: dict[str, list[Unit]] = {}
+    size = rows_of_range(sum(heights[role] for role in heads), n, pool.least)
+    found: dict[str, list[RowRange]] = {}
     for role, head in heads.items():
         side = ready.sides[role]
         counted = side.table.datum not in head.columns and role in ready.where
-        if counted or not _dealt_apart(side, pool):
+        if counted or not _by_workers(side, pool):
             found[role] = [(0, 0, None)]
             continue
         cuts = _cuts(side.source.files, heights[role], size)
         ends = [*cuts[1:], None]
         found[role] = [
-            (unit, first, None if end is None else end - first)
-            for unit, (first, end) in enumerate(zip(cuts, ends, strict=True))
+            (span, first, None if end is None else end - first)
+            for span, (first, end) in enumerate(zip(cuts, ends, strict=True))
         ]
     return found
 
 
-def units_rows(rows: int, n: int, least: int) -> int:
-    """Rows of a unit, about.
+def rows_of_range(rows: int, n: int, least: int) -> int:
+    """Rows of a range, about.
 
     Args:
         rows: of all tables.
@@ -307,16 +307,16 @@ def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
     return tuple(_cuts(files, height, max(1, int(tuning().query_bytes / each)))[1:])
 
 
-def _dealt_apart(side: Side, pool: Pool) -> bool:
+def _by_workers(side: Side, pool: Pool) -> bool:
     """Whether workers deal a table out: of Parquet any rows are read without those before them."""
     return pool.reads_tables and side.source.format == "parquet"
 
 
 def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
-    """Rows at which units of about so many rows begin; between row groups where files are here.
+    """Rows at which ranges of about so many rows begin; between row groups where files are here.
 
-    A row group is decoded as a whole: one that two units share costs twice. Row groups of files of
-    few rows are not looked for: at most one more is read by each unit.
+    A row group is decoded as a whole: one that two ranges share costs twice. Row groups of files of
+    few rows are not looked for: at most one more is read by each range.
     """
     cuts = list(range(0, max(height, 1), size))
     if len(cuts) == 1 or not files or height // len(files) < size // 8:

@@ -1,8 +1,8 @@
 """The stage of the shuffle: some consecutive rows of one table go into a file for each bucket.
 
-One call takes one :class:`Unit` of rows and writes one folder, made under another name and renamed
-when it is complete: a call whose worker died is repeated, and one that was finished is not. Units
-are independent. Rows are numbered within their unit; how many rows come before it is known when all
+One call takes one :class:`RowRange` and writes one folder, made under another name and renamed when
+it is complete: a call whose worker died is repeated, and one that was finished is not. Ranges are
+independent. Rows are numbered within their range; how many rows come before it is known when all
 are done, and is added where its rows are read.
 """
 
@@ -28,7 +28,7 @@ from ..ingest.slices import SlicePlan
 from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Condition
-from ..kernels.datum_hash import deal, hash_integers, hash_texts
+from ..kernels.datum_hash import by_bucket, hash_integers, hash_texts
 from ..schemas.contract import ROW, TABLE
 from ..schemas.tuning import tuning
 from ..tasks.packing import packed
@@ -38,7 +38,7 @@ from .shuffle_files import ends_of, own_files
 Array = np.ndarray[Any, Any]
 
 
-class Dealing(msgspec.Struct):
+class Shuffle(msgspec.Struct):
     """What has to be known of a table to shuffle rows of it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Dealing(msgspec.Struct):
             from it, and holds what it has read.
         ahead: columns whose distinct combinations are told.
         before: rows of the table between its first file and the next one here, where files of
-            other units are left out.
+            other ranges are left out.
         width: bytes of a row, about.
     """
 
@@ -70,8 +70,8 @@ class Dealing(msgspec.Struct):
     width: int = 1
 
 
-class Dealt(msgspec.Struct):
-    """What a unit tells of its rows.
+class Shuffled(msgspec.Struct):
+    """What a range tells of its rows.
 
     Attributes:
         rows: how many there are, conditions on them applied.
@@ -88,32 +88,32 @@ class Dealt(msgspec.Struct):
     ahead: pl.DataFrame | None = None
 
 
-Unit = tuple[int, int, int | None]
-"""Number of a unit, its first row, and how many it has; None for all that follow."""
+RowRange = tuple[int, int, int | None]
+"""Number of a range, its first row, and how many it has; None for all that follow."""
 
 
-def unit_folder(folder: str | Path, role: str, unit: int) -> Path:
-    """Where the rows of a unit stand."""
-    return Path(folder) / "buckets" / f"{role}-{unit}"
+def range_folder(folder: str | Path, role: str, span: int) -> Path:
+    """Where the rows of a range stand."""
+    return Path(folder) / "buckets" / f"{role}-{span}"
 
 
-def bucket_file(folder: str | Path, role: str, unit: int, bucket: int) -> Path:
-    """Where the rows of a unit that fell into one bucket stand."""
-    return unit_folder(folder, role, unit) / f"{bucket}.arrow"
+def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
+    """Where the rows of a range that fell into one bucket stand."""
+    return range_folder(folder, role, span) / f"{bucket}.arrow"
 
 
-def dealt_of(folder: str | Path, role: str, unit: int) -> Dealt:
-    """What a finished unit told."""
-    home = unit_folder(folder, role, unit)
+def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
+    """What a finished range told."""
+    home = range_folder(folder, role, span)
     names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
     frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}")
               for at, name in enumerate(names)}  # fmt: skip
     ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
-    return Dealt(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
+    return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
 
 
-def _tell(folder: Path, told: Dealt) -> None:
-    """Write what a unit tells: numbers, and frames beside them."""
+def _tell(folder: Path, told: Shuffled) -> None:
+    """Write what a range tells: numbers, and frames beside them."""
     frames = dict(told.pairs)
     if told.keys is not None:
         frames[_KEYS] = told.keys.alias(_KEYS).to_frame()
@@ -129,35 +129,35 @@ _TOLD = "told"
 _KEYS, _AHEAD = "label keys", "ahead"  # beside the sides of tables
 
 
-def deal_unit(folder: str, unit: Unit, dealing: bytes) -> None:
-    """Shuffle the rows of one unit, in whatever process; see :func:`deal_rows`.
+def shuffle_range(folder: str, span: RowRange, shuffle: bytes) -> None:
+    """Shuffle the rows of one range, in whatever process; see :func:`shuffle_rows`.
 
     Args:
         folder: the scratch folder.
-        unit: which rows.
-        dealing: the table, pickled. It comes with the call and stands in no file, since it may
+        span: which rows.
+        shuffle: the table, pickled. It comes with the call and stands in no file, since it may
             bring credentials of an object store.
     """
-    deal_rows(folder, unit, pickle.loads(dealing))
+    shuffle_rows(folder, span, pickle.loads(shuffle))
 
 
-def deal_rows(folder: str | Path, unit: Unit, dealing: Dealing) -> None:
-    """Shuffle the rows of one unit.
+def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
+    """Shuffle the rows of one range.
 
     Args:
         folder: the scratch folder, with a folder ``buckets``.
-        unit: which rows.
-        dealing: the table.
+        span: which rows.
+        shuffle: the table.
 
     Raises:
         ReadError: a file that cannot be read, which is named.
     """
-    target = unit_folder(folder, dealing.role, unit[0])
+    target = range_folder(folder, shuffle.role, span[0])
     if target.exists():
         return
     draft = fresh_name(target)
     draft.mkdir()
-    told = _dealt(draft, unit, dealing)
+    told = _written(draft, span, shuffle)
     _tell(draft, told)
     try:
         os.rename(draft, target)
@@ -167,11 +167,11 @@ def deal_rows(folder: str | Path, unit: Unit, dealing: Dealing) -> None:
         shutil.rmtree(draft)  # another worker, which takes this one for dead, was faster
 
 
-def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
-    """Write the files of a unit."""
+def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
+    """Write the files of a range."""
     import pyarrow as pa  # here, since every run asks this package whether it is needed
 
-    role, side, n = dealing.role, dealing.side, dealing.n
+    role, side, n = shuffle.role, shuffle.side, shuffle.n
     pairs: dict[str, pl.DataFrame] = {}
     keys = None
     ahead: list[pl.DataFrame] = []
@@ -181,40 +181,40 @@ def _dealt(draft: Path, unit: Unit, dealing: Dealing) -> Dealt:
         values = None
         if once := once_only(side):
             values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
-        for batch in _batches_of(dealing, unit):
-            rows = batch.with_columns(pl.col(c).cast(t) for c, t in dealing.targets.items())
+        for batch in _batches_of(shuffle, span):
+            rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
             if side.table.datum in rows.columns:
-                start, order = deal(hashes_of(rows[side.table.datum]), n)
+                start, order = by_bucket(hashes_of(rows[side.table.datum]), n)
             else:
-                start, order = deal(((unit[1] + here) // dealing.per).astype(np.uint64), n)
+                start, order = by_bucket(((span[1] + here) // shuffle.per).astype(np.uint64), n)
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
             ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
             plain = (pl.col(name).cast(pl.String) for name in _categorical(rows))
-            dealt = ordered.with_columns(plain).to_arrow()
+            by_rows = ordered.with_columns(plain).to_arrow()
             for bucket in np.flatnonzero(np.diff(start)).tolist():
                 if bucket not in writers:
                     file = stack.enter_context(pa.OSFile(str(draft / f"{bucket}.arrow"), "wb"))
-                    writers[bucket] = stack.enter_context(pa.ipc.new_file(file, dealt.schema))
-                few = dealt.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
+                    writers[bucket] = stack.enter_context(pa.ipc.new_file(file, by_rows.schema))
+                few = by_rows.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
                 writers[bucket].write_table(few)
             if role == TABLE or "label_value" in rows.columns:
                 pairs = together([pairs, meeting.side_pairs({role: rows})])
             if side.naming.wide and "label_key" in rows.columns:
                 some = rows["label_key"].drop_nulls().cast(pl.String)
                 keys = (some if keys is None else keys.append(some)).unique()
-            if dealing.ahead:
-                few = rows.select(name for name in dealing.ahead if name in rows.columns).unique()
+            if shuffle.ahead:
+                few = rows.select(name for name in shuffle.ahead if name in rows.columns).unique()
                 ahead = [pl.concat([*ahead, few]).unique()]
             done += rows.height
-    return Dealt(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
+    return Shuffled(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
 
 
-def _batches_of(dealing: Dealing, unit: Unit) -> Iterator[pl.DataFrame]:
-    """The rows of a unit, in order, some at a time."""
-    for part in _parts(dealing, unit):
-        yield from batches(dealing.role, part, dealing.where, dealing.plan, dealing.width)
+def _batches_of(shuffle: Shuffle, span: RowRange) -> Iterator[pl.DataFrame]:
+    """The rows of a range, in order, some at a time."""
+    for part in _parts(shuffle, span):
+        yield from batches(shuffle.role, part, shuffle.where, shuffle.plan, shuffle.width)
 
 
 def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
@@ -228,42 +228,42 @@ def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame
     }
 
 
-def of_unit(table: Dealing, ends: Sequence[int] | None, unit: Unit) -> Dealing:
-    """A table with the files of one unit alone.
+def of_range(table: Shuffle, ends: Sequence[int] | None, span: RowRange) -> Shuffle:
+    """A table with the files of one range alone.
 
     Args:
         table: what is known of the table, with all of its files.
-        ends: rows up to the end of each file; None where all files are left to the unit.
-        unit: which rows.
+        ends: rows up to the end of each file; None where all files are left to the range.
+        span: which rows.
     """
-    side, before = own_files(table.side, ends, *unit[1:])
+    side, before = own_files(table.side, ends, *span[1:])
     return msgspec.structs.replace(table, side=side, before=before)
 
 
-def _parts(dealing: Dealing, unit: Unit) -> Iterator[Side]:
-    """The table with some of a unit's rows at a time, one query each."""
-    _, first, rows = unit
+def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
+    """The table with some of a range's rows at a time, one query each."""
+    _, first, rows = span
     last = None if rows is None else first + rows
-    inside = [cut for cut in dealing.cuts if cut > first and (last is None or cut < last)]
+    inside = [cut for cut in shuffle.cuts if cut > first and (last is None or cut < last)]
     if not inside:
-        yield _part(dealing, unit)
+        yield _part(shuffle, span)
         return
-    ends = ends_of(dealing.side.source.files)
+    ends = ends_of(shuffle.side.source.files)
     for at, end in pairwise([first, *inside, last]):
         assert at is not None
         many = None if end is None else end - at
-        side, before = own_files(dealing.side, ends, at - dealing.before, many)
-        few = msgspec.structs.replace(dealing, side=side, before=dealing.before + before)
-        yield _part(few, (unit[0], at, many))
+        side, before = own_files(shuffle.side, ends, at - shuffle.before, many)
+        few = msgspec.structs.replace(shuffle, side=side, before=shuffle.before + before)
+        yield _part(few, (span[0], at, many))
 
 
-def _part(dealing: Dealing, unit: Unit) -> Side:
-    """The table with the rows of a unit alone."""
-    side = dealing.side
-    _, first, rows = unit
+def _part(shuffle: Shuffle, span: RowRange) -> Side:
+    """The table with the rows of a range alone."""
+    side = shuffle.side
+    _, first, rows = span
     if first == 0 and rows is None:
         return side
-    frame = side.source.frame.slice(first - dealing.before, rows)
+    frame = side.source.frame.slice(first - shuffle.before, rows)
     source = msgspec.structs.replace(side.source, frame=frame)
     return Side(source, side.table, side.schema, side.naming)
 
@@ -317,8 +317,8 @@ def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
     They are read and not mapped: what is mapped counts as memory, too.
 
     Args:
-        files: those of each unit that has rows of it, in order; one at least.
-        before: rows of the table before each of those units.
+        files: those of each range that has rows of it, in order; one at least.
+        before: rows of the table before each of those ranges.
     """
     import pyarrow as pa  # here, since every run asks this package whether it is needed
 

@@ -138,9 +138,9 @@ def part_file(folder: str | Path, bucket: int) -> Path:
     return Path(folder) / "parts" / f"{bucket}.tally"
 
 
-def group_file(folder: str | Path, group: int, slab: int = 0) -> Path:
+def group_file(folder: str | Path, group: int, span: int = 0) -> Path:
     """Where the rows of a group of labels go, or one range of their scores."""
-    return Path(folder) / "groups" / f"{group}-{slab}.tally"
+    return Path(folder) / "groups" / f"{group}-{span}.tally"
 
 
 def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:

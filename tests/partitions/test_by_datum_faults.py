@@ -68,7 +68,7 @@ def test_a_stage_that_two_workers_do_is_done_once(
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
     stages = {name for name, _ in here.called}
-    assert {"deal_unit", "tally_bucket"} <= stages
+    assert {"shuffle_range", "tally_bucket"} <= stages
 
 
 @pytest.mark.parametrize("twice", [False, True])
@@ -180,22 +180,22 @@ def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
-    dealing: list[Any] = []
+    shuffle: list[Any] = []
 
     def told(step: str) -> None:
-        if step.startswith("dealing"):
+        if step.startswith("shuffling"):
             await_that(lambda: bool(multiprocessing.active_children()))
             limit = small_files(5_000, [one.pid or 0 for one in multiprocessing.active_children()])
             limit.__enter__()
-            dealing.append(limit)
+            shuffle.append(limit)
 
     how = {"executor": "processes", "threads": 1, "progress": told}
     try:
         full(many("judged", 6000), "judged", tmp_path, **how)
     finally:
-        for limit in dealing:
+        for limit in shuffle:
             limit.__exit__(None, None, None)
-    assert dealing
+    assert shuffle
 
 
 def test_a_disk_that_runs_full_while_runs_are_merged(

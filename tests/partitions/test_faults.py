@@ -178,7 +178,7 @@ def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
         )
 
 
-@pytest.mark.parametrize("step", ["dealing", "matching", "merging", "making"])
+@pytest.mark.parametrize("step", ["shuffling", "matching", "merging", "making"])
 def test_a_scratch_folder_that_is_deleted_under_a_run_is_said(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,11 +77,11 @@ def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path:
 def test_what_units_tell_is_data(tmp_path: Path) -> None:
     pairs = pl.DataFrame({"label_key": ["k"], "label_value": [7]})
     keys, ahead = pl.Series(["k", "l"]), pl.DataFrame({"metric": ["m"]})
-    told = shuffle_stage.Dealt(9, {"predictions": pairs}, keys, [0, 2], ahead)
-    home = shuffle_stage.unit_folder(tmp_path, "predictions", 0)
+    told = shuffle_stage.Shuffled(9, {"predictions": pairs}, keys, [0, 2], ahead)
+    home = shuffle_stage.range_folder(tmp_path, "predictions", 0)
     home.mkdir(parents=True)
     shuffle_stage._tell(home, told)
-    found = shuffle_stage.dealt_of(tmp_path, "predictions", 0)
+    found = shuffle_stage.told_of(tmp_path, "predictions", 0)
     assert (found.rows, found.buckets) == (9, [0, 2])
     assert found.pairs["predictions"].equals(pairs)
     assert found.keys is not None
@@ -91,5 +91,5 @@ def test_what_units_tell_is_data(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     (home / shuffle_stage._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
     with pytest.raises(msgspec.DecodeError):
-        shuffle_stage.dealt_of(tmp_path, "predictions", 0)
+        shuffle_stage.told_of(tmp_path, "predictions", 0)
     assert not mark.exists()

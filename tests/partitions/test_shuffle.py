@@ -47,7 +47,7 @@ def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     task, draw = CASES[name]
     case = draw(5)
     same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
-    units = [call for name, call in pool.called if name == "deal_unit"]
+    units = [call for name, call in pool.called if name == "shuffle_range"]
     assert len(units) > len(case.sides)
 
 
@@ -130,9 +130,9 @@ def test_units_begin_where_row_groups_do(tmp_path: Path) -> None:
 
 
 def test_units_are_neither_small_nor_many() -> None:
-    assert shuffle.units_rows(1000, 8, 4) == Tuning().shuffle_rows
-    assert shuffle.units_rows(16_000_000, 8, 4) == 1_000_000
-    rows = shuffle.units_rows(10**9, 400, 128)
+    assert shuffle.rows_of_range(1000, 8, 4) == Tuning().shuffle_rows
+    assert shuffle.rows_of_range(16_000_000, 8, 4) == 1_000_000
+    rows = shuffle.rows_of_range(10**9, 400, 128)
     assert 10**9 // rows * 400 <= shuffle.MOST_FILES
 
 
@@ -140,17 +140,17 @@ def test_units_are_neither_small_nor_many() -> None:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> shuffle_stage.Dealing:
+def table(tmp_path: Path) -> shuffle_stage.Shuffle:
     """Predictions of 60 images to be dealt out to three buckets."""
     sides = written(Case(boxes(), {}), tmp_path)
     ready = prepare(open_inputs(*sides), "detection", Options())
     side = ready.sides["predictions"]
-    return shuffle_stage.Dealing("predictions", side, {}, SlicePlan(), {}, 3, 60)
+    return shuffle_stage.Shuffle("predictions", side, {}, SlicePlan(), {}, 3, 60)
 
 
 def dealt(folder: Path, unit: int) -> pl.DataFrame:
     """The rows of a unit, in their order."""
-    told = shuffle_stage.dealt_of(folder, "predictions", unit)
+    told = shuffle_stage.told_of(folder, "predictions", unit)
     files = [shuffle_stage.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
     rows = shuffle_stage.read_rows(files, [100] * len(files)).sort(ROW)
     assert rows.height == told.rows
@@ -158,7 +158,7 @@ def dealt(folder: Path, unit: int) -> pl.DataFrame:
 
 
 def test_a_unit_that_was_broken_off_is_dealt_out_anew(
-    table: shuffle_stage.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: shuffle_stage.Shuffle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
     whole = shuffle_stage.batches
@@ -171,33 +171,33 @@ def test_a_unit_that_was_broken_off_is_dealt_out_anew(
     with monkeypatch.context() as patch:
         patch.setattr(shuffle_stage, "batches", broken)
         with pytest.raises(KeyboardInterrupt):
-            shuffle_stage.deal_rows(tmp_path, unit, table)
-    assert not shuffle_stage.unit_folder(tmp_path, "predictions", 0).exists()
-    shuffle_stage.deal_unit(str(tmp_path), unit, pickle.dumps(table))
+            shuffle_stage.shuffle_rows(tmp_path, unit, table)
+    assert not shuffle_stage.range_folder(tmp_path, "predictions", 0).exists()
+    shuffle_stage.shuffle_range(str(tmp_path), unit, pickle.dumps(table))
     rows = dealt(tmp_path, 0)
     assert rows[ROW].to_list() == list(range(100, 120))
     assert rows["datum_id"].to_list() == [row // 3 for row in range(40, 60)]
 
 
 def test_a_unit_that_another_worker_finished_meanwhile_stays(
-    table: shuffle_stage.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: shuffle_stage.Shuffle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
     whole = shuffle_stage.batches
 
     def slow(role: str, side: Side, *given: Any) -> Iterator[pl.DataFrame]:
         monkeypatch.setattr(shuffle_stage, "batches", whole)
-        shuffle_stage.deal_rows(tmp_path, (2, 0, 30), table)
+        shuffle_stage.shuffle_rows(tmp_path, (2, 0, 30), table)
         yield from whole(role, side, *given)
 
     monkeypatch.setattr(shuffle_stage, "batches", slow)
-    shuffle_stage.deal_rows(tmp_path, (2, 0, 30), table)
+    shuffle_stage.shuffle_rows(tmp_path, (2, 0, 30), table)
     assert dealt(tmp_path, 2).height == 30
     assert [path.name for path in (tmp_path / "buckets").iterdir()] == ["predictions-2"]
 
 
 def test_a_unit_that_cannot_be_renamed_is_told(
-    table: shuffle_stage.Dealing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: shuffle_stage.Shuffle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
 
@@ -207,7 +207,7 @@ def test_a_unit_that_cannot_be_renamed_is_told(
 
     monkeypatch.setattr(shuffle_stage.os, "rename", gone)
     with pytest.raises(FileNotFoundError):
-        shuffle_stage.deal_rows(tmp_path, (0, 0, None), table)
+        shuffle_stage.shuffle_rows(tmp_path, (0, 0, None), table)
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     hand = threading.Thread(target=kill)
 
     def told(step: str) -> None:
-        if step.startswith("dealing") and not hand.ident:
+        if step.startswith("shuffling") and not hand.ident:
             hand.start()
 
     case = Case(boxes(4_000), {"metrics": ["mAP"]})
@@ -279,7 +279,7 @@ def test_a_unit_has_its_own_files(
     pool = in_units(monkeypatch, 5)
     task, draw = CASES[name]
     same_as_in_memory(draw(4), task, tmp_path, files=12, executor="processes")
-    calls = [call for name, call in pool.called if name == "deal_unit"]
+    calls = [call for name, call in pool.called if name == "shuffle_range"]
     assert len(calls) > 2
     for _, (_, first, rows), pickled in calls:
         table = pickle.loads(pickled)
@@ -321,14 +321,14 @@ def test_without_footers_all_files_are_left_to_every_unit(
     monkeypatch.setattr(shuffle, "ends_of", lambda _: None)
     case = Case(boxes(9), {"metrics": ["mAP"]})  # three units of rows in three files
     same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
-    dealt = [call for name, call in pool.called if name == "deal_unit"]
+    dealt = [call for name, call in pool.called if name == "shuffle_range"]
     assert len({(first, rows) for _, (_, first, rows), _ in dealt}) > 2
     assert {len(pickle.loads(table).side.source.files) for *_, table in dealt} == {3}
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 30), (100, 10), (10**9, 1)])
 def test_wide_rows_are_read_few_at_a_time(
-    width: int, rows: int, table: shuffle_stage.Dealing
+    width: int, rows: int, table: shuffle_stage.Shuffle
 ) -> None:
     """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
     tune(shuffle_rows=30, shuffle_bytes=1000)
@@ -345,7 +345,7 @@ def test_the_width_of_rows_is_told_of_their_head(
     pool = in_units(monkeypatch, 13)
     table = pl.DataFrame({"text": ["x" * 5000] * 40, "reference": ["x"] * 40})
     same_as_in_memory(Case((table,), {}), "text", tmp_path, executor="processes")
-    (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "deal_unit"]
+    (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "shuffle_range"]
     assert 5000 <= told.width < 5100
 
 
@@ -362,7 +362,7 @@ def test_a_table_is_read_by_queries_of_some_rows(
     read: list[int] = []
     part = shuffle_stage._part
 
-    def reading(table: shuffle_stage.Dealing, unit: shuffle_stage.Unit) -> Side:
+    def reading(table: shuffle_stage.Shuffle, unit: shuffle_stage.RowRange) -> Side:
         read.append(unit[2] or 0)
         return part(table, unit)
 

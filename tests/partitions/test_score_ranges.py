@@ -60,10 +60,10 @@ def of_label(whole: Ranked, label: int) -> Ranked:
     most=st.integers(1, 40),
     tied=st.booleans(),
 )
-def test_slabs_are_the_whole_one_after_the_other(
+def test_ranges_are_the_whole_one_after_the_other(
     seed: int, sizes: list[tuple[int, int]], most: int, tied: bool
 ) -> None:
-    """Rows as one merge orders them; every ground truth in one slab."""
+    """Rows as one merge orders them; every ground truth in one span."""
     rng = np.random.default_rng(seed)
     own = [np.sort(codes) for codes in np.array_split(rng.permutation(40), len(sizes))]
     buckets = [
@@ -71,8 +71,8 @@ def test_slabs_are_the_whole_one_after_the_other(
         for (n, m), codes in zip(sizes, own, strict=True)
     ]
     made = [
-        merge_groups([score_ranges.within(rows, codes, slab) for rows, codes in buckets])
-        for slab in score_ranges.slabs_of(buckets, most)
+        merge_groups([score_ranges.within(rows, codes, span) for rows, codes in buckets])
+        for span in score_ranges.ranges_of(buckets, most)
     ]
     whole = merge_groups([with_datums(rows, codes) for rows, codes in buckets])
     for name in ROWS[1:]:
@@ -88,7 +88,7 @@ def test_slabs_are_the_whole_one_after_the_other(
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_slabs_stay_small(tied: bool) -> None:
+def test_ranges_stay_small(tied: bool) -> None:
     """Whether the buckets are alike or one has nearly all rows; equal scores are parted, too."""
     rng = np.random.default_rng(3)
     own = np.array_split(np.arange(4000), 5)
@@ -97,10 +97,10 @@ def test_slabs_stay_small(tied: bool) -> None:
             (of_label(ranked(rng, 3 * n, 0, np.arange(d.size), tied=tied), 1), d.astype(np.int32))
             for n, d in zip(rows, own, strict=True)
         ]
-        found = score_ranges.slabs_of(buckets, 1000)
+        found = score_ranges.ranges_of(buckets, 1000)
         assert len(found) > 8
-        for slab in found:
-            held = sum(score_ranges.within(few, codes, slab).score.size for few, codes in buckets)
+        for span in found:
+            held = sum(score_ranges.within(few, codes, span).score.size for few, codes in buckets)
             assert held <= 2500
 
 
@@ -108,10 +108,10 @@ def test_slabs_stay_small(tied: bool) -> None:
 def test_one_label_of_everything(
     dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One label, few scores: slabs part equal scores by tie and datum."""
+    """One label, few scores: ranges part equal scores by tie and datum."""
     seen: list[str] = []
     kept = label_groups.merge_rows
-    counted = lambda *call: (seen.append("slab"), kept(*call))  # noqa: E731
+    counted = lambda *call: (seen.append("span"), kept(*call))  # noqa: E731
     monkeypatch.setattr(label_groups, "merge_rows", counted)
     in_buckets(monkeypatch)
     one = pl.lit("one").alias("label_value")
