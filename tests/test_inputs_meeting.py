@@ -59,6 +59,14 @@ def test_the_reason_why_strings_never_meet_is_told(ids: list[str], difference: s
     assert f"They differ in {difference} only." in message
 
 
+def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:
+    message = refusal(
+        predictions(datum_id=["e\u0301", "e\u0301", "b\u0301"]),
+        ground_truths(datum_id=["\u00e9", "\u00e9", "x"]),
+    )
+    assert "They differ in Unicode form (composed or not" in message
+
+
 def test_one_common_datum_is_enough() -> None:
     frames = load(predictions(datum_id=[7, 8, 2]))
     assert note(frames, "datums_without_predictions") == "1 datum without predictions: 1."

@@ -11,7 +11,9 @@ import pytest
 from fresh import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
+import evalengine as ee
 from evalengine.ingest.sources.csv import scan_csv
 
 VALUES = (
@@ -68,3 +70,18 @@ def test_a_compressed_file_is_not_held_to_tell_its_types(tmp_path: Path) -> None
     grown, columns = map(int, python(code, str(path)).stdout.split())
     assert columns == 3
     assert grown < 120_000
+
+
+@pytest.mark.parametrize("limit", [None, "600MiB"])
+def test_columns_of_an_empty_file_are_there_whatever_they_are(
+    tmp_path: Path, limit: str | None
+) -> None:
+    """A score that a table may lack is a column of strings where no row is."""
+    truths = pl.DataFrame({"id": [1, 2], "label": ["a", "b"]})
+    names = {"id": pl.Int64, "label": pl.String, "confidence": pl.Float64}
+    (tmp_path / "p.csv").write_text(",".join(names) + "\n")
+    pl.DataFrame(schema=names).write_parquet(tmp_path / "p.parquet")
+    given = {"task": "classification", "memory_limit": limit}
+    ours, theirs = (ee.score(tmp_path / name, truths, **given) for name in ("p.csv", "p.parquet"))
+    assert_frame_equal(ours.metrics, theirs.metrics)
+    assert ours.metrics.filter(metric="mROCAUC").height == 2  # macro, weighted

@@ -22,6 +22,8 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
+        ("more.csv", HEAD + b"1,a,1\n2,b,1,9\n", r"line 3 has 4 fields, and the header 3"),
+        ("open.csv", HEAD + b'1,a,1\n2,"b,1\n3,c,1\n', r"line 3: .*Close the quote"),
         ("latin.csv", HEAD + b"1,a,1\n2,caf\xe9,1\n", r"line 3 is not UTF-8 .*'2,caf'.*iconv"),
         ("cut.jsonl", ROW * 2 + ROW[:20], "line 3 is no JSON .*one whole JSON object"),
         ("comma.jsonl", ROW + b'{"datum_id": 2,,\n' + ROW, "line 2 is no JSON "),

@@ -92,10 +92,16 @@ def checked(
 ) -> tuple[list[Problem], list[Note], pl.DataFrame]:
     """Problems and notes of one side, and its frame in final dtypes."""
     empty = frame.height == 0 and not part and not _rows(side)
+    # Columns without a value have no dtype of their own: those of an empty CSV are all strings.
+    untyped = {
+        problem.column
+        for problem in side.naming.problems
+        if empty and _has(side.schema, side.naming, problem.column)
+    }
     problems = [
         _with_texts(side, problem)
         for problem in side.naming.problems
-        if not (empty and _has(side.schema, side.naming, problem.column))
+        if problem.column not in untyped
     ]
     shape = SHAPES[side.table.shape]
     found, notes = check_side(
@@ -107,7 +113,7 @@ def checked(
     if problems:
         return problems, notes, frame
     if frame.height == 0:
-        return [], notes, _without_rows(frame, side.table)
+        return [], notes, _without_rows(frame, side.table, untyped)
     return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
 
 
@@ -146,10 +152,17 @@ def _has(schema: Mapping[str, Any], naming: Naming, column: str) -> bool:
     return column in schema or bool(own)
 
 
-def _without_rows(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """A side without rows has all required columns, whatever their dtypes were."""
+def _without_rows(frame: pl.DataFrame, table: Table, untyped: set[str]) -> pl.DataFrame:
+    """A side without rows has all required columns, and optional ones, whatever their dtypes were.
+
+    Args:
+        frame: the columns that were read.
+        table: its contract.
+        untyped: columns that are there, but were not read for their dtype.
+    """
+    there = {*frame.columns, *untyped}
     names = [column.name for column in table.required]
-    names += [column.name for column in table.optional if column.name in frame.columns]
+    names += [column.name for column in table.optional if column.name in there]
     kinds = {column.name: column for column in table.columns}
     extra = {name: dtype for name, dtype in frame.schema.items() if name not in names}
     schema: dict[str, pl.DataType] = {}

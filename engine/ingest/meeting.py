@@ -222,6 +222,7 @@ def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
     changes: dict[str, Callable[[pl.Series], pl.Series]] = {
         "letter case": lambda ids: ids.str.to_lowercase(),
         "surrounding spaces": lambda ids: ids.str.strip_chars(),
+        "Unicode form (composed or not, as file names of macOS)": lambda ids: ids.str.normalize(),
         "folder or file extension": lambda ids: ids.str.replace_all(path, ""),
     }
     for name, change in changes.items():

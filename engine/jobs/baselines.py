@@ -23,6 +23,7 @@ class Baseline(msgspec.Struct, frozen=True):
         labels: its labels; None where only its metrics were kept.
         folder: where it stands, or stood.
         finished: when it was finished, where that is known.
+        run_id: its run id, where that is known.
         first: whether there is none because no earlier run passed its gates.
     """
 
@@ -30,6 +31,7 @@ class Baseline(msgspec.Struct, frozen=True):
     labels: pl.DataFrame | None = None
     folder: str | None = None
     finished: str | None = None
+    run_id: str | None = None
     first: bool = False
 
     def numbers(self, card: Scorecard) -> Numbers | None:
@@ -77,8 +79,8 @@ def baseline_of(
         return _last(loaded, folder, run_id, before, warn)
     card = load(loaded.beside(wanted))
     success = read_success(Path(loaded.beside(wanted)))
-    finished = None if success is None else success.finished
-    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished)
+    finished, its_id = (None, None) if success is None else (success.finished, success.run_id)
+    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished, its_id)
 
 
 def _last(
@@ -97,19 +99,23 @@ def _last(
         and before.gates != PASSED
         and before.baseline_folder is not None
         and (folder / BASELINE_FILE).is_file()
-        and (found is None or (before.baseline_finished or "") > found[1])
+        and (found is None or (before.baseline_finished or "") > found[1].finished)
     ):
-        return _kept(folder, before)
+        if before.baseline_id != run_id:
+            return _kept(folder, before)
+        warn("the last run that passed is this one, which cannot be its own baseline")
     if found is None:
         return Baseline(first=True)
     card = load(found[0])
-    return Baseline(card.metrics, card.labels, str(found[0]), found[1])
+    return Baseline(card.metrics, card.labels, str(found[0]), found[1].finished, found[1].run_id)
 
 
 def _kept(folder: Path, before: Success) -> Baseline:
     """The baseline that stands beside a run's numbers."""
     metrics = _read(folder / BASELINE_FILE)
-    return Baseline(metrics, None, before.baseline_folder, before.baseline_finished)
+    return Baseline(
+        metrics, None, before.baseline_folder, before.baseline_finished, before.baseline_id
+    )
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from ..executors import Threads
 from ..ingest.frames import checked_frames
 from ..ingest.infer import infer_task
 from ..ingest.opening import open_inputs
+from ..ingest.problems import count_of
 from ..plan import planner
 from ..schemas.errors import InputError, ReadError, WriteError
 from ..schemas.options import Options
@@ -105,7 +106,7 @@ def score_parts(
                 said = f"{part.name}: {error.said}"
                 raise (ReadError if isinstance(error, ReadError) else InputError)(said) from error
         kept.append(found)
-    tell(f"merging {len(parts)} parts, {reused} of them kept from earlier runs")
+    tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")
     first = kept[0][0]
     for part, (one, _) in zip(parts, kept, strict=True):
         if (one.task, one.metrics) != (first.task, first.metrics):
@@ -115,7 +116,10 @@ def score_parts(
                 f" {', '.join(one.metrics)}. Give them the same columns, or name the metrics."
             )
     plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
-    tallies = planner.merge(plan, [tally for _, tally in kept])
+    try:
+        tallies = planner.merge(plan, [tally for _, tally in kept])
+    except InputError as error:
+        raise InputError(f"{error.said}{_sharing(parts, [t for _, t in kept])}") from error
     rows: dict[str, int] = {}
     for one, _ in kept:
         for table, count in one.rows.items():
@@ -138,6 +142,19 @@ def score_parts(
     )
     seconds = {"total": time.perf_counter() - begun}
     return card_of(plan, options, tallies, threads, told, seconds, whole)
+
+
+def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
+    """The first two parts that have a datum in common, in words; empty without any."""
+    for i, one in enumerate(tallies):
+        for j, other in enumerate(tallies[:i]):
+            ours, theirs = one.datums.ids, other.datums.ids
+            if ours is None or theirs is None or ours.dtype != theirs.dtype:
+                continue
+            common = ours.filter(ours.is_in(theirs.implode()))
+            if len(common):
+                return f" {parts[j].name} and {parts[i].name} share {len(common):,} of them."
+    return ""
 
 
 def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:

@@ -36,6 +36,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
         baseline: what the job file said of a baseline.
         baseline_folder: the earlier run that it was held against; None where there was none.
         baseline_finished: when that one was finished; None where there was none.
+        baseline_id: its run id; None where there was none, or in marks of earlier versions.
         untold: run id of lineage whose COMPLETE has not been sent; None where nothing is open.
     """
 
@@ -48,6 +49,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     baseline_folder: str | None = None
     baseline_finished: str | None = None
+    baseline_id: str | None = None
     untold: str | None = None
 
 
@@ -73,7 +75,7 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
 
 def last_passed(
     pattern: str, job: str, run_id: str, until: str | None, warn: Callable[[str], None]
-) -> tuple[Path, str] | None:
+) -> tuple[Path, Success] | None:
     """The newest finished run of a job whose gates passed, other than this one, and that is whole.
 
     A damaged one is passed over with a warning, and one of the future, of a clock that was ahead.
@@ -86,10 +88,10 @@ def last_passed(
         warn: called with what is worth a warning.
 
     Returns:
-        its folder, and when it was finished.
+        its folder, and its mark.
     """
     end = datetime.now(UTC).isoformat() if until is None else until
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str, Success]] = []
     for name in glob.glob(pattern):
         success = read_success(Path(name))
         if (
@@ -98,14 +100,14 @@ def last_passed(
             and success.run_id != run_id
             and success.finished <= end
         ):
-            found.append((success.finished, name))
-    for finished, name in sorted(found, reverse=True):
+            found.append((success.finished, name, success))
+    for _, name, success in sorted(found, key=lambda one: one[:2], reverse=True):
         try:
             _ = load(name).metrics
         except ResultError as error:
             warn(f"not taken as baseline: {error.said}")
             continue
-        return Path(name), finished
+        return Path(name), success
     return None
 
 

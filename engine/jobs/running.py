@@ -199,6 +199,7 @@ def _score(
             baseline=plan.loaded.job.baseline,
             baseline_folder=baseline.folder,
             baseline_finished=baseline.finished,
+            baseline_id=baseline.run_id,
             untold=lineage.run_id,
         )
         with held():

@@ -44,7 +44,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
     folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     with ExitStack() as stack:
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            home.mkdir(exist_ok=True)  # not its parents: a disk that is not mounted has none
             sweep(home)
             look_for_room(home, needed)
             _refuse_shared(home)

@@ -251,6 +251,23 @@ class TestBaseline:
         after = json.loads((folder / "runs/latest/_SUCCESS").read_text())
         assert after["baseline_finished"] == found["finished"]
 
+    def test_a_run_is_never_its_own_baseline(self, write: Write, folder: Path) -> None:
+        """Where a failed run stood in between, whose baseline this very run was."""
+        path = write(LAST, ("runs/{date}", "runs/latest"))
+        write_day(folder, "2026-11-20", wrong=1)
+        ee.run_job(path)
+        write_day(folder, "2026-11-20", wrong=0)
+        second = ee.run_job(path)
+        assert statuses(second)[0] == "passed"
+        write_day(folder, "2026-11-20", wrong=5)
+        assert statuses(ee.run_job(path))[0] == "failed"
+        write_day(folder, "2026-11-20", wrong=0)
+        warned: list[str] = []
+        again = ee.run_job(path, tell=lambda said, **_: warned.append(said))
+        assert again.plan.run_id == second.plan.run_id
+        assert statuses(again)[0] == "skipped"
+        assert any("cannot be its own baseline" in said for said in warned)
+
     def test_later_runs_are_no_baseline_of_one_that_gets_a_gate(
         self, write: Write, folder: Path
     ) -> None:

@@ -34,7 +34,7 @@ def scan_csv(
     def scan(dtypes: dict[str, pl.DataType]) -> pl.LazyFrame:
         return pl.scan_csv(
             paths,
-            separator="," if remote else _separator(paths[0]),
+            separator="," if remote else separator(paths[0]),
             infer_schema=False,
             schema_overrides=dtypes,
             storage_options=storage_options,
@@ -133,7 +133,7 @@ def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataTy
     }
 
 
-def _separator(path: str) -> str:
+def separator(path: str) -> str:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if any(suffix in (".tsv", ".tab") for suffix in suffixes):
         return "\t"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from .csv import separator
 from .formats import NAMES
 from .scanning import scan
 from .source import Source
@@ -77,7 +79,7 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
 
 
 def _place(name: str, format_: str) -> str:
-    """The first line of a plain local file that is no UTF-8, or no JSON object; empty if none."""
+    """What is wrong with the first wrong line of a plain local file, and what to do; or nothing."""
     if format_ not in ("csv", "ndjson") or name.endswith(_COMPRESSED):
         return ""
     try:
@@ -86,8 +88,26 @@ def _place(name: str, format_: str) -> str:
                 found = _wrong(line, format_)
                 if found:
                     return f"line {number} {found}"
+        return _misfit(name) if format_ == "csv" else ""
     except OSError:  # an address, or gone
-        pass
+        return ""
+
+
+def _misfit(name: str) -> str:
+    """The first row of a CSV file with more fields than its header, or an open quote."""
+    with open(name, encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter=separator(name), strict=True)
+        width, last = len(next(rows, [])), 1
+        try:
+            for row in rows:
+                if len(row) > width:
+                    return (
+                        f"line {last + 1} has {len(row)} fields, and the header {width}. Quote"
+                        " fields that hold the separator, or name the others in the header."
+                    )
+                last = rows.line_num
+        except csv.Error as error:
+            return f"line {last + 1}: {error}. Close the quote, or double it within a field."
     return ""
 
 

@@ -31,4 +31,5 @@ def scan(
         from .csv import scan_csv
 
         return scan_csv(paths, storage_options, remote=remote)
+    assert format_ == "ndjson", format_  # others are opened by readers of their own
     return pl.scan_ndjson(paths, infer_schema_length=None, storage_options=storage_options)
