@@ -337,3 +337,10 @@ class TestWidth:
                 assert {one for one in line.split()[2:] if one[0].isdigit()} <= whole | {
                     f"{i:03d}" for i in range(n)
                 } | {str(i) for i in range(n)}, line
+
+
+def test_what_rows_weigh_is_rounded() -> None:
+    table = {"actual": ["a", "a", "b"], "predicted": ["a", "b", "b"], "weight": [0.1, 0.2, 2.0]}
+    text = shown(ee.score(table, metrics=["Recall"]), "markdown")
+    assert "| a | 0.3333 | 0.30 |" in text
+    assert "| b | 1.0000 | 2 |" in text

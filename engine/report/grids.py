@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
 Number = float | None
-Support = int | str | None
+Support = float | str | None
 """How many rows a number rests on; ``5 of 60`` where not all of them could be scored."""
 
 _COLUMNS_PER_ENTRY = 3
@@ -234,14 +234,23 @@ def _row(line: list[dict[str, Any] | None]) -> Row:
     return Row((), numbers, first, parts if any(parts) else ())
 
 
+def amount(rows: float) -> str:
+    """How many rows, or what they weigh together."""
+    return f"{rows:.0f}" if float(rows).is_integer() else f"{rows:.2f}"
+
+
 def _rest(rest: Support) -> str:
-    return rest if isinstance(rest, str) else f"of {rest}"
+    if rest is None or isinstance(rest, str):
+        return rest or ""
+    return f"of {amount(rest)}"
 
 
 def coverage(row: dict[str, Any]) -> str:
     """``5 of 60`` of a number whose rows could not all be scored; empty where they were."""
     scored, support = row["scored"], row["support"]
-    return f"{scored} of {support}" if scored is not None and scored < (support or 0) else ""
+    if scored is None or scored >= (support or 0):
+        return ""
+    return f"{amount(scored)} of {amount(support)}"
 
 
 def _told(spots: dict[str, list[str]]) -> str:

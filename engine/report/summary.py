@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from .grids import Row
+from .grids import Row, amount
 from .sections import Grid, Number, Section, exact_headline, sections
 from .shown import getting
 
@@ -47,7 +47,9 @@ def cells(grid: Grid, row: Row) -> list[str]:
 
 def supported(row: Row) -> str:
     """What the numbers of a line rest on."""
-    return "" if row.support is None else str(row.support)
+    if row.support is None or isinstance(row.support, str):
+        return row.support or ""
+    return amount(row.support)
 
 
 def plain(text: str) -> str:
