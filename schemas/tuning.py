@@ -20,21 +20,21 @@ class Tuning(msgspec.Struct, frozen=True):
         pair_rows: pairs of neighbouring rows compared together.
         polygons: whose geometries are made and checked at a time.
         canvas_masks: masks traced at once, at most.
-        canvas_pixels: pixels of them.
+        canvas_pixels: of masks traced at once, together.
         strip_pixels: of a label map that is read by strips.
         window_pixels: of a pair of label maps that is read by windows.
-        piece_rows: rows of a piece of a column on average, below which pieces are joined.
+        chunk_rows: rows of a chunk of a column on average, below which chunks are joined.
         counted_rows: from which a look at a sample of scores pays, whether few differ.
-        sample_rows: of that sample.
+        sample_rows: that such a sample has.
         text_bytes: of sentences and contexts taken at once: a text's stand beside each sentence.
         group_cells: numbers held at once while slices are summarised (32 MB).
         shuffle_rows: read at a time while rows are shuffled, at most.
-        shuffle_bytes: of them, about: a row may be a whole label map.
+        shuffle_bytes: of rows read at a time, about: a row may be a whole label map.
         query_bytes: of rows that one query reads, about: Polars decodes row groups ahead.
         range_rows: of a table that a worker shuffles in one call; None to go by workers and
             buckets.
         datum_bytes: that a row of single datums takes in memory while its frame is made.
-        datum_file_bytes: that it takes in a file, at most, ids of some length included.
+        datum_file_bytes: that such a row takes in a file, at most, ids of some length included.
     """
 
     json_bytes: int = 1 << 21
@@ -47,7 +47,7 @@ class Tuning(msgspec.Struct, frozen=True):
     canvas_pixels: int = 1 << 22
     strip_pixels: int = 1 << 23
     window_pixels: int = 1 << 22
-    piece_rows: int = 1 << 12
+    chunk_rows: int = 1 << 12
     counted_rows: int = 100_000
     sample_rows: int = 8192
     text_bytes: int = 1 << 25
@@ -69,14 +69,14 @@ def tuning() -> Tuning:
 
 
 def take(sizes: Tuning) -> None:
-    """Have a process that works for a run go by the sizes of that run."""
+    """Have this process go by other sizes."""
     global _current
     _current = sizes
 
 
 @contextmanager
 def tuned(**changes: Any) -> Iterator[None]:
-    """Other sizes for a while, in all threads of this process and in workers of its runs."""
+    """Other sizes for a while, in all threads of this process; its workers keep theirs."""
     before = _current
     take(msgspec.structs.replace(before, **changes))
     try:

@@ -34,6 +34,7 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
             HEAD + b"1,a,0.5\n2,b,n/a\n3,a,0.1\n",
             r"1 of 3 texts are no numbers, first \(rows count from 0\): row 1: 'n/a'. .*leave the",
         ),
+        ("comma.csv", HEAD + b'1,a,"0,5"\n2,b,"1,0"\n', r"2 of 2 texts .*Write decimal points"),
         ("nan.csv", HEAD + b"1,a,0.5\n2,b,nan\n3,a,0.1\n", r"1 of 3 texts .* row 1: 'nan'"),
     ],
 )  # fmt: skip

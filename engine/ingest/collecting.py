@@ -128,15 +128,21 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     number = text.cast(pl.Float64, strict=False)
     strange = text.is_not_null() & ~number.is_finite().fill_null(value=False)
     rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
-    counted, filled = rows.select(pl.col("strange").sum(), pl.col("text").count()).collect().row(0)
+    commas = pl.col("text").str.contains(r"^\s*[-+]?\d*,\d+\s*$") & pl.col("strange")
+    counted, filled, decimal = (
+        rows.select(pl.col("strange").sum(), pl.col("text").count(), commas=commas.sum())
+        .collect()
+        .row(0)
+    )
     if not counted:
         return problem
     first = rows.filter("strange").head(3).collect()
     shown = "; ".join(f"row {row}: {said[:40]!r}" for row, said, _ in first.iter_rows())
     few = " For values that are missing, leave the field empty, or leave the rows out."
+    point = " Write decimal points, not commas." if decimal == counted else ""
     message = (
         f"{problem.message} {counted} of {filled} texts are no numbers, first (rows count from 0):"
-        f" {shown}.{few if counted < filled else ''}"
+        f" {shown}.{point or (few if counted < filled else '')}"
     )
     return msgspec.structs.replace(problem, message=message)
 

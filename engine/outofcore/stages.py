@@ -26,7 +26,6 @@ from ..plan import planner
 from ..schemas.contract import LABELS
 from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
 from ..schemas.options import Options
-from ..schemas.tuning import Tuning, take, tuning
 from ..schemas.wording import option
 from ..tally import stored
 from ..tally.datums import Datums
@@ -52,7 +51,6 @@ class Job(msgspec.Struct):
         whole: what is known of the whole input.
         ids: datum ids that are written together.
         several: what the task told of all rows ahead; None of tasks that are not asked.
-        sizes: that workers go by as well.
         highest: value of the column by whose highest in the whole input metrics scale; None where
             none does.
     """
@@ -66,7 +64,6 @@ class Job(msgspec.Struct):
     ids: int
     several: bool | None = None
     highest: float | None = None
-    sizes: Tuning = msgspec.field(default_factory=tuning)
 
 
 def write_job(folder: Path, job: Job) -> str:
@@ -102,7 +99,6 @@ def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
                 " Install the same versions everywhere."
             )
     job: Job = taken(Path(folder) / _JOB, digest)
-    take(job.sizes)
     plan = planner.make_plan(job.options, job.task)
     if job.highest is not None:
         assert plan.does.scaling is not None

@@ -50,7 +50,7 @@ def shown(predictions: pl.DataFrame, truths: pl.DataFrame, dialect: str) -> list
 @pytest.mark.parametrize("dialect", ["coco", "standard"])
 def test_pieces_make_no_difference(least: int, cuts: tuple[int, ...], dialect: str) -> None:
     """All columns cut at the same rows, or one of them at others."""
-    tune(piece_rows=least)
+    tune(chunk_rows=least)
     predictions, truths = tables()
     wanted = shown(predictions, truths, dialect)
     assert wanted[0]["value"].drop_nulls().n_unique() > 5
@@ -61,7 +61,7 @@ def test_pieces_make_no_difference(least: int, cuts: tuple[int, ...], dialect: s
 
 
 def test_boxes_of_rows_in_several_pieces() -> None:
-    tune(piece_rows=1)
+    tune(chunk_rows=1)
     predictions, _ = tables()
     names = ["xmin", "ymin", "xmax", "ymax"]
     code = np.zeros(predictions.height, np.int32)
