@@ -29,6 +29,7 @@ from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard.card import Scorecard
+from .statistics.asked import wanted as wanted_intervals
 
 if TYPE_CHECKING:
     from . import outofcore as partitions
@@ -194,6 +195,7 @@ def score(
         0.63
     """
     chosen = make_options(options, **named)
+    wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress or (lambda step: None)
     begun = time.perf_counter()
     tell("reading and checking")
@@ -235,7 +237,8 @@ def score(
         from .outofcore.memory_plan import too_many_labels
 
         too_many_labels(plan, tallies, chosen)
-    frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own())
+    estimate = _estimates(plan, tallies, chosen, threads.own())
+    frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     told = {"inputs": _sources(frames.sources, rows), "datums": len(tallies.datums),
             "recognised": frames.recognised, **frames.facts}  # fmt: skip
@@ -250,6 +253,18 @@ def score(
         _read(rows, len(tallies.datums)),
         _files(inputs),
     )
+
+
+def _estimates(
+    plan: planner.Plan, tallies: Any, options: Options, threads: Threads
+) -> planner.Estimate | None:
+    """What adds intervals to numbers; None where none were asked for."""
+    asked = wanted_intervals(options)
+    if asked is None:
+        return None
+    from .statistics.estimates import Estimates
+
+    return Estimates(plan, tallies, asked, threads)
 
 
 def _in_parts(
@@ -381,7 +396,8 @@ def card_of(
         seconds: wall time by step.
         said: what there is to tell.
     """
-    frames, whole = planner.summarise(plan, tallies, threads=threads.own())
+    estimate = _estimates(plan, tallies, options, threads.own())
+    frames, whole = planner.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
     run = _run(plan, told, seconds, {})
     rows = {name: one["rows"] for name, one in told["inputs"].items()}

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 @inner
-def _mixed(value: Any) -> Any:
+def mixed(value: Any) -> Any:
     """The finaliser of SplitMix64."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -28,7 +28,7 @@ def _mixed(value: Any) -> Any:
 @kernel
 def _of_integers(values: Array, out: Array) -> None:
     for i in range(values.size):
-        out[i] = _mixed(values[i] + np.uint64(0x9E3779B97F4A7C15))
+        out[i] = mixed(values[i] + np.uint64(0x9E3779B97F4A7C15))
 
 
 @kernel
@@ -37,7 +37,7 @@ def _of_texts(offsets: Array, data: Array, out: Array) -> None:
         state = np.uint64(0xCBF29CE484222325)
         for at in range(offsets[i], offsets[i + 1]):
             state = (state ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
-        out[i] = _mixed(state)
+        out[i] = mixed(state)
 
 
 def hash_integers(values: Array) -> Array:

@@ -82,6 +82,11 @@ class Named(TypedDict, total=False):
     embedder: Any
     similarity_threshold: float | None
     nulls: str | None
+    intervals: float | None
+    draws: int | None
+    seed: int | None
+    cluster: str | None
+    method: str | None
     threads: int | None
     memory_limit: str | int | None
     scratch: str | None

@@ -315,6 +315,29 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     nulls: Annotated[
         str | None, _meta("Null texts: refuse them, or skip their datums; refuse.", "skip")
     ] = None
+    intervals: Annotated[
+        float | None,
+        _meta("Confidence of intervals beside every metric: 0.95, or 95 percent; none.", "95"),
+    ] = None
+    draws: Annotated[
+        int | None, _meta("Bootstrap draws that intervals and comparisons rest on; 1,000.", "10000")
+    ] = None
+    seed: Annotated[int | None, _meta("Seed of the draws; 0.", "1")] = None
+    cluster: Annotated[
+        str | None,
+        _meta(
+            "Column of what is drawn as a whole, such as the video of a frame; single datums.",
+            "video",
+        ),
+    ] = None
+    method: Annotated[
+        str | None,
+        _meta(
+            "Kind of interval: percentile, recentred, normal, bca, jackknife, wilson or delong; by"
+            " metric.",
+            "bca",
+        ),
+    ] = None
     threads: Annotated[int | None, _meta("Threads; all cores unless given.", "2")] = None
     memory_limit: Annotated[
         str | int | None,
@@ -328,6 +351,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta("Folder for those files; the system's temporary one unless given.", "/mnt/large"),
     ] = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether datums are drawn."""
+        return self.intervals is not None
+
+    @property
+    def columns_of_datums(self) -> tuple[str, ...]:
+        """Entries that are read as slices are: those of ``by``, and the cluster."""
+        return self.by if self.cluster is None else (*self.by, self.cluster)
 
     def replace(self, **changes: Any) -> Options:
         """A copy with some fields changed; a mistyped name answers with the nearest right one."""

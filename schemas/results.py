@@ -129,6 +129,14 @@ FRAMES: dict[str, Schema] = {
 }
 
 
+ESTIMATES: dict[str, pl.DataType] = {
+    "se": pl.Float64(),
+    "bias": pl.Float64(),
+    "draws": pl.Int64(),
+}
+"""Columns of ``metrics`` where intervals were asked for: standard error, mean of the draws less the
+value, draws that have a value."""
+
 COUNTS = ("tp", "fp", "fn", "tn", "count", "support")
 """Columns of counts: whole numbers, or sums of weights where rows have them."""
 
@@ -139,6 +147,7 @@ def frame_schema(
     label: pl.DataType | None = None,
     datum: pl.DataType | None = None,
     weighted: bool = False,
+    intervals: bool = False,
 ) -> dict[str, pl.DataType]:
     """The schema of an output frame with the input's own dtypes filled in.
 
@@ -147,6 +156,7 @@ def frame_schema(
         label: dtype of label values (``label_value``, ``actual``, ``predicted``); String if None.
         datum: dtype of datum and annotation ids; String if None.
         weighted: whether counts are sums of weights, Float64 instead of Int64.
+        intervals: whether ``metrics`` has :data:`ESTIMATES` behind ``upper``.
     """
     fill = {
         "label_value": label,
@@ -158,6 +168,8 @@ def frame_schema(
     for column, dtype in FRAMES[name].items():
         chosen = dtype if dtype is not None else fill.get(column) or pl.String()
         schema[column] = chosen() if isinstance(chosen, type) else chosen
+        if intervals and (name, column) == ("metrics", "upper"):
+            schema |= ESTIMATES
         if weighted and column in COUNTS:
             schema[column] = pl.Float64()
     return schema

@@ -34,6 +34,9 @@ class Tuning(msgspec.Struct, frozen=True):
         range_rows: of a table that a worker shuffles in one call; None to go by workers and
             buckets.
         datum_bytes: that a row of single datums takes in memory while its frame is made.
+        draws_at_once: draws that are computed together, whose weights of a datum lie side by side.
+        drawn_weights: weights of draws that are held at once, for all datums.
+        drawn_bytes: of numbers in draws, of one metric, that are held in memory; more are in a file.
         datum_file_bytes: that such a row takes in a file, at most, ids of some length included.
     """
 
@@ -57,6 +60,9 @@ class Tuning(msgspec.Struct, frozen=True):
     query_bytes: int = 48 << 20
     range_rows: int | None = None
     datum_bytes: int = 200
+    draws_at_once: int = 64
+    drawn_weights: int = 1 << 26
+    drawn_bytes: int = 1 << 28
     datum_file_bytes: int = 50
 
 

@@ -95,6 +95,8 @@ class Frames(msgspec.Struct, kw_only=True):
         facts: what the files say of themselves.
         folders: role to where the paths of rasters within the table lead.
         kept: role to the rows of its source that are left, where some were removed.
+        drawn: whether datums are to have keys that draws can be made of.
+        cluster: the slice column whose groups are drawn together; None for single datums.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -114,6 +116,8 @@ class Frames(msgspec.Struct, kw_only=True):
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
     kept: dict[str, Kept] = msgspec.field(default_factory=dict)
+    drawn: bool = False
+    cluster: str | None = None
 
     @property
     def predictions(self) -> pl.DataFrame:
@@ -216,7 +220,7 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     sides = _recognised(inputs, task, options)
     speech = _speech(sides)
     known = {role: (side.schema, side.naming) for role, side in sides.items()}
-    plan = plan_slices(options.by, known, speech)
+    plan = plan_slices(options.columns_of_datums, known, speech)
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
     return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
 
@@ -310,6 +314,8 @@ def assemble(
             named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
             side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
     return Frames(
+        drawn=options.drawn,
+        cluster=options.cluster,
         sides={role: plan.without(role, frames[role]) for role in SIDES if role in frames},
         score_labels=score_labels,
         datums=plan.without(DATUMS, frames[DATUMS]) if DATUMS in frames else None,

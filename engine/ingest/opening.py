@@ -147,7 +147,7 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
 def _claimed(find: Finder, columns: Iterable[Column], options: Options) -> set[str]:
     """The columns of a table that a run reads, or that are of its slices."""
     names = {name for column in columns for name in (column.name, *column.aliases)}
-    sliced = {piece for entry in options.by or () for piece in entry.split("*")}
+    sliced = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
     return {*find.candidates(names), *find.used, *sliced}
 
 

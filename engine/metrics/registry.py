@@ -40,6 +40,12 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         averages: values of the ``average`` column beside per-label rows.
         range: smallest and largest value.
         better: ``higher``, ``lower`` or ``neither``.
+        interval: the kind of interval it has unless another is asked for; ``recentred`` where draws
+            lie to one side of the number, as those of interpolated precision do.
+        trials: the column of its cells that says how many datums it is a share of; None where it is
+            no proportion of independent datums.
+        variance: of its numbers by theory, an array of the shape of each of its cells, NaN where
+            there is none; from a view and the task's settings.
         pairs: whether it holds truths of a label against those of another, so that runs in bounded
             memory keep the true label beside every scored one; of classification.
         definition: one sentence with the formula.
@@ -61,6 +67,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     averages: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
+    interval: str = "percentile"
+    trials: str | None = None
+    variance: Callable[[Any, Any], list[Any]] | None = None
     pairs: bool = False
     definition: str
     source: str

@@ -28,10 +28,10 @@ from ..ingest.slices import SlicePlan
 from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Condition
-from ..kernels.datum_hash import by_bucket, hash_integers, hash_texts
+from ..kernels.datum_hash import by_bucket
 from ..schemas.contract import ROW, TABLE
 from ..schemas.tuning import tuning
-from ..tasks.packing import packed
+from ..tasks.packing import hashes_of
 from .repeats import PER_FILE, Writer, once_only
 from .shuffle_files import ends_of, own_files
 
@@ -292,15 +292,6 @@ def batches(
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             raise  # of what is written meanwhile
         raise explain(side.source, error) from error
-
-
-def hashes_of(ids: pl.Series) -> Array:
-    """Hashes of ids, the same for equal ones of whatever side; nulls, told later, have one too."""
-    if ids.dtype.is_integer():
-        wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
-        return hash_integers(ids.cast(wide).fill_null(0).to_numpy())
-    data, offsets = packed(ids.cast(pl.String).fill_null(""))
-    return hash_texts(offsets, data)
 
 
 def _categorical(frame: pl.DataFrame) -> list[str]:

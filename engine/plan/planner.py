@@ -23,12 +23,20 @@ from ..schemas.options import Options, idle
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option, options_in
+from ..tally.cells import Cells
 from ..tasks.task import Task
 from .frames import frame_of
 
 R = TypeVar("R")
 
 _CELL_FRAMES = ("metrics", "curves")
+
+
+Computed = tuple[Metric, Any, list[Cells]]
+"""A metric, the settings it was computed with, and its numbers."""
+
+Estimate = Callable[[Any, Sequence[Computed]], list[list[Cells]]]
+"""From a view and its numbers to the same with intervals beside them."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -180,7 +188,15 @@ def _fingerprint(plan: Plan) -> str:
     Threads do not, nor do metrics beyond what they need tallied.
     """
     rows = msgspec.structs.replace(
-        plan.options, threads=None, metrics=None, memory_limit=None, scratch=None
+        plan.options,
+        threads=None,
+        metrics=None,
+        memory_limit=None,
+        scratch=None,
+        intervals=0.95 if plan.options.drawn else None,
+        draws=None,
+        seed=None,
+        method=None,
     )
     key = [__version__, plan.task, plan.dialect.name, sorted(plan.needs), plan.settings, rows]
     return hashlib.sha256(msgspec.json.encode(key, enc_hook=repr)).hexdigest()[:16]
@@ -349,7 +365,7 @@ class _Views:
         plan, tallies = self._plan, self._tallies
         cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
         each = max(1, tuning().group_cells // cells)
-        for column in tallies.datums.slices.columns:
+        for column in dict.fromkeys(plan.options.by):
             group, names = tallies.datums.groups(column)
             for first in range(0, len(names), each):
                 last = min(first + each, len(names))
@@ -389,7 +405,11 @@ def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
 
 
 def summarise(
-    plan: Plan, tallies: Any, weights: Any = None, threads: Threads | None = None
+    plan: Plan,
+    tallies: Any,
+    weights: Any = None,
+    threads: Threads | None = None,
+    estimate: Estimate | None = None,
 ) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
     """Frames from tallies, made when they are asked for.
 
@@ -398,6 +418,7 @@ def summarise(
         tallies: the task's tallies.
         weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
         threads: where the work runs, whenever a frame is asked for; one thread where None.
+        estimate: adds intervals to the numbers of ``metrics``.
 
     Returns:
         a maker for every frame the metrics fill; the view of the whole set.
@@ -413,17 +434,25 @@ def summarise(
             label=tallies.labels.dtype,
             datum=tallies.datums.id_dtype,
             weighted=tallies.weighted,
+            intervals=estimate is not None,
         )
 
         def of_view(
             column: str | None, names: list[str], view: Any
         ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
             shared: dict[Any, Any] = {}
-            return [
-                ((column, m, c), frame_of(metric, cells, labels, schema, column, names, shared))
-                for m, metric in enumerate(wanted)
+            computed = [
+                (metric, plan.settings_of(metric), metric.compute(view, plan.settings_of(metric)))
+                for metric in wanted
                 if metric.compute is not None
-                for c, cells in enumerate(metric.compute(view, plan.settings_of(metric)))
+            ]
+            found = [cells for _, _, cells in computed]
+            if estimate is not None and name == "metrics":
+                found = estimate(view, computed)
+            return [
+                ((column, m, c), frame_of(one[0], cells, labels, schema, column, names, shared))
+                for m, (one, every) in enumerate(zip(computed, found, strict=True))
+                for c, cells in enumerate(every)
             ]
 
         # By slice column, metric and cells: chunks of groups leave no trace.

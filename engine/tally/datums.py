@@ -24,12 +24,15 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         slices: one column per ``by`` entry, aligned with ``id``; null where unknown.
         dataset: the dataset each datum belongs to, aligned with ``id``, or None.
         rows: number of datums where ``ids`` is None.
+        keys: uint64 [n], hash of each datum's id, or of its cluster, which weights of draws come
+            from; None where no intervals were asked for.
     """
 
     ids: pl.Series | None
     slices: pl.DataFrame
     dataset: pl.Series | None = None
     rows: int = 0
+    keys: Array | None = None
 
     def __len__(self) -> int:
         return self.rows if self.ids is None else len(self.ids)

@@ -43,6 +43,7 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
             _slices(parts),
             _datasets(parts),
             sum(sizes),
+            _keys(parts),
         )
         return whole, np.split(place, cuts)
     if any(unnamed):
@@ -62,11 +63,12 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
         )
     code = np.empty(order.size, np.int32)
     code[order] = np.arange(order.size, dtype=np.int32)
-    slices, dataset = _slices(parts), _datasets(parts)
+    slices, dataset, keys = _slices(parts), _datasets(parts), _keys(parts)
     merged = Datums(
         sorted_ids,
         slices[order] if slices.width else slices,
         None if dataset is None else dataset.gather(order),
+        keys=None if keys is None else keys[order],
     )
     return merged, np.split(code, cuts)
 
@@ -85,6 +87,14 @@ def _slices(parts: Sequence[Datums]) -> pl.DataFrame:
     if not filled[0].width:
         return filled[0]
     return pl.concat(filled, how="vertical_relaxed")
+
+
+def _keys(parts: Sequence[Datums]) -> Array | None:
+    """Keys of the datums of all parts, where they have some."""
+    keys = [part.keys for part in parts if len(part) and part.keys is not None]
+    if not keys:
+        return None if parts[0].keys is None else parts[0].keys[:0]
+    return np.concatenate(keys)
 
 
 def _datasets(parts: Sequence[Datums]) -> pl.Series | None:

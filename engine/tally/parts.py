@@ -57,10 +57,12 @@ class Part(msgspec.Struct, frozen=True):
     Attributes:
         rows: as its task keeps them.
         codes: int32 [datums] arrays, group of each datum in each slice column, -1 for none.
+        keys: uint64 [datums], see :class:`.Datums`.
     """
 
     rows: Any
     codes: tuple[Array, ...]
+    keys: Array | None = None
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -84,9 +86,8 @@ class Parts(msgspec.Struct, frozen=True):
         """The rows of each part, groups under the codes of the whole."""
         for file, maps in zip(self.files, self.maps, strict=True):
             part: Part = stored.mapped(file, ROWS)
-            yield Part(
-                part.rows, tuple(own[code] for own, code in zip(maps, part.codes, strict=True))
-            )
+            codes = tuple(own[code] for own, code in zip(maps, part.codes, strict=True))
+            yield msgspec.structs.replace(part, codes=codes)
 
     def shown(self) -> Iterator[Any]:
         """What frames of single datums need of each part."""
@@ -167,7 +168,8 @@ def things_of_part(
     none = None if datums.dataset is None else datums.dataset[:0]
     bare = msgspec.structs.replace(bare, datums=Datums(datums.id[:0], datums.slices[:0], none))
     ordered = tuple(code if order is None else code[order] for code in codes)
-    return {HEAD: Head(bare, slices, len(datums), scores), ROWS: Part(rows, ordered)}
+    keys = datums.keys if datums.keys is None or order is None else datums.keys[order]
+    return {HEAD: Head(bare, slices, len(datums), scores), ROWS: Part(rows, ordered, keys)}
 
 
 def parts_of(files: Sequence[str], place: Place) -> tuple[list[Head], Parts, PartsDatums]:

@@ -27,7 +27,9 @@ class PixelParts(msgspec.Struct, frozen=True):
     declared: Array | None
     ignored: Array
 
-    def blocks(self, group: GroupsByCode | None) -> Iterator[tuple[Pixels, Array | None]]:
-        """The counts of each part, and the group of each of its datums."""
+    def blocks(
+        self, group: GroupsByCode | None
+    ) -> Iterator[tuple[Pixels, Array | None, Array | None]]:
+        """The counts of each part, the group of each of its datums, and its key."""
         for part in self.parts:
-            yield part.rows.pixels, None if group is None else group.of(part.codes)
+            yield part.rows.pixels, None if group is None else group.of(part.codes), part.keys

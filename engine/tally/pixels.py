@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,6 +13,9 @@ from ..kernels.sums import ExactSums
 from .datums import Labels
 from .ranked_view import View
 from .stats import StatsView
+
+if TYPE_CHECKING:
+    from .draws import Draws
 
 Array = np.ndarray[Any, Any]
 
@@ -87,9 +90,9 @@ class Pixels(msgspec.Struct, frozen=True):
     declared: Array | None
     ignored: Array
 
-    def blocks(self, group: Array | None) -> Iterator[tuple[Pixels, Array | None]]:
-        """The counts of all datums, and the group of each: here, in one block."""
-        yield self, group
+    def blocks(self, group: Array | None) -> Iterator[tuple[Pixels, Array | None, Array | None]]:
+        """As :meth:`evalengine.tally.stats.Stats.blocks` has them."""
+        yield self, group, None
 
 
 class PixelView(View):
@@ -105,18 +108,24 @@ class PixelView(View):
     def __init__(self, pixels: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
         super().__init__(labels, **grouping)
         self.pixels = pixels
-        self._single = StatsView(stats, labels, **grouping)
+        self.single = StatsView(stats, labels, **grouping)
 
     def _blocks(self) -> Iterator[tuple[Pixels, Array | None]]:
-        for pixels, group in self.pixels.blocks(self.group):
+        for pixels, group, _ in self.pixels.blocks(self.group):
             if pixels is not self.pixels:
                 self.refuse_draws()
             yield pixels, group
 
+    def drawn(self, draws: Draws) -> PixelView:
+        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
+        from .pixel_draws import PixelDraws
+
+        return PixelDraws(self, draws)
+
     def image_total(self, need: str) -> tuple[Array, Array]:
         """Sums of a metric over datums, and how many have it, float64 [group, key] each."""
-        (column,) = self._single.stats.columns[need]
-        total, many = self._single.total(column)
+        (column,) = self.single.stats.columns[need]
+        total, many = self.single.total(column)
         return total[:, :, 0], many[:, :, 0]
 
     def area_total(self, of: Callable[[Pixels], Array]) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from ..kernels.sums import ExactSums
 from .datums import Labels
 from .ranked_view import View
+
+if TYPE_CHECKING:
+    from .draws import Draws
 
 Array = np.ndarray[Any, Any]
 
@@ -62,9 +65,13 @@ class Stats(msgspec.Struct, frozen=True):
     columns: dict[str, tuple[Column, ...]]
     status: tuple[tuple[str, ...], Array]
 
-    def blocks(self, group: Array | None) -> Iterator[tuple[Stats, Array | None]]:
-        """The rows of all datums, and the group of each: here, in one block."""
-        yield self, group
+    def blocks(self, group: Array | None) -> Iterator[tuple[Stats, Array | None, Array | None]]:
+        """The rows of all datums, the group and the key of each: here, in one block.
+
+        Keys, uint64 [n_datums], are what weights of draws come from; None in memory, where
+        :class:`~evalengine.tally.draws.Draws` has them.
+        """
+        yield self, group, None
 
 
 class StatsView(View):
@@ -82,7 +89,7 @@ class StatsView(View):
 
     def _blocks(self) -> Iterator[tuple[Stats, Rows]]:
         """Datums of each block, and those that count and are in a group."""
-        for stats, group in self.stats.blocks(self.group):
+        for stats, group, _ in self.stats.blocks(self.group):
             if stats is not self.stats:
                 self.refuse_draws()
             yield stats, self._rows if stats is self.stats else self._rows_of(stats, group)
@@ -108,14 +115,24 @@ class StatsView(View):
 
     def _each(self, column: Column) -> Iterator[tuple[Column, Rows]]:
         """A column in every block, and the datums that count."""
+        for stats, rows in self._blocks():
+            yield self.same_column(stats, column), rows
+
+    def same_column(self, stats: Stats, column: Column) -> Column:
+        """The column of a block that is the given one of the whole."""
         need, i = next(
             (need, i)
             for need, columns in self.stats.columns.items()
             for i, one in enumerate(columns)
             if one is column
         )
-        for stats, rows in self._blocks():
-            yield stats.columns[need][i], rows
+        return stats.columns[need][i]
+
+    def drawn(self, draws: Draws) -> Any:
+        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
+        from .stats_draws import StatsDraws
+
+        return StatsDraws(self, draws)
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """How often each standing occurs among the datums of each group that count.

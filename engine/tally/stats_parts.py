@@ -44,10 +44,12 @@ class StatsParts(msgspec.Struct, frozen=True):
     columns: dict[str, tuple[Column, ...]]
     rows: Callable[[Part], Stats]
 
-    def blocks(self, group: GroupsByCode | None) -> Iterator[tuple[Stats, Array | None]]:
-        """The rows of each part, and the group of each of its datums."""
+    def blocks(
+        self, group: GroupsByCode | None
+    ) -> Iterator[tuple[Stats, Array | None, Array | None]]:
+        """The rows of each part, the group of each of its datums, and its key."""
         for part in self.parts:
-            yield self.rows(part), None if group is None else group.of(part.codes)
+            yield self.rows(part), None if group is None else group.of(part.codes), part.keys
 
 
 # -- single datums ---------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..ingest.frames import Frames
 from ..ingest.slices import slice_text
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..tally.datums import Datums, Labels
+from .packing import hashes_of
 
 Array = np.ndarray[Any, Any]
 
@@ -210,10 +211,23 @@ def encode_datums(
             .join(slices, on="datum_id", how="left", maintain_order="left")
             .drop("datum_id")
         )
+    named = None
     if dataset is not None:
         joined = ids.to_frame().join(dataset, on="datum_id", how="left", maintain_order="left")
-        return Datums(ids, aligned, joined["dataset"]), codes
-    return Datums(ids, aligned), codes
+        named = joined["dataset"]
+    return Datums(ids, aligned, named, keys=_keys(frames, ids, aligned)), codes
+
+
+def _keys(frames: Frames, ids: pl.Series, slices: pl.DataFrame) -> Array | None:
+    """What the weights of draws come from: hashes of ids, or of clusters where they are known."""
+    if not frames.drawn:
+        return None
+    keys = hashes_of(ids)
+    if frames.cluster is None:
+        return keys
+    cluster = slices[frames.cluster].cast(pl.String)
+    known = cluster.is_not_null().to_numpy()
+    return np.where(known, hashes_of(cluster), keys)
 
 
 def dataset_of(frames: Frames) -> pl.DataFrame | None:
@@ -251,8 +265,10 @@ def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datu
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
+    rows = table[ROW] if ROW in table.columns else pl.Series(np.arange(height))
+    keys = _keys(frames, rows, slices)
     named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
-    return Datums(None, slices, named, height), None
+    return Datums(None, slices, named, height, keys), None
 
 
 def _as_text(slices: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..kernels.datum_hash import hash_integers, hash_texts
+
 Array = np.ndarray[Any, Any]
 
 
@@ -44,3 +46,12 @@ def ragged(start: Array, length: Array) -> Array:
     before = np.cumsum(length) - length
     places: Array = np.arange(int(length.sum())) + np.repeat(start - before, length)
     return places
+
+
+def hashes_of(ids: pl.Series) -> Array:
+    """Hashes of ids, the same for equal ones of whatever side; nulls, told later, have one too."""
+    if ids.dtype.is_integer():
+        wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
+        return hash_integers(ids.cast(wide).fill_null(0).to_numpy())
+    data, offsets = packed(ids.cast(pl.String).fill_null(""))
+    return hash_texts(offsets, data)

@@ -88,7 +88,7 @@ def _relabelled(file: str, whole: Tallies, settings: Settings) -> str:
         part.rows, datums=Datums(None, slices, None, part.rows.present.size)
     )
     made = f"{file}.labels"
-    rows = Part(merge([nothing, own], settings), part.codes)
+    rows = Part(merge([nothing, own], settings), part.codes, part.keys)
     stored.save({ROWS: rows, SHOWN: stored.load(file, SHOWN)}, made, lasting=False)
     return made
 

@@ -1,0 +1,1 @@
+"""How sure numbers are: draws of datums, intervals, comparisons."""

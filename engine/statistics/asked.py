@@ -1,0 +1,65 @@
+"""The options of intervals, before anything is computed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..schemas.errors import OptionError, unknown
+from ..schemas.options import Options
+from ..schemas.wording import option
+
+METHOD_NAMES = ("percentile", "recentred", "normal", "bca", "jackknife", "wilson", "delong")
+LEVEL, DRAWS, SEED = 0.95, 1000, 0
+FEW_CLUSTERS = 20
+LEAST_DRAWS = 20
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The options of intervals with every default filled in.
+
+    Attributes:
+        level: confidence, in (0, 1).
+        draws: how many.
+        seed: of the draws.
+        method: one of :data:`METHOD_NAMES`; None for each metric's own.
+        cluster: the column of what is drawn as a whole; None for single datums.
+    """
+
+    level: float
+    draws: int
+    seed: int
+    method: str | None
+    cluster: str | None
+
+
+def wanted(options: Options) -> Wanted | None:
+    """What intervals are asked for; None without any.
+
+    Raises:
+        OptionError: a value that none of them can have, or one without ``intervals``.
+    """
+    if options.intervals is None:
+        for name in ("draws", "seed", "cluster", "method"):
+            given = getattr(options, name)
+            if given is not None:
+                raise OptionError(
+                    f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}."
+                )
+        return None
+    level = options.intervals / 100 if options.intervals > 1 else options.intervals
+    if not 0 < level < 1:
+        raise OptionError(
+            f"{option('intervals', options.intervals)}: write a confidence such as 0.95 or 95."
+        )
+    draws = DRAWS if options.draws is None else options.draws
+    if draws < LEAST_DRAWS:
+        raise OptionError(f"{option('draws', draws)}: write {LEAST_DRAWS} or more.")
+    method = options.method
+    if method is not None and method not in METHOD_NAMES:
+        raise OptionError(unknown("method", method, METHOD_NAMES))
+    if method in ("wilson", "delong") and options.cluster is not None:
+        raise OptionError(
+            f"{option('method', method)} takes every datum for independent of the others: leave"
+            f" {option('cluster')} out, or take another method."
+        )
+    return Wanted(level, draws, options.seed or SEED, method, options.cluster)

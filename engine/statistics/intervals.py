@@ -1,0 +1,248 @@
+"""From the values that numbers have in draws to intervals around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .quantiles import normal_cdf, normal_inverse, normal_quantile, t_quantile
+
+Array = np.ndarray[Any, Any]
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What an interval is made of.
+
+    Attributes:
+        point: float64 [m], the numbers.
+        level: confidence, in (0, 1).
+        range: smallest and largest value the metric can have.
+        drawn: float64 [draws, m], the numbers in each draw, NaN where undefined; [0, m] where the
+            method needs none.
+        left_out: float64 [j, m], the numbers with one cluster (or group of them) left out; [0, m]
+            where the method needs none.
+        trials: float64 [m], how many independent trials a proportion rests on, NaN where the number
+            is none.
+        variance: float64 [m], of the number, by theory; NaN where there is none.
+    """
+
+    point: Array
+    level: float
+    range: tuple[float, float]
+    drawn: Array
+    left_out: Array
+    trials: Array
+    variance: Array
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """Intervals, float64 [m] each, NaN where there is none.
+
+    Attributes:
+        lower: the low end.
+        upper: the high end.
+        se: standard error.
+    """
+
+    lower: Array
+    upper: Array
+    se: Array
+
+
+def standard_errors(drawn: Array) -> Array:
+    """Standard deviations over the draws that have a value, float64 [m]; NaN of fewer than 2."""
+    known = ~np.isnan(drawn)
+    n = known.sum(axis=0)
+    mean = means(drawn)
+    square = np.where(known, drawn - mean, 0.0)
+    out: Array = np.full(drawn.shape[1], np.nan)
+    np.divide((square * square).sum(axis=0), n - 1, out=out, where=n > 1)
+    return np.sqrt(out)
+
+
+def means(drawn: Array) -> Array:
+    """Means over the draws that have a value, float64 [m]; NaN of none."""
+    known = ~np.isnan(drawn)
+    n = known.sum(axis=0)
+    out: Array = np.full(drawn.shape[1], np.nan)
+    np.divide(np.where(known, drawn, 0.0).sum(axis=0), n, out=out, where=n > 0)
+    return out
+
+
+def quantiles(drawn: Array, p: Array) -> Array:
+    """Quantiles over the draws that have a value, linear between them.
+
+    Args:
+        drawn: float64 [draws, m].
+        p: float64 [q] or, its own for every number, [q, m].
+
+    Returns:
+        float64 [q, m], NaN of none.
+    """
+    ordered = np.sort(drawn, axis=0)  # NaN last
+    n = (~np.isnan(drawn)).sum(axis=0)
+    p = np.broadcast_to(p if p.ndim == 2 else p[:, None], (p.shape[0], drawn.shape[1]))
+    place = p * np.maximum(n - 1, 0)
+    low = np.floor(place).astype(np.int64)
+    high = np.minimum(low + 1, np.maximum(n - 1, 0))
+    if not ordered.shape[0]:
+        return np.full(p.shape, np.nan)
+    a = np.take_along_axis(ordered, low, axis=0)
+    b = np.take_along_axis(ordered, high, axis=0)
+    return np.asarray(a + (b - a) * (place - low))
+
+
+def _tails(level: float) -> Array:
+    return np.array([(1 - level) / 2, (1 + level) / 2])
+
+
+def percentile(sample: Sample) -> Interval:
+    """Quantiles of the draws."""
+    low, high = quantiles(sample.drawn, _tails(sample.level))
+    return Interval(low, high, standard_errors(sample.drawn))
+
+
+def recentred(sample: Sample) -> Interval:
+    """Quantiles of the draws, moved so that the draws' mean lies on the number, inside its range.
+
+    Repeated datums lift interpolated precision, so that draws of AP lie above the number.
+    """
+    low, high = quantiles(sample.drawn, _tails(sample.level)) - means(sample.drawn) + sample.point
+    return Interval(
+        np.clip(low, *sample.range), np.clip(high, *sample.range), standard_errors(sample.drawn)
+    )
+
+
+def normal(sample: Sample) -> Interval:
+    """The number and so many standard errors of the draws on either side, inside its range."""
+    se = standard_errors(sample.drawn)
+    reach = normal_quantile((1 + sample.level) / 2) * se
+    return Interval(
+        np.clip(sample.point - reach, *sample.range),
+        np.clip(sample.point + reach, *sample.range),
+        se,
+    )
+
+
+def bca(sample: Sample) -> Interval:
+    """Quantiles of the draws, corrected for bias and acceleration.
+
+    Source: B. Efron, "Better bootstrap confidence intervals" (1987), as scipy.stats.bootstrap has
+    it: the share of draws below the number counts those equal to it half.
+    """
+    drawn, point = sample.drawn, sample.point
+    known = ~np.isnan(drawn)
+    n = known.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        below = (((drawn < point) & known).sum(axis=0) + ((drawn <= point) & known).sum(axis=0)) / (
+            2 * n
+        )
+        z0 = normal_inverse(np.where(np.isnan(below), 0.5, below))
+        gap = means(sample.left_out) - sample.left_out
+        gap = np.where(np.isnan(gap), 0.0, gap)
+        spread = (gap**2).sum(axis=0) ** 1.5
+        a = np.where(spread > 0, (gap**3).sum(axis=0) / (6 * spread), 0.0)
+        tails = []
+        for tail in _tails(sample.level):
+            z = z0 + normal_quantile(float(tail))
+            tails.append(normal_cdf(z0 + z / (1 - a * z)))
+        p = np.stack(tails)
+    low, high = quantiles(drawn, np.where(np.isfinite(z0), p, np.nan_to_num(p, nan=0.5)))
+    lost = ~np.isfinite(z0)  # all draws on one side: no correction is possible
+    plain = percentile(sample)
+    return Interval(
+        np.where(lost, plain.lower, low),
+        np.where(lost, plain.upper, high),
+        standard_errors(drawn),
+    )
+
+
+def jackknife(sample: Sample) -> Interval:
+    """The number and so many jackknife standard errors on either side, by Student's t.
+
+    Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 11.5; groups of
+    clusters are left out where they are many.
+    """
+    known = ~np.isnan(sample.left_out)
+    n = known.sum(axis=0)
+    gap = np.where(known, sample.left_out - means(sample.left_out), 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        se = np.where(n > 1, np.sqrt((n - 1) / n * (gap * gap).sum(axis=0)), np.nan)
+    reach = np.array(
+        [
+            t_quantile((1 + sample.level) / 2, size - 1) if size > 1 else np.nan
+            for size in n.tolist()
+        ]
+    )
+    return Interval(
+        np.clip(sample.point - reach * se, *sample.range),
+        np.clip(sample.point + reach * se, *sample.range),
+        se,
+    )
+
+
+def wilson(sample: Sample) -> Interval:
+    """Wilson's score interval of a proportion of independent trials.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference"
+    (1927).
+    """
+    z = normal_quantile((1 + sample.level) / 2)
+    p, n = sample.point, np.where(sample.trials > 0, sample.trials, np.nan)
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return Interval(
+        np.clip(middle - reach, 0.0, 1.0),
+        np.clip(middle + reach, 0.0, 1.0),
+        np.sqrt(p * (1 - p) / n),
+    )
+
+
+def delong(sample: Sample) -> Interval:
+    """An area under a ROC curve and so many of DeLong's standard errors on either side.
+
+    Source: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, "Comparing the areas under two or more
+    correlated receiver operating characteristic curves" (1988).
+    """
+    se = np.sqrt(sample.variance)
+    reach = normal_quantile((1 + sample.level) / 2) * se
+    return Interval(
+        np.clip(sample.point - reach, *sample.range),
+        np.clip(sample.point + reach, *sample.range),
+        se,
+    )
+
+
+class Method(msgspec.Struct, frozen=True):
+    """A kind of interval.
+
+    Attributes:
+        make: the intervals of a sample.
+        draws: whether it looks at draws.
+        leaves_out: whether it looks at the numbers without some datums.
+        lacking: why some numbers have none of its kind; empty where all may.
+    """
+
+    make: Callable[[Sample], Interval]
+    draws: bool = True
+    leaves_out: bool = False
+    lacking: str = ""
+
+
+METHODS: dict[str, Method] = {
+    "percentile": Method(percentile),
+    "recentred": Method(recentred),
+    "normal": Method(normal),
+    "bca": Method(bca, leaves_out=True),
+    "jackknife": Method(jackknife, draws=False, leaves_out=True),
+    "wilson": Method(
+        wilson, draws=False, lacking="Wilson's interval is one of proportions of datums"
+    ),
+    "delong": Method(
+        delong, draws=False, lacking="DeLong's interval is one of areas under unweighted ROC curves"
+    ),
+}
+"""Kinds of intervals by the name that the option ``method`` knows them by."""

@@ -1,0 +1,85 @@
+"""Draws of a bootstrap: weights on datums, many draws at a time.
+
+A draw takes every datum a number of times. A view of a block of draws is a view whose groups are
+draws: its arrays have a leading axis of ``draws * groups``, all groups of one draw together, so that
+metrics compute the numbers of all draws at once and know nothing of it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..kernels.draw_weights import draw_weights
+
+Array = np.ndarray[Any, Any]
+
+
+class OneByOne(Exception):
+    """A view of draws has no way to some number for many draws at once."""
+
+
+class Refusing:
+    """A view of draws of which nothing can be asked for many at once."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise OneByOne
+
+
+class Draws(msgspec.Struct, frozen=True, dict=True):
+    """A block of draws.
+
+    Attributes:
+        seed: of all draws.
+        first: the first, a multiple of 4.
+        last: one past the last.
+        keys: uint64 [n_datums], hash of each datum or of its cluster; None where files have them.
+        within: bool [n_datums, last - first], whether each datum stands in each draw, in place of
+            weights by chance: what a jackknife leaves in.
+    """
+
+    seed: int
+    first: int
+    last: int
+    keys: Array | None
+    within: Array | None = None
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    @cached_property
+    def weights(self) -> Array:
+        """How often each datum stands in each draw, uint8 [n_datums, draws]."""
+        if self.within is not None:
+            return self.within.view(np.uint8)
+        assert self.keys is not None
+        return self.of(self.keys)
+
+    def of(self, keys: Array) -> Array:
+        """The weights of some datums, uint8 [n, draws].
+
+        Args:
+            keys: uint64 [n].
+        """
+        return draw_weights(keys, self.seed, self.first, self.last)
+
+
+def by_draw(sums: Array, n_groups: int) -> Array:
+    """Sums of a block, [groups * cells, ..., draws], as a view has them: [draws * groups, cells].
+
+    Args:
+        sums: float64 [groups * cells, draws] or [groups * cells, columns, draws].
+        n_groups: number of groups.
+
+    Returns:
+        float64 [draws * groups, cells] or [draws * groups, cells, columns].
+    """
+    n_draws = sums.shape[-1]
+    laid = np.moveaxis(sums, -1, 0)
+    out: Array = np.ascontiguousarray(laid).reshape(
+        n_draws * n_groups, sums.shape[0] // n_groups, *sums.shape[1:-1]
+    )
+    return out

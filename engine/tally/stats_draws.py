@@ -1,0 +1,91 @@
+"""Stats under the weights of many draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
+from .draws import Draws, OneByOne
+from .stats import Column, Stats, StatsView, same
+
+Array = np.ndarray[Any, Any]
+
+
+class StatsDraws:
+    """What metrics ask of :class:`~evalengine.tally.stats.StatsView`, for a block of draws.
+
+    Args:
+        view: the view whose datums are drawn.
+        draws: the block.
+    """
+
+    def __init__(self, view: StatsView, draws: Draws) -> None:
+        self._view = view
+        self._draws = draws
+        self.stats = view.stats
+        self.labels = view.labels
+        self.n_groups = view.n_groups * len(draws)
+
+    def _blocks(self) -> Iterator[tuple[Stats, Array, Array]]:
+        """Stats of each block, the group of each datum that counts (else -1), and weights."""
+        for stats, group, keys in self.stats.blocks(self._view.group):
+            cell = np.zeros(stats.counted.size, np.int64) if group is None else group
+            weights = self._draws.weights if keys is None else self._draws.of(keys)
+            yield stats, np.where(stats.counted, cell, -1), weights
+
+    def _by_draw(self, sums: Array) -> Array:
+        """[groups, columns, draws] to [draws * groups, columns]."""
+        return np.ascontiguousarray(np.moveaxis(sums, -1, 0)).reshape(self.n_groups, -1)
+
+    def _zeros(self, width: int) -> Array:
+        return np.zeros((self._view.n_groups, width, len(self._draws)))
+
+    @cached_property
+    def support(self) -> Array:
+        """Datums that count, float64 [draw * group]."""
+        out = self._zeros(1)
+        for _, cell, weights in self._blocks():
+            drawn_counts(None, cell, None, weights, out)
+        return self._by_draw(out)[:, 0]
+
+    def standings(self, column: Column) -> Any:
+        """Not of many draws at once: pairs that occur differ between them."""
+        raise OneByOne
+
+    def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
+        """Sums over the datums of each draw and group, as :meth:`.StatsView.total` has them."""
+        shape = of(column.values[:0]).shape[1:]
+        width = math.prod(shape)
+        step, complete = self._grid(column, of)
+        sums = self._zeros(width)
+        many = None if complete else self._zeros(width)
+        for stats, cell, weights in self._blocks():
+            values = of(self._view.same_column(stats, column).values).reshape(-1, width)
+            drawn_sums(None, cell, on_grid(values, step), weights, sums)
+            if many is not None:
+                drawn_counts(None, cell, values, weights, many)
+        known = (
+            np.repeat(self.support[:, None], width, axis=1) if many is None else self._by_draw(many)
+        )
+        return (
+            self._by_draw(sums).reshape(self.n_groups, *shape),
+            known.reshape(self.n_groups, *shape),
+        )
+
+    def _grid(self, column: Column, of: Callable[[Array], Array]) -> tuple[float, bool]:
+        """Step of the grid that values of all blocks are rounded to; whether none is undefined."""
+        largest, n, complete = 0.0, 0, True
+        for stats, _, _ in self.stats.blocks(self._view.group):
+            values = of(self._view.same_column(stats, column).values)[stats.counted]
+            known = np.abs(values[~np.isnan(values)])
+            complete = complete and known.size == values.size
+            largest = max(largest, float(known.max(initial=0.0)))
+            n += values.shape[0]
+        if not np.isfinite(largest):
+            raise OneByOne
+        return step_of_grid(largest, n), complete

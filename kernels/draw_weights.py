@@ -1,0 +1,69 @@
+"""How often a datum stands in each draw of a Poisson bootstrap, told by its key alone.
+
+Every weight is a function of (seed, draw, key), so that it is the same whatever rows, threads, parts
+or workers ask for it, and in either of two runs that are compared. A stream of SplitMix64 belongs to
+each key; each of its words gives the weights of four draws, 16 bits each.
+
+Weights are Poisson with mean 1: sums of them over n datums differ from those of a multinomial
+bootstrap by the size of the draw alone, and no size has to be known beforehand.
+Source: A. Chamandy et al., "Estimating uncertainty for massive data streams" (2012); G. Steele,
+D. Lea, C. Flood, "Fast splittable pseudorandom number generators" (2014).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .datum_hash import mixed
+from .jit import frozen, kernel
+
+Array = np.ndarray[Any, Any]
+
+PER_WORD = 4
+"""Draws whose weights come from one word: blocks of draws begin at multiples of it."""
+
+_GOLDEN = 0x9E3779B97F4A7C15
+# Of 65,536 equally likely values, how many stand for the weights 0, 1, 2, ...: Poisson(1) rounded
+# so that the mean is 1 exactly; the variance is 1.00003.
+_COUNTS = (24109, 24110, 12055, 4018, 1004, 201, 33, 5, 1)
+MOST = len(_COUNTS) - 1
+"""The largest weight."""
+
+
+def _table() -> Array:
+    return np.repeat(np.arange(len(_COUNTS), dtype=np.uint8), _COUNTS)
+
+
+@kernel
+def _draw(keys: Array, seed: Any, first_word: int, table: Array, out: Array) -> None:
+    golden = np.uint64(_GOLDEN)
+    low = np.uint64(0xFFFF)
+    words = (out.shape[1] + 3) // 4
+    for i in range(keys.size):
+        state = mixed(keys[i] ^ seed)
+        for j in range(words):
+            word = mixed(state + np.uint64(first_word + j + 1) * golden)
+            for d in range(4 * j, min(4 * j + 4, out.shape[1])):
+                out[i, d] = table[word & low]
+                word >>= np.uint64(16)
+
+
+def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
+    """Weights of datums in some draws.
+
+    Args:
+        keys: uint64 [n], hash of each datum or of its cluster; equal keys have equal weights.
+        seed: of the draws.
+        first: the first draw, a multiple of :data:`PER_WORD`.
+        last: one past the last.
+
+    Returns:
+        uint8 [n, last - first], 0 to :data:`MOST`.
+    """
+    assert first % PER_WORD == 0
+    out = np.empty((keys.size, last - first), np.uint8)
+    seed_word = np.uint64(seed & 0xFFFFFFFFFFFFFFFF) * np.uint64(0xD1342543DE82EF95)
+    _draw(frozen(keys, np.uint64), seed_word, first // PER_WORD, _table(), out)
+    return out

@@ -1,0 +1,106 @@
+"""Sums over rows under the weights of many draws at once.
+
+A row is visited once for a whole block of draws, whose weights lie side by side. Values are kept on
+a grid so coarse that every sum of them is exact in a double: the sums of a draw do not depend on the
+order of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .draw_weights import MOST
+from .jit import frozen, kernel
+
+Array = np.ndarray[Any, Any]
+
+
+def step_of_grid(largest: float, n: int) -> float:
+    """The step of a grid on which n weighted values add up exactly in doubles.
+
+    Args:
+        largest: of the absolute values, finite.
+        n: how many values enter one sum.
+
+    Returns:
+        a power of two; 0 where all values are 0.
+    """
+    if largest == 0 or n == 0:
+        return 0.0
+    return math.ldexp(1.0, math.frexp(largest)[1] + math.frexp(float(n * MOST))[1] - 53)
+
+
+def on_grid(values: Array, step: float) -> Array:
+    """The values rounded to whole steps, float64; NaN stays."""
+    if step == 0 or step < 5e-300:  # all 0, or so small that no rounding is due
+        return values
+    return np.rint(values / step) * step
+
+
+@kernel
+def _add(datum: Array, cell: Array, values: Array, weights: Array, sums: Array) -> None:
+    n_draws = weights.shape[1]
+    for r in range(cell.size):
+        c = cell[r]
+        if c < 0:
+            continue
+        w = weights[datum[r] if datum.size else r]
+        for j in range(values.shape[1]):
+            value = values[r, j]
+            if value == value and value != 0:
+                out = sums[c, j]
+                for d in range(n_draws):
+                    out[d] += value * w[d]
+
+
+@kernel
+def _count(datum: Array, cell: Array, values: Array, weights: Array, sums: Array) -> None:
+    n_draws = weights.shape[1]
+    for r in range(cell.size):
+        c = cell[r]
+        if c < 0:
+            continue
+        w = weights[datum[r] if datum.size else r]
+        for j in range(sums.shape[1]):
+            if values.size == 0 or values[r, j] == values[r, j]:
+                out = sums[c, j]
+                for d in range(n_draws):
+                    out[d] += w[d]
+
+
+def drawn_sums(
+    datum: Array | None, cell: Array, values: Array, weights: Array, sums: Array
+) -> None:
+    """Add weighted values to the sums of their cells, leaving out NaN.
+
+    Args:
+        datum: int32 [m], datum of each row; None where row i is datum i.
+        cell: int64 [m], -1 for rows that count nowhere.
+        values: float64 [m, c], on a grid (see :func:`step_of_grid`).
+        weights: uint8 [n_datums, b].
+        sums: float64 [cells, c, b], added to.
+    """
+    _add(_datums(datum), frozen(cell, np.int64), frozen(values, np.float64), weights, sums)
+
+
+def drawn_counts(
+    datum: Array | None, cell: Array, values: Array | None, weights: Array, sums: Array
+) -> None:
+    """Add weights to the counts of their cells.
+
+    Args:
+        datum: as :func:`drawn_sums` has it.
+        cell: likewise.
+        values: float64 [m, c], of which NaN does not count; None where every row does.
+        weights: uint8 [n_datums, b].
+        sums: float64 [cells, c, b], added to.
+    """
+    some = np.zeros((0, 0)) if values is None else values
+    _count(_datums(datum), frozen(cell, np.int64), frozen(some, np.float64), weights, sums)
+
+
+def _datums(datum: Array | None) -> Array:
+    return frozen(np.zeros(0, np.int32) if datum is None else datum, np.int32)
