@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -237,7 +238,7 @@ def score(
         from .outofcore.memory_plan import too_many_labels
 
         too_many_labels(plan, tallies, chosen)
-    estimate = _estimates(plan, tallies, chosen, threads.own())
+    estimate = _estimates(plan, tallies, threads.own(), chosen)
     frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     told = {"inputs": _sources(frames.sources, rows), "datums": len(tallies.datums),
@@ -256,7 +257,7 @@ def score(
 
 
 def _estimates(
-    plan: planner.Plan, tallies: Any, options: Options, threads: Threads
+    plan: planner.Plan, tallies: Any, threads: Threads, options: Options
 ) -> planner.Estimate | None:
     """What adds intervals to numbers; None where none were asked for."""
     asked = wanted_intervals(options)
@@ -284,7 +285,8 @@ def _in_parts(
         found, reason = partitions.wanted(plan, inputs, options, pool)
         if found is None:
             return None, reason
-        return partitions.run(found, plan, options, pool, tell), ""
+        estimates = partial(_estimates, options=options)
+        return partitions.run(found, plan, options, pool, tell, estimates), ""
     finally:
         pool.close()
 
@@ -396,7 +398,7 @@ def card_of(
         seconds: wall time by step.
         said: what there is to tell.
     """
-    estimate = _estimates(plan, tallies, options, threads.own())
+    estimate = _estimates(plan, tallies, threads.own(), options)
     frames, whole = planner.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
     run = _run(plan, told, seconds, {})

@@ -1,8 +1,8 @@
 """How often a datum stands in each draw of a Poisson bootstrap, told by its key alone.
 
-Every weight is a function of (seed, draw, key), so that it is the same whatever rows, threads, parts
-or workers ask for it, and in either of two runs that are compared. A stream of SplitMix64 belongs to
-each key; each of its words gives the weights of four draws, 16 bits each.
+Every weight is a function of (seed, draw, key), so that it is the same whatever rows, threads,
+parts or workers ask for it, and in either of two runs that are compared. A stream of SplitMix64
+belongs to each key; each of its words gives the weights of four draws, 16 bits each.
 
 Weights are Poisson with mean 1: sums of them over n datums differ from those of a multinomial
 bootstrap by the size of the draw alone, and no size has to be known beforehand.

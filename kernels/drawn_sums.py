@@ -1,8 +1,8 @@
 """Sums over rows under the weights of many draws at once.
 
-A row is visited once for a whole block of draws, whose weights lie side by side. Values are kept on
-a grid so coarse that every sum of them is exact in a double: the sums of a draw do not depend on the
-order of rows.
+A row is visited once for a whole block of draws, whose weights lie side by side. Values are kept
+on a grid so coarse that every sum of them is exact in a double: the sums of a draw do not depend on
+the order of rows.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class Tuning(msgspec.Struct, frozen=True):
         range_rows: of a table that a worker shuffles in one call; None to go by workers and
             buckets.
         datum_bytes: that a row of single datums takes in memory while its frame is made.
-        draws_at_once: draws that are computed together, whose weights of a datum lie side by side.
+        draws_at_once: draws computed together, whose weights of a datum lie side by side.
         drawn_weights: weights of draws that are held at once, for all datums.
-        drawn_bytes: of numbers in draws, of one metric, that are held in memory; more are in a file.
+        drawn_bytes: of a metric's numbers in draws that are held in memory; more are in a file.
         datum_file_bytes: that such a row takes in a file, at most, ids of some length included.
     """
 

@@ -190,7 +190,18 @@ _PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
 _CELL = 8
 
 
-def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: Tell) -> Done:
+EstimateOf = Callable[[planner.Plan, Any, Threads], planner.Estimate | None]
+"""What adds intervals to the numbers of a plan and its tallies."""
+
+
+def run(
+    found: Wanted,
+    plan: planner.Plan,
+    options: Options,
+    pool: Pool,
+    tell: Tell,
+    estimate_of: EstimateOf,
+) -> Done:
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
@@ -199,6 +210,7 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
         options: of the run.
         pool: where stages run.
         tell: called with each step.
+        estimate_of: makes intervals, where they were asked for.
 
     Raises:
         InputError: the tables break their contract; counts and row numbers are of the whole.
@@ -258,7 +270,8 @@ def run(found: Wanted, plan: planner.Plan, options: Options, pool: Pool, tell: T
             notes = kept + late.notes(tallies)
         too_many_labels(plan, tallies, options)
         threads = Threads(1 if in_parts else options.threads)  # views of parts hold one at a time
-        makers, _ = planner.summarise(plan, tallies, threads=threads)
+        estimate = estimate_of(plan, tallies, threads)
+        makers, _ = planner.summarise(plan, tallies, threads=threads, estimate=estimate)
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         notes += frames_beyond(frames, found.limit)

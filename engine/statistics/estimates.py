@@ -16,7 +16,7 @@ from ..metrics.registry import Metric
 from ..plan.planner import Computed, Plan
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
-from ..tally.draws import Draws, OneByOne
+from ..tally.draws import Draws, LeavingOut, OneByOne
 from .asked import LEAST_DRAWS, Wanted
 from .intervals import METHODS, Interval, Method, Sample, means
 
@@ -47,9 +47,16 @@ class Estimates:
         return keys
 
     @cached_property
-    def n_clusters(self) -> int:
-        """How many clusters (or datums) there are to draw from."""
-        return int(np.unique(self._keys).size) if self._keys is not None else 0
+    def clusters(self) -> Array | None:
+        """Keys of the clusters (or datums) there are to draw from, ascending; None of very many."""
+        found = np.zeros(0, np.uint64)
+        for keys in self._tallies.datums.key_blocks():
+            found = np.union1d(found, keys[: _LEFT_OUT + 1])
+            if found.size <= _LEFT_OUT:
+                found = np.union1d(found, keys)
+            if found.size > _LEFT_OUT:
+                return None
+        return found
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
         """The cells of every metric with columns ``lower``, ``upper``, ``se``, ``bias``, ``draws``.
@@ -80,15 +87,11 @@ class Estimates:
             yield Draws(self._asked.seed, first, last, self._keys)
 
     def _leaving_out(self) -> Iterator[Draws]:
-        """Each cluster left out once, or groups of them where they are many."""
-        assert self._keys is not None
-        distinct, of = np.unique(self._keys, return_inverse=True)
-        n = min(distinct.size, _LEFT_OUT)
-        group = of * n // max(distinct.size, 1)
-        each = tuning().draws_at_once
+        """Each cluster left out once, or parts of them where they are many."""
+        n = _LEFT_OUT if self.clusters is None else self.clusters.size
+        parts, each = LeavingOut(n, self.clusters), tuning().draws_at_once
         for first in range(0, n, each):
-            some = np.arange(first, min(first + each, n))
-            yield Draws(0, first, first + some.size, self._keys, group[:, None] != some)
+            yield Draws(0, first, min(first + each, n), self._keys, parts)
 
     def _values(
         self,
@@ -98,7 +101,7 @@ class Estimates:
         sizes: Sequence[int],
         blocks: Iterator[Draws],
     ) -> list[Array | str]:
-        """Numbers of every metric in every draw, float64 [draws, numbers]; or why there are none."""
+        """Numbers of every metric in every draw, float64 [draws, n]; or why there are none."""
         which = [i for i, one in enumerate(due) if one]
         out: list[Array | str] = [np.zeros((0, size)) for size in sizes]
         if not which:
@@ -205,9 +208,9 @@ class Estimates:
         bad = np.isnan(sample.point)
         if why:
             reasons[~bad] = why
-        elif self.n_clusters < 2 and self._keys is not None:
+        elif self.clusters is not None and self.clusters.size < 2:
             bad = np.ones_like(bad)
-            reasons[:] = "one datum alone cannot vary"
+            reasons[sample.point == sample.point] = "one datum alone does not vary"
         elif drawn.shape[0]:
             few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad
             for i in np.flatnonzero(few):

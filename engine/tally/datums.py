@@ -49,6 +49,11 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         """Dtype of ids."""
         return pl.Int64() if self.ids is None else self.ids.dtype
 
+    def key_blocks(self) -> Iterator[Array]:
+        """Keys of all datums, uint64, block by block; nothing where they have none."""
+        if self.keys is not None:
+            yield self.keys
+
     def groups(self, column: str) -> tuple[Array, list[str]]:
         """Group code of each datum, int32 [n] (-1 for none), and the groups' names."""
         values = self.slices[column]

@@ -1,8 +1,8 @@
 """Draws of a bootstrap: weights on datums, many draws at a time.
 
 A draw takes every datum a number of times. A view of a block of draws is a view whose groups are
-draws: its arrays have a leading axis of ``draws * groups``, all groups of one draw together, so that
-metrics compute the numbers of all draws at once and know nothing of it.
+draws: its arrays have a leading axis of ``draws * groups``, all groups of one draw together, so
+that metrics compute the numbers of all draws at once and know nothing of it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,26 @@ class Refusing:
         raise OneByOne
 
 
+class LeavingOut(msgspec.Struct, frozen=True):
+    """Parts of the clusters, each of which is left out once.
+
+    Attributes:
+        n: how many.
+        distinct: uint64 [n], ascending keys of the clusters, of which each is a part; None where
+            there are more clusters than parts, which then go by ranges of keys.
+    """
+
+    n: int
+    distinct: Array | None
+
+    def places(self, keys: Array) -> Array:
+        """The part of each key, int64."""
+        if self.distinct is not None:
+            return np.searchsorted(self.distinct, keys)
+        high = keys >> np.uint64(32)  # keys are hashes: ranges of them are about equal
+        return (high * np.uint64(self.n) >> np.uint64(32)).astype(np.int64)
+
+
 class Draws(msgspec.Struct, frozen=True, dict=True):
     """A block of draws.
 
@@ -37,15 +57,15 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         first: the first, a multiple of 4.
         last: one past the last.
         keys: uint64 [n_datums], hash of each datum or of its cluster; None where files have them.
-        within: bool [n_datums, last - first], whether each datum stands in each draw, in place of
-            weights by chance: what a jackknife leaves in.
+        leaving_out: where draws are those of a jackknife, and not by chance: draw j has all but the
+            j-th part of the clusters.
     """
 
     seed: int
     first: int
     last: int
     keys: Array | None
-    within: Array | None = None
+    leaving_out: LeavingOut | None = None
 
     def __len__(self) -> int:
         return self.last - self.first
@@ -53,8 +73,6 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def weights(self) -> Array:
         """How often each datum stands in each draw, uint8 [n_datums, draws]."""
-        if self.within is not None:
-            return self.within.view(np.uint8)
         assert self.keys is not None
         return self.of(self.keys)
 
@@ -64,6 +82,9 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         Args:
             keys: uint64 [n].
         """
+        if self.leaving_out is not None:
+            place = self.leaving_out.places(keys)
+            return (place[:, None] != np.arange(self.first, self.last)).view(np.uint8)
         return draw_weights(keys, self.seed, self.first, self.last)
 
 

@@ -129,10 +129,17 @@ class PartsDatums(Datums, frozen=True, dict=True):
     Attributes:
         kind: dtype of ids.
         names: groups of each slice column.
+        parts: the files.
     """
 
     kind: Any = None
     names: tuple[list[str], ...] = ()
+    parts: Parts | None = None
+
+    def key_blocks(self) -> Iterator[Array]:
+        for part in () if self.parts is None else self.parts:
+            if part.keys is not None:
+                yield part.keys
 
     @property
     def id(self) -> Any:
@@ -186,8 +193,11 @@ def parts_of(files: Sequence[str], place: Place) -> tuple[list[Head], Parts, Par
     scores = sum(head.scores for head in heads)
     blank: Datums = heads[0].bare.datums
     n = sum(head.datums for head in heads)
-    datums = PartsDatums(None, blank.slices, rows=n, kind=blank.id_dtype, names=tuple(names))
-    return heads, Parts(tuple(files[i] for i in filled), tuple(maps), scores, place), datums
+    parts = Parts(tuple(files[i] for i in filled), tuple(maps), scores, place)
+    datums = PartsDatums(
+        None, blank.slices, rows=n, kind=blank.id_dtype, names=tuple(names), parts=parts
+    )
+    return heads, parts, datums
 
 
 def _code_slices(
