@@ -240,6 +240,8 @@ def score(
         too_many_labels(plan, tallies, chosen)
     estimate = _estimates(plan, tallies, threads.own(), chosen)
     frame_makers, whole = planner.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
+    frame_makers, notes = _estimated(frame_makers, estimate)
+    frames.notes += notes
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     told = {"inputs": _sources(frames.sources, rows), "datums": len(tallies.datums),
             "recognised": frames.recognised, **frames.facts}  # fmt: skip
@@ -266,6 +268,16 @@ def _estimates(
     from .statistics.estimates import Estimates
 
     return Estimates(plan, tallies, asked, threads)
+
+
+def _estimated(
+    frames: Mapping[str, Callable[[], pl.DataFrame]], estimate: planner.Estimate | None
+) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], list[Note]]:
+    """Frames whose intervals are made, so that what there is to tell of them is known."""
+    if estimate is None:
+        return frames, []
+    metrics = frames["metrics"]()
+    return {**frames, "metrics": lambda: metrics}, estimate.notes()
 
 
 def _in_parts(
@@ -400,6 +412,9 @@ def card_of(
     """
     estimate = _estimates(plan, tallies, threads.own(), options)
     frames, whole = planner.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
+    frames, notes = _estimated(frames, estimate)
+    more = _told({}, notes)
+    said = Told((*said.notes, *more.notes), (*said.warnings, *more.warnings))
     shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
     run = _run(plan, told, seconds, {})
     rows = {name: one["rows"] for name, one in told["inputs"].items()}

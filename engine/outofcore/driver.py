@@ -275,6 +275,7 @@ def run(
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         notes += frames_beyond(frames, found.limit)
+        notes += [] if estimate is None else estimate.notes()
     return Done(
         plan=plan,
         frames=frames,

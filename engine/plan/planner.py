@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -35,8 +35,15 @@ _CELL_FRAMES = ("metrics", "curves")
 Computed = tuple[Metric, Any, list[Cells]]
 """A metric, the settings it was computed with, and its numbers."""
 
-Estimate = Callable[[Any, Sequence[Computed]], list[list[Cells]]]
-"""From a view and its numbers to the same with intervals beside them."""
+
+class Estimate(Protocol):
+    """Adds intervals to the numbers of views."""
+
+    def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
+        """The cells of every metric, computed from the view, with intervals beside them."""
+
+    def notes(self) -> list[Note]:
+        """What there is to tell of the intervals that were made."""
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -12,12 +13,14 @@ import msgspec
 import numpy as np
 
 from ..executors import Threads
+from ..ingest.problems import Note, count_of
 from ..metrics.registry import Metric
 from ..plan.planner import Computed, Plan
 from ..schemas.tuning import tuning
+from ..schemas.wording import option
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne
-from .asked import LEAST_DRAWS, Wanted
+from .asked import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from .intervals import METHODS, Interval, Method, Sample, means
 
 Array = np.ndarray[Any, Any]
@@ -40,6 +43,47 @@ class Estimates:
         self._tallies = tallies
         self._asked = asked
         self._threads = threads
+        self._lacking: list[float] = []  # of numbers, share of draws without a value
+        self._without: list[str] = []  # why numbers have no interval
+        self._still = 0  # numbers at the end of their range that no draw moves
+
+    def notes(self) -> list[Note]:
+        """What there is to tell of the intervals, once they are made."""
+        notes = []
+        n = None if self.clusters is None else self.clusters.size
+        if n is not None and n < FEW_CLUSTERS and self._asked.method not in BY_THEORY:
+            of = "" if self._asked.cluster is None else f" of {self._asked.cluster!r}"
+            what = count_of(n, "cluster" if of else "datum") + of
+            notes.append(
+                Note(
+                    "few_clusters",
+                    f"intervals rest on {what}: of fewer than {FEW_CLUSTERS} they are often too"
+                    " narrow.",
+                )
+            )
+        for reason, how_many in Counter(self._without).items():
+            notes.append(
+                Note("no_interval", f"no interval of {count_of(how_many, 'number')}: {reason}.")
+            )
+        if self._lacking:
+            notes.append(
+                Note(
+                    "draws_without_value",
+                    f"{count_of(len(self._lacking), 'number')} had no value in some draws, in up to"
+                    f" {max(self._lacking):.0%} of them, as rare labels have: intervals rest on the"
+                    " others.",
+                )
+            )
+        if self._still:
+            notes.append(
+                Note(
+                    "interval_without_width",
+                    f"{count_of(self._still, 'number')} at the end of the metric's range did not"
+                    " move in any draw: an interval of no width does not say that they are sure."
+                    f" {option('method', 'wilson')} has one of proportions.",
+                )
+            )
+        return notes
 
     @property
     def _keys(self) -> Array | None:
@@ -219,6 +263,12 @@ class Estimates:
         lost = np.isnan(found.lower) & ~bad
         reasons[lost & (reasons == "")] = method.lacking or "it cannot be made of these draws"
         bad = bad | lost
+        if drawn.shape[0] and not why:
+            some = ~bad & (many < drawn.shape[0])
+            self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
+            edge = (sample.point == sample.range[0]) | (sample.point == sample.range[1])
+            self._still += int((~bad & edge & (found.lower == found.upper)).sum())
+        self._without += [reason for reason in reasons.tolist() if reason]
         columns = {
             "lower": np.where(bad, np.nan, found.lower),
             "upper": np.where(bad, np.nan, found.upper),
