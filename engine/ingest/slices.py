@@ -137,8 +137,10 @@ def _homes(
     there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
     within = f" (in {entry!r})" if entry != piece else ""
     looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
+    kind = "slice column" if asked == "by" else "column"
+    near = did_you_mean(piece, there)
     raise InputError(
-        f"{asked}: no {'slice ' * (asked == 'by')}column {piece!r}{within} in the {looked}.{did_you_mean(piece, there)}"
+        f"{asked}: no {kind} {piece!r}{within} in the {looked}.{near}"
         f" Columns there: {', '.join(sorted(there)) or 'none'}."
     )
 
@@ -151,8 +153,8 @@ def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
         )
     if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
         raise InputError(
-            f"{asked}: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; it needs"
-            " plain values (strings, integers, booleans, dates)."
+            f"{asked}: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices"
+            " and clusters need plain values (strings, integers, booleans, dates)."
         )
 
 

@@ -44,7 +44,7 @@ class LeavingOut(msgspec.Struct, frozen=True):
     def places(self, keys: Array) -> Array:
         """The part of each key, int64."""
         if self.distinct is not None:
-            return np.searchsorted(self.distinct, keys)
+            return np.asarray(np.searchsorted(self.distinct, keys))
         high = keys >> np.uint64(32)  # keys are hashes: ranges of them are about equal
         return (high * np.uint64(self.n) >> np.uint64(32)).astype(np.int64)
 
@@ -84,7 +84,7 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         """
         if self.leaving_out is not None:
             place = self.leaving_out.places(keys)
-            return (place[:, None] != np.arange(self.first, self.last)).view(np.uint8)
+            return np.asarray(place[:, None] != np.arange(self.first, self.last)).view(np.uint8)
         return draw_weights(keys, self.seed, self.first, self.last)
 
 
