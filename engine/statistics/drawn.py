@@ -13,7 +13,8 @@ import numpy as np
 
 from ..executors import Threads
 from ..metrics.registry import Metric
-from ..plan.planner import Computed, Plan
+from ..plan.planner import Plan
+from ..plan.summary import Computed
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne
@@ -197,3 +198,10 @@ def _room(draws: int, numbers: int) -> Array:
         held: Array = np.memmap(file, np.float64, "w+", shape=shape)
     held[:] = np.nan
     return held
+
+
+def spread(values: Array, where: Array, cells: Cells) -> Array:
+    """Numbers at the places of cells, NaN elsewhere, in the cells' shape."""
+    out = np.full(math.prod(cells.shape), np.nan)
+    out[where] = values
+    return out.reshape(cells.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +11,12 @@ import numpy as np
 
 from ..executors import Threads
 from ..ingest.problems import Note, count_of
-from ..plan.planner import Computed, Plan
+from ..plan.planner import Plan
+from ..plan.summary import Computed
 from ..schemas.wording import option
 from ..tally.cells import Cells
 from .asked import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
-from .drawn import Drawing, column_of, places
+from .drawn import Drawing, column_of, places, spread
 from .intervals import METHODS, Interval, Method, Sample, means
 
 Array = np.ndarray[Any, Any]
@@ -172,16 +172,10 @@ class Estimates:
             "bias": np.where(bad, np.nan, bias),
             "draws": many if drawn.shape[0] else nothing,
         }
-        full = {name: _spread(values, where, cells) for name, values in columns.items()}
+        full = {name: spread(values, where, cells) for name, values in columns.items()}
         return msgspec.structs.replace(
             cells, columns={**cells.columns, **full}, **_reasons(cells, where, reasons)
         )
-
-
-def _spread(values: Array, where: Array, cells: Cells) -> Array:
-    out = np.full(math.prod(cells.shape), np.nan)
-    out[where] = values
-    return out.reshape(cells.shape)
 
 
 def _reasons(cells: Cells, where: Array, reasons: Array) -> dict[str, Any]:
