@@ -10,13 +10,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..plan.summary import Tallied
 from ..schemas.errors import InputError
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
 from .asked import Wanted
 from .intervals import quantiles, standard_errors
 from .multiple import adjusted, randomisation_p
-from .paired import Numbers, Tallied, by_datum, joined, numbers, swapped
+from .paired import Numbers, by_datum, joined, numbers, swapped
 from .quantiles import normal_quantile
 
 Array = np.ndarray[Any, Any]
@@ -92,9 +93,10 @@ def compare_runs(
         ids = _ids(runs[a], within[a])
         flips.append(_flips(ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
-    table = table.with_columns(
-        pl.Series("p_adjusted", adjusted(_floats(table["p"]), adjust), nan_to_null=True)
-    )
+    raised = np.full(table.height, np.nan)
+    for family in _families(table):
+        raised[family] = adjusted(_floats(table["p"])[family], adjust)
+    table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     return Compared(table.select(order), pl.concat(flips), n, left_out, lone, failed)
 
@@ -114,6 +116,17 @@ _NUMBERS = (
     "detectable",
     "support",
 )
+
+
+def _families(table: pl.DataFrame) -> list[Array]:
+    """Rows that are adjusted together: aggregates, labels, slices. A thousand labels do not make
+    the aggregates less sure."""
+    sliced, labelled = (table[name].is_not_null() for name in ("slice", "label_value"))
+    return [
+        np.flatnonzero(one.to_numpy())
+        for one in (~sliced & ~labelled, ~sliced & labelled, sliced)
+        if one.any()
+    ]
 
 
 # -- the same datums -------------------------------------------------------------------------------

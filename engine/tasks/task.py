@@ -196,6 +196,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         late_notes: what only the merged tally tells.
         told_by_rows: rows say which metrics they carry.
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
+        truth: of a tally, a number for each datum that differs where its ground truths do, uint64
+            [n_datums].
         in_parts: seeing a tally whose parts stay in files.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
@@ -220,6 +222,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     late_notes: LateNotes | None = None
     told_by_rows: ToldByRows | None = None
     by_labels: bool = False
+    truth: Callable[[Any], Array] | None = None
     in_parts: InParts | None = None
     growth: int | None = None
     scratch_row: int | None = None
