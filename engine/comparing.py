@@ -144,7 +144,8 @@ def _card(
     if isinstance(run, Scorecard):
         return run
     if is_saved(run):
-        return load(run)
+        saved: Scorecard = load(run)
+        return saved
     return scoring.run(
         run,
         ground_truths,

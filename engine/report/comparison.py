@@ -131,7 +131,8 @@ def _many(comparison: Comparison) -> Table:
     letter = letters(comparison)
     first = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
     names = comparison.differences.columns[2 : comparison.differences.columns.index("a")]
-    rows, best = [], {}
+    rows: list[list[str]] = []
+    best: dict[int, int] = {}
     for called, row in first:
         identity = {name: row[name] for name in names}
         values = _values(comparison, identity)

@@ -161,14 +161,14 @@ def _same_datums(
         shared = shared.filter(shared.is_in(ids.implode()))
     if all(len(ids) == len(shared) for ids in every):
         return dict.fromkeys(runs), len(shared), 0
-    said = []
+    lacks = []
     for name, ids in zip(runs, every, strict=True):
         others = [other for other in every if other is not ids]
         lacking = pl.concat([one.cast(ids.dtype) for one in others]).unique()
         lacking = lacking.filter(~lacking.is_in(ids.implode())).sort()
         if len(lacking):
             first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
-            said.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+            lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
     if not common or not len(shared):
         way = (
             f"compare what they have in common with {option('common', True)}, or score"
@@ -176,7 +176,7 @@ def _same_datums(
             if len(shared)
             else "they have none in common"
         )
-        raise InputError(f"the runs are not of the same datums: {'; '.join(said)}: {way}.")
+        raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
     union = pl.concat([ids.cast(every[0].dtype) for ids in every]).n_unique()
     within: dict[str, Array | None] = {
         name: ids.is_in(shared.implode()).to_numpy() for name, ids in zip(runs, every, strict=True)
@@ -358,7 +358,7 @@ def _flips(
                 }
             )
         )
-    schema = {
+    schema: dict[str, Any] = {
         "run_a": pl.String,
         "run_b": pl.String,
         "datum_id": ids.dtype,
