@@ -37,8 +37,9 @@ def paired_t(single: Single) -> float:
 def mcnemar(single: Single) -> float:
     """Exact two-sided p of McNemar's test, of shares of datums that are right; NaN of others.
 
-    Source: Q. McNemar, "Note on the sampling error of the difference between correlated proportions"
-    (1947); exact: the binomial distribution of the datums on which the two differ.
+    Source: Q. McNemar, "Note on the sampling error of the difference between correlated
+    proportions or percentages" (1947).
+    Exact: the binomial distribution of the datums on which the two differ.
     """
     a, b, of_a, of_b = single
     binary = all(np.isin(of, (0.0, 1.0)).all() for of in (of_a, of_b))
