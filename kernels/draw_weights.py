@@ -64,6 +64,6 @@ def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
     """
     assert first % PER_WORD == 0
     out = np.empty((keys.size, last - first), np.uint8)
-    seed_word = np.uint64(seed & 0xFFFFFFFFFFFFFFFF) * np.uint64(0xD1342543DE82EF95)
+    seed_word = np.uint64(seed * 0xD1342543DE82EF95 & 0xFFFFFFFFFFFFFFFF)
     _draw(frozen(keys, np.uint64), seed_word, first // PER_WORD, _table(), out)
     return out
