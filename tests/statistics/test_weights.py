@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -66,8 +68,7 @@ def test_equal_keys_have_equal_weights() -> None:
 @pytest.mark.parametrize("blocks", [(0, 4, 500), (0, 64, 128, 500), (0, 100, 104, 496, 500)])
 def test_blocks_make_the_whole(blocks: tuple[int, ...]) -> None:
     """Wherever blocks begin, at multiples of four; wherever the last one ends."""
-    cuts = zip(blocks[:-1], blocks[1:], strict=True)
-    whole = np.concatenate([draw_weights(KEYS, 0, *cut) for cut in cuts], axis=1)
+    whole = np.concatenate([draw_weights(KEYS, 0, *cut) for cut in pairwise(blocks)], axis=1)
     assert (whole == MANY).all()
     assert (draw_weights(KEYS, 0, 0, 37) == MANY[:, :37]).all()
 
