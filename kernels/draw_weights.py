@@ -67,3 +67,34 @@ def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
     seed_word = np.uint64(seed * 0xD1342543DE82EF95 & 0xFFFFFFFFFFFFFFFF)
     _draw(frozen(keys, np.uint64), seed_word, first // PER_WORD, _table(), out)
     return out
+
+
+@kernel
+def _swap(keys: Array, seed: Any, first: int, out: Array) -> None:
+    golden = np.uint64(_GOLDEN)
+    for i in range(keys.size):
+        state = mixed(keys[i] ^ seed)
+        word = np.uint64(0)
+        for d in range(out.shape[1]):
+            at = first + d
+            if d == 0 or at % 64 == 0:
+                word = mixed(state + np.uint64(at // 64 + 1) * golden)
+            out[i, d] = (word >> np.uint64(at % 64)) & np.uint64(1)
+
+
+def swap_bits(keys: Array, seed: int, first: int, last: int) -> Array:
+    """Whether datums are swapped between two runs in some draws, each with a chance of one half.
+
+    Args:
+        keys: uint64 [n], as :func:`draw_weights` has them.
+        seed: of the draws; other bits than those of its weights.
+        first: the first draw.
+        last: one past the last.
+
+    Returns:
+        uint8 [n, last - first], 0 or 1.
+    """
+    out = np.empty((keys.size, last - first), np.uint8)
+    word = np.uint64(~(seed * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF)
+    _swap(frozen(keys, np.uint64), word, first, out)
+    return out

@@ -106,7 +106,8 @@ def test_an_unknown_slice_column_answers_with_the_nearest() -> None:
 
 
 def test_lists_are_no_slices() -> None:
-    assert "slices need plain values" in refusal(predictions(tags=[["a"]] * 3), by=("tags",))
+    said = refusal(predictions(tags=[["a"]] * 3), by=("tags",))
+    assert "slices and clusters need plain values" in said
 
 
 def test_the_same_entry_twice_is_one() -> None:

@@ -10,7 +10,8 @@ import evalengine as ee
 from evalengine.cli import main
 from evalengine.jobs.loading import load_job
 from evalengine.schemas.named import Named
-from evalengine.schemas.options import _ELSEWHERE, FIELDS
+from evalengine.schemas.option_synonyms import ELSEWHERE
+from evalengine.schemas.options import FIELDS
 
 
 @pytest.mark.parametrize("call", [ee.score, ee.check, ee.explain])
@@ -20,9 +21,9 @@ def test_type_checkers_know_every_option(call):
     assert hint == "Unpack[Named]"
 
 
-@pytest.mark.parametrize("theirs", sorted(_ELSEWHERE))
+@pytest.mark.parametrize("theirs", sorted(ELSEWHERE))
 def test_names_of_other_tools_are_answered_with_ours(theirs):
-    ours = _ELSEWHERE[theirs]
+    ours = ELSEWHERE[theirs]
     assert theirs not in FIELDS
     assert ours in FIELDS
     with pytest.raises(ee.OptionError, match=f"'{theirs}' is not a known option. It is {ours}= h"):
@@ -34,7 +35,7 @@ def test_the_shell_answers_them_too(name, capsys):
     flag = "--" + name.replace("_", "-")
     assert main(["score", "a.parquet", "b.parquet", flag, "1"]) == 2
     said = capsys.readouterr().err
-    assert f"'{flag}' is not a known option. It is --{_ELSEWHERE[name]} here." in said
+    assert f"'{flag}' is not a known option. It is --{ELSEWHERE[name]} here." in said
 
 
 def test_a_job_file_answers_them_too(tmp_path):

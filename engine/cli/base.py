@@ -67,7 +67,7 @@ class WithOptions(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from ..schemas.options import meant
+            from ..schemas.option_synonyms import meant
             from ..schemas.wording import in_shell
 
             said = meant(error.option_name.lstrip("-"))

@@ -220,7 +220,7 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     sides = _recognised(inputs, task, options)
     speech = _speech(sides)
     known = {role: (side.schema, side.naming) for role, side in sides.items()}
-    plan = plan_slices(options.columns_of_datums, known, speech)
+    plan = plan_slices(options.by, known, speech, options.cluster)
     tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
     return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
 

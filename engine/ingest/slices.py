@@ -72,18 +72,21 @@ def plan_slices(
     by: tuple[str, ...],
     sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
     speech: Speech,
+    cluster: str | None = None,
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions.
 
     Args:
         by: the entries as given.
+        cluster: the column of what is drawn as a whole, which is read as slices are.
         sides: table to its own columns and what they were recognised as.
         speech: what the task calls its datums.
 
     Raises:
         InputError: a column no table has, with the nearest.
     """
-    plan = SlicePlan(tuple(dict.fromkeys(by)), speech=speech)
+    entries = by if cluster is None else (*by, cluster)
+    plan = SlicePlan(tuple(dict.fromkeys(entries)), speech=speech)
     names = {"datum_id", speech.column}
     there = {
         name
@@ -92,27 +95,36 @@ def plan_slices(
         for name in (*schema, *naming.exprs)
     }
     for entry in plan.by:
+        asked = "by" if entry in by else "cluster"
         plan.parts[entry] = split(entry, there)
         for piece in plan.parts[entry]:
             if piece in plan.homes:
                 continue
+            if piece in names and entry not in by:
+                raise InputError(
+                    f"cluster: {piece!r} is the {speech.one} itself, which is drawn anyway: leave"
+                    f" {option('cluster')} out."
+                )
             if piece in names:
                 raise InputError(
                     f"by: {piece!r} is the {speech.one} itself; to see each {speech.one} by"
                     " itself, read per_datum, or copy the column under another name in"
                     f" {option('datums')} and slice by that."
                 )
-            plan.homes[piece] = _homes(piece, sides, entry)
+            plan.homes[piece] = _homes(piece, sides, entry, asked)
             for role in plan.homes[piece]:
                 schema, naming = sides[role]
                 if piece not in naming.exprs:
-                    _sliceable(piece, schema[piece], role)
+                    _sliceable(piece, schema[piece], role, asked)
                     plan.extra.setdefault(role, []).append(pl.col(piece))
     return plan
 
 
 def _homes(
-    piece: str, sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]], entry: str
+    piece: str,
+    sides: Mapping[str, tuple[Mapping[str, pl.DataType], Naming]],
+    entry: str,
+    asked: str,
 ) -> tuple[str, ...]:
     homes = tuple(
         role
@@ -125,22 +137,24 @@ def _homes(
     there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
     within = f" (in {entry!r})" if entry != piece else ""
     looked = ", ".join(role.replace("_", " ") for role in _LOOKED_AT if role in sides)
+    kind = "slice column" if asked == "by" else "column"
+    near = did_you_mean(piece, there)
     raise InputError(
-        f"by: no slice column {piece!r}{within} in the {looked}.{did_you_mean(piece, there)}"
+        f"{asked}: no {kind} {piece!r}{within} in the {looked}.{near}"
         f" Columns there: {', '.join(sorted(there)) or 'none'}."
     )
 
 
-def _sliceable(piece: str, dtype: pl.DataType, role: str) -> None:
+def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
     if piece == ROW:
         raise InputError(
-            f"by: rows are numbered here in a column named {piece!r}. Give the column of the"
+            f"{asked}: rows are numbered here in a column named {piece!r}. Give the column of the"
             f" {role.replace('_', ' ')} another name."
         )
     if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
         raise InputError(
-            f"by: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices need"
-            " plain values (strings, integers, booleans, dates)."
+            f"{asked}: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices"
+            " and clusters need plain values (strings, integers, booleans, dates)."
         )
 
 

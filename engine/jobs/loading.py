@@ -15,8 +15,9 @@ import msgspec
 from ..ingest.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
+from ..schemas.option_synonyms import meant
 from ..schemas.option_values import make_options
-from ..schemas.options import FIELDS, Options, meant
+from ..schemas.options import FIELDS, Options
 from .gates import Gate, parse_gates
 from .variables import Lookup, dates, expanded, for_records, from_environment, in_texts, mark
 

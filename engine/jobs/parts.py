@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from ..api import Told, card_of, told_of
 from ..executors import Threads
 from ..ingest.frames import checked_frames
 from ..ingest.infer import infer_task
@@ -23,6 +22,7 @@ from ..plan import planner
 from ..schemas.errors import InputError, ReadError, WriteError
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard
+from ..scoring import Told, card_of, told_of
 from ..tally import stored
 
 

@@ -24,7 +24,7 @@ from ..ingest.relabel import hold_labels
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
-from ..plan import planner
+from ..plan import planner, summary
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..tally import stored
@@ -190,7 +190,7 @@ _PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
 _CELL = 8
 
 
-EstimateOf = Callable[[planner.Plan, Any, Threads], planner.Estimate | None]
+EstimateOf = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
 """What adds intervals to the numbers of a plan and its tallies."""
 
 
@@ -271,10 +271,11 @@ def run(
         too_many_labels(plan, tallies, options)
         threads = Threads(1 if in_parts else options.threads)  # views of parts hold one at a time
         estimate = estimate_of(plan, tallies, threads)
-        makers, _ = planner.summarise(plan, tallies, threads=threads, estimate=estimate)
+        makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         notes += frames_beyond(frames, found.limit)
+        notes += [] if estimate is None else estimate.notes()
     return Done(
         plan=plan,
         frames=frames,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from .. import dialects, exports, metrics, tasks
@@ -20,23 +17,12 @@ from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.errors import OptionError
 from ..schemas.options import Options, idle
-from ..schemas.results import FRAMES, frame_schema
-from ..schemas.tuning import tuning
 from ..schemas.wording import option, options_in
-from ..tally.cells import Cells
 from ..tasks.task import Task
-from .frames import frame_of
 
 R = TypeVar("R")
 
 _CELL_FRAMES = ("metrics", "curves")
-
-
-Computed = tuple[Metric, Any, list[Cells]]
-"""A metric, the settings it was computed with, and its numbers."""
-
-Estimate = Callable[[Any, Sequence[Computed]], list[list[Cells]]]
-"""From a view and its numbers to the same with intervals beside them."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -340,144 +326,6 @@ def merge(plan: Plan, parts: Sequence[Any]) -> Any:
         InputError: a datum stands in two parts, or they were read in different ways.
     """
     return plan.does.merge(parts, plan.settings)
-
-
-class _Views:
-    """Views of a tally: the whole set, then every slice column in chunks of groups.
-
-    The whole set's view is kept, since several frames rest on it, and so are slices while they are
-    few; many are seen chunk by chunk, so that what is computed for one is gone before the next.
-    """
-
-    def __init__(self, plan: Plan, tallies: Any, weights: Any, threads: Threads) -> None:
-        self._plan = plan
-        self._tallies = tallies
-        self._threads = threads
-        self._make = partial(
-            plan.does.view, tallies, plan.settings, weights=weights, threads=threads
-        )
-        self.whole = self._make()
-        self._kept: dict[tuple[str, int], Any] = {}
-        self._room = tuning().group_cells
-
-    def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
-        yield None, [], self.whole
-        plan, tallies = self._plan, self._tallies
-        cells = max(1, plan.does.cells_per_group(tallies, plan.settings))
-        each = max(1, tuning().group_cells // cells)
-        for column in dict.fromkeys(plan.options.by):
-            group, names = tallies.datums.groups(column)
-            for first in range(0, len(names), each):
-                last = min(first + each, len(names))
-                if (column, first) in self._kept:
-                    yield column, names[first:last], self._kept[column, first]
-                    continue
-                view = self._make(_codes_within(group, first, last, len(names)), last - first)
-                if (last - first) * cells <= self._room:
-                    self._room -= (last - first) * cells
-                    self._kept[column, first] = view
-                yield column, names[first:last], view
-
-    def each(self, function: Callable[[str | None, list[str], Any], R]) -> list[R]:
-        """Call it with column, groups and view of each; as many at once as there are threads."""
-        rest = iter(self)
-        results: list[R] = []
-        while some := list(islice(rest, self._threads.workers)):
-            results += self._threads.each([partial(function, *one) for one in some])
-        return results
-
-
-def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
-    """Codes of the groups from ``first`` to below ``last`` counted from 0, -1 for others.
-
-    Args:
-        group: int32 [n_datums], codes of all ``n`` groups, -1 for none; or files of them.
-        first: the first group.
-        last: one past the last.
-        n: number of groups.
-    """
-    if last - first == n:  # all of them, in one view: nothing is masked and nothing copied
-        return group
-    if not isinstance(group, np.ndarray):  # in files
-        return group.within(first, last)
-    inside = (group >= first) & (group < last)
-    return np.where(inside, group - first, -1).astype(np.int32)
-
-
-def summarise(
-    plan: Plan,
-    tallies: Any,
-    weights: Any = None,
-    threads: Threads | None = None,
-    estimate: Estimate | None = None,
-) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
-    """Frames from tallies, made when they are asked for.
-
-    Args:
-        plan: the plan that made the tallies.
-        tallies: the task's tallies.
-        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
-        threads: where the work runs, whenever a frame is asked for; one thread where None.
-        estimate: adds intervals to the numbers of ``metrics``.
-
-    Returns:
-        a maker for every frame the metrics fill; the view of the whole set.
-    """
-    threads = threads or Threads(1)
-    views = _Views(plan, tallies, weights, threads)
-
-    def cells_frame(name: str) -> pl.DataFrame:
-        wanted = [metric for metric in plan.metrics if metric.frame == name]
-        labels = tallies.labels
-        schema = frame_schema(
-            name,
-            label=tallies.labels.dtype,
-            datum=tallies.datums.id_dtype,
-            weighted=tallies.weighted,
-            intervals=estimate is not None,
-        )
-
-        def of_view(
-            column: str | None, names: list[str], view: Any
-        ) -> list[tuple[tuple[str | None, int, int], pl.DataFrame]]:
-            shared: dict[Any, Any] = {}
-            computed = [
-                (metric, plan.settings_of(metric), metric.compute(view, plan.settings_of(metric)))
-                for metric in wanted
-                if metric.compute is not None
-            ]
-            found = [cells for _, _, cells in computed]
-            if estimate is not None and name == "metrics":
-                found = estimate(view, computed)
-            return [
-                ((column, m, c), frame_of(one[0], cells, labels, schema, column, names, shared))
-                for m, (one, every) in enumerate(zip(computed, found, strict=True))
-                for c, cells in enumerate(every)
-            ]
-
-        # By slice column, metric and cells: chunks of groups leave no trace.
-        frames: dict[tuple[str | None, int, int], list[pl.DataFrame]] = {}
-        for made in views.each(of_view):
-            for place, frame in made:
-                frames.setdefault(place, []).append(frame)
-        filled = [part for parts in frames.values() for part in parts if part.height]
-        if not filled:
-            return pl.DataFrame(schema=schema)
-        return pl.concat(filled)
-
-    def own_frame(name: str) -> pl.DataFrame:
-        frame: pl.DataFrame = plan.does.own_frames(
-            name, tallies, plan.settings, views.each, cuts=plan.cuts_of_needs
-        )
-        return frame
-
-    filled = {metric.frame for metric in plan.metrics} | set(tallies.beside)
-    makers = {
-        name: partial(cells_frame if name in _CELL_FRAMES else own_frame, name)
-        for name in FRAMES
-        if name in filled or name in _CELL_FRAMES
-    }
-    return makers, views.whole
 
 
 def explain(plan: Plan) -> str:

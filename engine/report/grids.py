@@ -33,12 +33,14 @@ class Row(NamedTuple):
         support: how many rows the numbers rest on.
         parts: one a column where the numbers do not all rest on the same rows: ``5 of 60`` beside
             a number that does not rest on ``support``, else empty.
+        reaches: one a column where intervals were asked for: how far each number may be off.
     """
 
     names: tuple[str, ...]
     numbers: tuple[Number, ...]
     support: Support
     parts: tuple[str, ...] = ()
+    reaches: tuple[str, ...] = ()
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -231,7 +233,23 @@ def _row(line: list[dict[str, Any] | None]) -> Row:
     first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
     parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
     numbers = tuple(None if one is None else one["value"] for one in line)
-    return Row((), numbers, first, parts if any(parts) else ())
+    reaches = tuple("" if one is None else reach(one) for one in line)
+    return Row((), numbers, first, parts if any(parts) else (), reaches if any(reaches) else ())
+
+
+def reach(row: dict[str, Any]) -> str:
+    """The interval of a number: ``± 0.0120``, or both ends where it does not lie in the middle."""
+    value, lower, upper = row["value"], row["lower"], row["upper"]
+    if lower is None or upper is None:
+        return ""
+    digits = 0 if value.is_integer() and abs(value) >= 2 else 4
+    half = (upper - lower) / 2
+    if abs((lower + upper) / 2 - value) <= _MIDDLE * half:
+        return f"± {half:.{digits}f}"
+    return f"[{lower:.{digits}f}, {upper:.{digits}f}]"
+
+
+_MIDDLE = 0.1  # of half its length, how far the number may be off an interval's middle
 
 
 def amount(rows: float) -> str:

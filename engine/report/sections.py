@@ -23,6 +23,7 @@ from .grids import (
     coverage,
     label_grid,
     others,
+    reach,
     slice_grid,
     spread_grid,
     spread_metrics,
@@ -41,11 +42,12 @@ __all__ = ["Grid", "Line", "Number", "Row", "Section", "coco_numbers", "exact_he
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One headline number: its title, value, and what it was taken at."""
+    """One headline number: its title, value, what it was taken at, and its interval."""
 
     title: str
     value: Number
     note: str = ""
+    reach: str = ""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -148,9 +150,8 @@ def _headline(
 
     def add(row: dict[str, Any], title: str, note: str = "") -> None:
         part = coverage(row)
-        lines.append(
-            Line(title, row["value"], ", ".join(filter(None, (note, part and f"{part} scored"))))
-        )
+        said = ", ".join(filter(None, (note, part and f"{part} scored")))
+        lines.append(Line(title, row["value"], said, reach(row)))
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 

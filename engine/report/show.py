@@ -29,13 +29,13 @@ from .summary import (
     WORST,
     also_made,
     cells,
+    figure,
     footnotes,
     headed,
     heading,
     limited,
     made,
     markdown,
-    number,
     plain,
     supported,
     told,
@@ -56,7 +56,7 @@ _CODE_WIDTH = 12
 _NUMBER_WIDTH = 6
 _LEAST_NAME = 8
 _NAMED = 3
-_ASCII = str.maketrans({UNDEFINED: "-", "…": "~", "—": "-", "≥": ">"})
+_ASCII = str.maketrans({UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"})
 
 
 def show(
@@ -220,7 +220,7 @@ class _Headline:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = self._lines
-        numbers = [number(line.value) for line in lines]
+        numbers = [figure(line) for line in lines]
         digits = ["" if line.value is None or line.note else repr(line.value) for line in lines]
         titles = [line.title for line in lines]
         notes = [line.note for line in lines]

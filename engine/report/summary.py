@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from .grids import Row, amount
-from .sections import Grid, Number, Section, exact_headline, sections
+from .sections import Grid, Line, Number, Section, exact_headline, sections
 from .shown import getting
 
 if TYPE_CHECKING:
@@ -42,7 +42,16 @@ def cells(grid: Grid, row: Row) -> list[str]:
         for value in row.numbers
     ]
     parts = row.parts or ("",) * len(said)
-    return [f"{one} ({part})" if part else one for one, part in zip(said, parts, strict=True)]
+    reaches = row.reaches or ("",) * len(said)
+    return [
+        " ".join(filter(None, (one, reach, part and f"({part})")))
+        for one, reach, part in zip(said, reaches, parts, strict=True)
+    ]
+
+
+def figure(line: Line) -> str:
+    """A headline number, with its interval where there is one."""
+    return f"{number(line.value)} {line.reach}".rstrip()
 
 
 def supported(row: Row) -> str:
@@ -169,8 +178,7 @@ def as_text(card: Scorecard) -> str:
             lines.append(f"{plain(section.label_key or '')}:")
         width = max((len(line.title) for line in section.headline), default=0)
         lines += [
-            f"  {line.title:<{width}}  {number(line.value)}"
-            + (f"  {line.note}" if line.note else "")
+            f"  {line.title:<{width}}  {figure(line)}" + (f"  {line.note}" if line.note else "")
             for line in section.headline
         ]
         lines += [
@@ -243,7 +251,7 @@ def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> 
             rows = [
                 [
                     line.title,
-                    number(line.value),
+                    figure(line),
                     *([_digits(line.value)] if exact else []),
                     line.note,
                 ]
@@ -325,7 +333,7 @@ def as_html(card: Scorecard) -> str:
     for section in found:
         if headed(section, found):
             parts.append(f"<h4>label key {html.escape(section.label_key or '')}</h4>")
-        rows = [[line.title, number(line.value), line.note] for line in section.headline]
+        rows = [[line.title, figure(line), line.note] for line in section.headline]
         if rows:
             parts.append(_html_table(("metric", "value", "at"), rows, 1))
         parts += [_html_grid(grid) for grid in _grids(section)]

@@ -9,6 +9,8 @@ from ..schemas.options import Options
 from ..schemas.wording import option
 
 METHOD_NAMES = ("percentile", "recentred", "normal", "bca", "jackknife", "wilson", "delong")
+BY_THEORY = ("wilson", "delong")
+"""Those of them that take every datum as independent of the others, and look at no draws."""
 LEVEL, DRAWS, SEED = 0.95, 1000, 0
 FEW_CLUSTERS = 20
 LEAST_DRAWS = 20
@@ -57,7 +59,7 @@ def wanted(options: Options) -> Wanted | None:
     method = options.method
     if method is not None and method not in METHOD_NAMES:
         raise OptionError(unknown("method", method, METHOD_NAMES))
-    if method in ("wilson", "delong") and options.cluster is not None:
+    if method in BY_THEORY and options.cluster is not None:
         raise OptionError(
             f"{option('method', method)} takes every datum for independent of the others: leave"
             f" {option('cluster')} out, or take another method."

@@ -20,7 +20,7 @@ def normal_quantile(p: float) -> float:
 
 def normal_cdf(z: Array) -> Array:
     """The standard normal distribution function, float64 of the shape of ``z``."""
-    return np.vectorize(_NORMAL.cdf, otypes=[float])(z)
+    return np.asarray(np.vectorize(_NORMAL.cdf, otypes=[float])(z))
 
 
 def normal_inverse(p: Array) -> Array:
@@ -31,7 +31,7 @@ def normal_inverse(p: Array) -> Array:
             return -math.inf if value <= 0 else math.inf
         return _NORMAL.inv_cdf(value)
 
-    return np.vectorize(one, otypes=[float])(p)
+    return np.asarray(np.vectorize(one, otypes=[float])(p))
 
 
 def t_cdf(t: float, df: int) -> float:

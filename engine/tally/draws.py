@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.draw_weights import draw_weights
+from ..kernels.draw_weights import draw_weights, swap_bits
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ class LeavingOut(msgspec.Struct, frozen=True):
     def places(self, keys: Array) -> Array:
         """The part of each key, int64."""
         if self.distinct is not None:
-            return np.searchsorted(self.distinct, keys)
+            return np.asarray(np.searchsorted(self.distinct, keys))
         high = keys >> np.uint64(32)  # keys are hashes: ranges of them are about equal
         return (high * np.uint64(self.n) >> np.uint64(32)).astype(np.int64)
 
@@ -59,6 +59,8 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         keys: uint64 [n_datums], hash of each datum or of its cluster; None where files have them.
         leaving_out: where draws are those of a jackknife, and not by chance: draw j has all but the
             j-th part of the clusters.
+        side: uint8 [n_datums], which of two runs a datum is of, where draws are those of a
+            randomisation: each takes a datum from one run or the other, 1 from its own.
     """
 
     seed: int
@@ -66,6 +68,7 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
     last: int
     keys: Array | None
     leaving_out: LeavingOut | None = None
+    side: Array | None = None
 
     def __len__(self) -> int:
         return self.last - self.first
@@ -74,6 +77,8 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
     def weights(self) -> Array:
         """How often each datum stands in each draw, uint8 [n_datums, draws]."""
         assert self.keys is not None
+        if self.side is not None:
+            return swap_bits(self.keys, self.seed, self.first, self.last) ^ self.side[:, None]
         return self.of(self.keys)
 
     def of(self, keys: Array) -> Array:
@@ -84,7 +89,7 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         """
         if self.leaving_out is not None:
             place = self.leaving_out.places(keys)
-            return (place[:, None] != np.arange(self.first, self.last)).view(np.uint8)
+            return np.asarray(place[:, None] != np.arange(self.first, self.last)).view(np.uint8)
         return draw_weights(keys, self.seed, self.first, self.last)
 
 

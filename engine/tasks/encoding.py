@@ -215,19 +215,25 @@ def encode_datums(
     if dataset is not None:
         joined = ids.to_frame().join(dataset, on="datum_id", how="left", maintain_order="left")
         named = joined["dataset"]
-    return Datums(ids, aligned, named, keys=_keys(frames, ids, aligned)), codes
+    keys = draw_keys(ids, aligned, frames.cluster) if frames.drawn else None
+    return Datums(ids, aligned, named, keys=keys), codes
 
 
-def _keys(frames: Frames, ids: pl.Series, slices: pl.DataFrame) -> Array | None:
-    """What the weights of draws come from: hashes of ids, or of clusters where they are known."""
-    if not frames.drawn:
-        return None
+def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Array:
+    """What the weights of draws come from, uint64 [n]: hashes of clusters, where they are known,
+    else of ids.
+
+    Args:
+        ids: of the datums, or the numbers of their rows.
+        slices: their slice columns, the cluster's among them.
+        cluster: its name; None where datums are drawn one by one.
+    """
     keys = hashes_of(ids)
-    if frames.cluster is None:
+    if cluster is None:
         return keys
-    cluster = slices[frames.cluster].cast(pl.String)
-    known = cluster.is_not_null().to_numpy()
-    return np.where(known, hashes_of(cluster), keys)
+    named = slices[cluster].cast(pl.String)
+    known = named.is_not_null().to_numpy()
+    return np.where(known, hashes_of(named), keys)
 
 
 def dataset_of(frames: Frames) -> pl.DataFrame | None:
@@ -266,7 +272,7 @@ def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datu
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
     rows = table[ROW] if ROW in table.columns else pl.Series(np.arange(height))
-    keys = _keys(frames, rows, slices)
+    keys = draw_keys(rows, slices, frames.cluster) if frames.drawn else None
     named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
     return Datums(None, slices, named, height, keys), None
 

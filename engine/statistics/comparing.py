@@ -1,0 +1,371 @@
+"""The comparison of runs over the same datums, from their tallies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..schemas.errors import InputError
+from ..schemas.wording import option
+from ..scorecard.lookup import KEYS
+from .asked import Wanted
+from .intervals import quantiles, standard_errors
+from .multiple import adjusted, randomisation_p
+from .paired import Numbers, Tallied, by_datum, joined, numbers, swapped
+from .quantiles import normal_quantile
+
+Array = np.ndarray[Any, Any]
+
+IDENTITY = ("metric", *KEYS)
+"""Columns that tell the rows of a metrics frame apart."""
+POWER = 0.8
+_TIE = 1e-12
+_SHOWN = 3
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """What comes out of a comparison.
+
+    Attributes:
+        differences: a row for every pair of runs and number of the metrics frame.
+        flips: datums whose numbers differ.
+        n: datums that were compared.
+        left_out: datums that one run alone has.
+        lone: numbers that one run of a pair alone has, first ones by name.
+        failed: why some numbers have no test, with how many.
+    """
+
+    differences: pl.DataFrame
+    flips: pl.DataFrame
+    n: int
+    left_out: int
+    lone: list[str]
+    failed: dict[str, int]
+
+
+def compare_runs(
+    runs: Mapping[str, Tallied],
+    asked: Wanted,
+    *,
+    directions: Mapping[str, str],
+    common: bool,
+    adjust: str,
+) -> Compared:
+    """Compare runs, each pair of them.
+
+    Args:
+        runs: name to run, two or more, of one task and one set of options.
+        asked: level, draws, seed.
+        directions: metric to ``higher`` or ``lower``, whichever is better.
+        common: whether datums that one run lacks are left out of all.
+        adjust: how p-values of many rows are adjusted.
+
+    Raises:
+        InputError: runs over other datums, or other ground truths.
+    """
+    names = list(runs)
+    within, n, left_out = _same_datums(runs, common)
+    found = {
+        name: numbers(run, lambda drawing: drawing.by_chance(asked.draws, asked.seed), within[name])
+        for name, run in runs.items()
+    }
+    singles = {name: _singles(run, within[name], n) for name, run in runs.items()}
+    parts, flips = [], []
+    lone: list[str] = []
+    failed: dict[str, int] = {}
+    for a, b in combinations(names, 2):
+        both, side = joined(runs[a], runs[b])
+        inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
+        mixed = swapped(both, side, asked.draws, asked.seed, inside if not inside.all() else None)
+        part, alone, why = _pair(found[a], found[b], mixed, asked)
+        lone += alone
+        for reason in why:
+            failed[reason] = failed.get(reason, 0) + 1
+        counts = _votes(part, singles[a], singles[b], directions)
+        part = part.with_columns(pl.lit(a).alias("run_a"), pl.lit(b).alias("run_b"), *counts)
+        parts.append(part)
+        ids = _ids(runs[a], within[a])
+        flips.append(_flips(ids, singles[a], singles[b], directions, a, b))
+    table = pl.concat(parts)
+    table = table.with_columns(
+        pl.Series("p_adjusted", adjusted(_floats(table["p"]), adjust), nan_to_null=True)
+    )
+    order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
+    return Compared(table.select(order), pl.concat(flips), n, left_out, lone, failed)
+
+
+_NUMBERS = (
+    "a",
+    "b",
+    "difference",
+    "lower",
+    "upper",
+    "se",
+    "p",
+    "p_adjusted",
+    "wins",
+    "ties",
+    "losses",
+    "detectable",
+    "support",
+)
+
+
+# -- the same datums -------------------------------------------------------------------------------
+
+
+def _same_datums(
+    runs: Mapping[str, Tallied], common: bool
+) -> tuple[dict[str, Array | None], int, int]:
+    """Which datums of each run are compared, how many, and how many are left out."""
+    datums = {name: run.tallies.datums for name, run in runs.items()}
+    unnamed = [name for name, one in datums.items() if one.ids is None]
+    if unnamed:
+        sizes = {name: len(one) for name, one in datums.items()}
+        if len(unnamed) < len(datums):
+            raise InputError(
+                f"{unnamed[0]} has no datum ids, and other runs have: give all of them the column."
+            )
+        if len(set(sizes.values())) > 1:
+            said = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+            raise InputError(
+                f"the runs have no datum ids, so that rows are compared in their order, and not"
+                f" as many rows ({said}): give them a datum_id column."
+            )
+        return dict.fromkeys(runs), next(iter(sizes.values())), 0
+    kinds = {name: one.ids.dtype.is_integer() for name, one in datums.items()}
+    if len(set(kinds.values())) > 1:
+        said = ", ".join(f"{name} {datums[name].ids.dtype}" for name in runs)
+        raise InputError(f"datum ids are not of one kind: {said}. Cast them to one.")
+    every = [one.ids for one in datums.values()]
+    shared = every[0]
+    for ids in every[1:]:
+        shared = shared.filter(shared.is_in(ids.implode()))
+    if all(len(ids) == len(shared) for ids in every):
+        return dict.fromkeys(runs), len(shared), 0
+    said = []
+    for name, ids in zip(runs, every, strict=True):
+        others = [other for other in every if other is not ids]
+        lacking = pl.concat([one.cast(ids.dtype) for one in others]).unique()
+        lacking = lacking.filter(~lacking.is_in(ids.implode())).sort()
+        if len(lacking):
+            first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
+            said.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+    if not common or not len(shared):
+        way = (
+            f"compare what they have in common with {option('common', True)}, or score"
+            " all of them on the same data"
+            if len(shared)
+            else "they have none in common"
+        )
+        raise InputError(f"the runs are not of the same datums: {'; '.join(said)}: {way}.")
+    union = pl.concat([ids.cast(every[0].dtype) for ids in every]).n_unique()
+    within: dict[str, Array | None] = {
+        name: ids.is_in(shared.implode()).to_numpy() for name, ids in zip(runs, every, strict=True)
+    }
+    return within, len(shared), union - len(shared)
+
+
+def _all(within: Array | None, run: Tallied) -> Array:
+    return np.ones(len(run.tallies.datums), bool) if within is None else within
+
+
+def _ids(run: Tallied, within: Array | None) -> pl.Series:
+    ids: pl.Series = run.tallies.datums.id
+    return ids if within is None else ids.filter(pl.Series(within))
+
+
+# -- a pair of runs --------------------------------------------------------------------------------
+
+
+def _pair(
+    first: Numbers, second: Numbers, mixed: tuple[Numbers, Array], asked: Wanted
+) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Differences of two runs, a row for every number that both have."""
+    a = first.rows.with_row_index("at_a").select(
+        *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
+    )
+    b = second.rows.with_row_index("at_b").select(*IDENTITY, "at_b", pl.col("value").alias("b"))
+    m = mixed[0].rows.with_row_index("at_m").select(*IDENTITY, "at_m")
+    rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
+    rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
+    lone = [
+        one
+        for mine, other in ((a, b), (b, a))
+        for one in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)["metric"].to_list()
+    ]
+    at_a, at_b = rows["at_a"].to_numpy(), rows["at_b"].to_numpy()
+    gone = second.drawn[:, at_b] - first.drawn[:, at_a]
+    at_m = rows["at_m"]
+    of_m = at_m.fill_null(0).to_numpy()
+    swaps = mixed[1][:, of_m] if mixed[1].shape[1] else np.full((0, rows.height), np.nan)
+    swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
+    difference = _floats(rows["b"]) - _floats(rows["a"])
+    tails = np.array([(1 - asked.level) / 2, (1 + asked.level) / 2])
+    lower, upper = quantiles(gone, tails)
+    se = standard_errors(gone)
+    undefined = np.isnan(difference)
+    p = randomisation_p(difference, swaps)
+    reach = normal_quantile((1 + asked.level) / 2) + normal_quantile(POWER)
+    why = [
+        reason
+        for i, (x, y) in enumerate(zip(at_a.tolist(), at_b.tolist(), strict=True))
+        if (reason := first.failed.get(x) or second.failed.get(y)) and not undefined[i]
+    ]
+    made = {
+        "difference": difference,
+        "lower": np.where(undefined, np.nan, lower),
+        "upper": np.where(undefined, np.nan, upper),
+        "se": np.where(undefined, np.nan, se),
+        "p": p,
+        "detectable": np.where(undefined, np.nan, reach * se),
+    }
+    columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
+    return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why
+
+
+def _floats(column: pl.Series) -> Array:
+    return np.asarray(column.cast(pl.Float64).fill_null(float("nan")).to_numpy())
+
+
+# -- single datums ---------------------------------------------------------------------------------
+
+Single = dict[tuple[Any, ...], Array]
+"""Identity of a number of the whole set, but for its slice, to its value of every datum."""
+
+
+def _singles(run: Tallied, within: Array | None, n: int) -> Single:
+    """Every number of the whole set, for single datums."""
+    inside = _all(within, run)
+    codes = np.where(inside, np.cumsum(inside) - 1, -1).astype(np.int32)
+    found: Single = {}
+    labels = run.tallies.labels
+    for metric, cells, values in by_datum(run, codes, n):
+        rows = _rows_of(metric, cells, labels)
+        flat = values.reshape(n, -1)
+        for place, identity in rows:
+            found[identity] = flat[:, place]
+    return found
+
+
+def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any, ...]]]:
+    """Place on the axes behind the group, and identity, of every number of single datums."""
+    from ..plan.frames import frame_of
+    from ..schemas.results import frame_schema
+
+    one = msgspec.structs.replace(
+        cells,
+        shape=(1, *cells.shape[1:]),
+        keep=None,
+        reason=None,
+        codes={},
+        columns={
+            name: value
+            if not isinstance(value, np.ndarray) or value.ndim < len(cells.shape)
+            else value[:1]
+            for name, value in cells.columns.items()
+        },
+    )
+    schema = frame_schema("metrics", label=labels.dtype)
+    frame = frame_of(metric, one, labels, schema, None, [], {})
+    return list(enumerate(frame.select(IDENTITY).iter_rows()))
+
+
+def _votes(
+    rows: pl.DataFrame, first: Single, second: Single, directions: Mapping[str, str]
+) -> list[pl.Series]:
+    """How many datums the second run does better, alike, and worse, of every number."""
+    wins: list[int | None] = []
+    ties: list[int | None] = []
+    losses: list[int | None] = []
+    where = IDENTITY.index("slice")
+    for identity in rows.select(IDENTITY).iter_rows():
+        a, b = first.get(identity), second.get(identity)
+        if a is None or b is None or identity[where] is not None:
+            for column in (wins, ties, losses):
+                column.append(None)
+            continue
+        better, worse = _moved(a, b, directions.get(identity[0], "higher"))
+        wins.append(int(better.sum()))
+        losses.append(int(worse.sum()))
+        ties.append(int(a.size - better.sum() - worse.sum()))
+    return [
+        pl.Series(name, values, dtype=pl.Int64)
+        for name, values in (("wins", wins), ("ties", ties), ("losses", losses))
+    ]
+
+
+def _moved(a: Array, b: Array, direction: str) -> tuple[Array, Array]:
+    """Which datums became better, and which worse; undefined ones neither."""
+    gone = b - a if direction != "lower" else a - b
+    with np.errstate(invalid="ignore"):
+        return gone > _TIE, gone < -_TIE
+
+
+def _flips(
+    ids: pl.Series,
+    first: Single,
+    second: Single,
+    directions: Mapping[str, str],
+    a: str,
+    b: str,
+) -> pl.DataFrame:
+    """Datums whose aggregates differ between two runs, the largest changes first."""
+    label = IDENTITY.index("label_value")
+    parts = []
+    for identity, of_a in first.items():
+        of_b = second.get(identity)
+        direction = directions.get(identity[0], "higher")
+        if of_b is None or identity[label] is not None or direction == "neither":
+            continue
+        better, worse = _moved(of_a, of_b, direction)
+        at = np.flatnonzero(better | worse)
+        if not at.size:
+            continue
+        at = at[np.argsort(-np.abs(of_b[at] - of_a[at]), kind="stable")]
+        same = dict(zip(IDENTITY, identity, strict=True))
+        parts.append(
+            pl.DataFrame(
+                {
+                    "run_a": [a] * at.size,
+                    "run_b": [b] * at.size,
+                    "datum_id": ids.gather(at),
+                    **{
+                        name: pl.Series([same[name]] * at.size, dtype=dtype)
+                        for name, dtype in _FLIP.items()
+                    },
+                    "a": of_a[at],
+                    "b": of_b[at],
+                    "change": np.where(better[at], "better", "worse"),
+                }
+            )
+        )
+    schema = {
+        "run_a": pl.String,
+        "run_b": pl.String,
+        "datum_id": ids.dtype,
+        **_FLIP,
+        "a": pl.Float64,
+        "b": pl.Float64,
+        "change": pl.String,
+    }
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema)
+
+
+_FLIP = {
+    "metric": pl.String(),
+    "statistic": pl.String(),
+    "label_key": pl.String(),
+    "average": pl.String(),
+    "iou_threshold": pl.Float64(),
+    "score_threshold": pl.Float64(),
+    "k": pl.Int64(),
+    "area": pl.String(),
+    "max_detections": pl.Int64(),
+    "parameters": pl.String(),
+}

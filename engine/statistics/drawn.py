@@ -1,0 +1,207 @@
+"""Every number of a view in every draw of its datums."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..executors import Threads
+from ..metrics.registry import Metric
+from ..plan.planner import Plan
+from ..plan.summary import Computed
+from ..schemas.tuning import tuning
+from ..tally.cells import Cells
+from ..tally.draws import Draws, LeavingOut, OneByOne
+
+Array = np.ndarray[Any, Any]
+
+_LEFT_OUT = 200  # clusters up to which each is left out alone; of more, as many parts of them
+
+
+class Drawing:
+    """Computes the numbers of a run in draws of its datums.
+
+    Args:
+        plan: what was tallied.
+        tallies: the task's.
+        threads: blocks of draws are computed side by side.
+    """
+
+    def __init__(self, plan: Plan, tallies: Any, threads: Threads) -> None:
+        self.plan = plan
+        self.tallies = tallies
+        self._threads = threads
+
+    @property
+    def keys(self) -> Array | None:
+        """Key of every datum, uint64 [n]; None where they are in files."""
+        found: Array | None = self.tallies.datums.keys
+        return found
+
+    @cached_property
+    def clusters(self) -> Array | None:
+        """Keys of the clusters (or datums) there are to draw from, ascending; None of very many."""
+        found = np.zeros(0, np.uint64)
+        for keys in self.tallies.datums.key_blocks():
+            found = np.union1d(found, keys[: _LEFT_OUT + 1])
+            if found.size <= _LEFT_OUT:
+                found = np.union1d(found, keys)
+            if found.size > _LEFT_OUT:
+                return None
+        return found
+
+    def by_chance(self, draws: int, seed: int) -> Iterator[Draws]:
+        """Blocks of bootstrap draws."""
+        n = len(self.keys) if self.keys is not None else 1
+        sizes = tuning()
+        each = min(sizes.draws_at_once, max(4, sizes.drawn_weights // max(n, 1) // 4 * 4))
+        for first in range(0, draws, each):
+            last = min(first + each, draws)
+            yield Draws(seed, first, last, self.keys)
+
+    def leaving_out(self) -> Iterator[Draws]:
+        """Each cluster left out once, or parts of them where they are many."""
+        n = _LEFT_OUT if self.clusters is None else self.clusters.size
+        parts, each = LeavingOut(n, self.clusters), tuning().draws_at_once
+        for first in range(0, n, each):
+            yield Draws(0, first, min(first + each, n), self.keys, parts)
+
+    def values(
+        self,
+        view: Any,
+        computed: Sequence[Computed],
+        blocks: Iterable[Draws],
+        due: Sequence[bool] | None = None,
+    ) -> list[Array | str]:
+        """Numbers of every metric in every draw.
+
+        Args:
+            view: what the numbers were computed from.
+            computed: metrics, their settings and cells.
+            blocks: of draws.
+            due: of which metrics; all of them where None.
+
+        Returns:
+            of each metric float64 [draws, numbers], the cells that make rows; [0, numbers] where it
+            is not due; or why there are none.
+        """
+        due = [True] * len(computed) if due is None else due
+        sizes = [sum(places(one).size for one in cells) for _, _, cells in computed]
+        which = [i for i, one in enumerate(due) if one]
+        out: list[Array | str] = [np.zeros((0, size)) for size in sizes]
+        if not which:
+            return out
+        every = list(blocks)
+        n = sum(len(draws) for draws in every)
+        for i in which:
+            out[i] = _room(n, sizes[i])
+
+        def of_block(block_of: Draws, at: int) -> None:
+            draws = msgspec.structs.replace(block_of)  # whose weights are gone when it is done
+            block = view.drawn(draws)
+            for i in which:
+                held = out[i]
+                if isinstance(held, str):
+                    continue
+                metric, settings, cells = computed[i]
+                try:
+                    found = self._compute(metric, settings, view, block, draws)
+                    held[at : at + len(draws)] = _flat(found, cells, len(draws))
+                except _Unlike as error:
+                    out[i] = str(error)
+
+        begins = np.cumsum([0, *(len(draws) for draws in every[:-1])]).tolist()
+        calls = [partial(of_block, draws, at) for draws, at in zip(every, begins, strict=True)]
+        self._threads.each(calls)
+        return out
+
+    def _compute(
+        self, metric: Metric, settings: Any, view: Any, block: Any, draws: Draws
+    ) -> list[list[Cells]]:
+        """Cells of a block of draws: of all at once, or else of one draw after the other."""
+        assert metric.compute is not None
+        try:
+            return [metric.compute(block, settings)]
+        except OneByOne:
+            pass
+        if draws.keys is None:
+            raise _Unlike("not computed for draws of a run in bounded memory")
+        return [
+            metric.compute(
+                self.plan.does.view(
+                    self.tallies,
+                    self.plan.settings,
+                    view.group,
+                    view.n_groups,
+                    weights=draws.weights[:, d].astype(np.int64),
+                ),
+                settings,
+            )
+            for d in range(len(draws))
+        ]
+
+
+class _Unlike(Exception):
+    """Draws cannot be held against the numbers; the message says why."""
+
+
+def places(cells: Cells) -> Array:
+    """Which cells make rows, int64 [rows], places in the flat array."""
+    if cells.keep is None:
+        return np.arange(math.prod(cells.shape))
+    keep = cells.keep.reshape(*[1] * (len(cells.shape) - cells.keep.ndim), *cells.keep.shape)
+    return np.flatnonzero(np.broadcast_to(keep, cells.shape))
+
+
+def column_of(cells: Cells, name: str) -> Array:
+    """A column of all cells, flat."""
+    values: Any = cells.columns.get(name)
+    whole = np.asarray(np.nan if values is None else values, np.float64)
+    return np.broadcast_to(whole, cells.shape).reshape(-1)
+
+
+def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
+    """Values of draws at the places of the numbers, float64 [draws, numbers].
+
+    Args:
+        found: cells of all draws at once, or of one after the other.
+        cells: of the numbers.
+        n: how many draws.
+    """
+    if any(len(some) != len(cells) for some in found):
+        raise _Unlike("draws make other rows")
+    parts = []
+    for i, one in enumerate(cells):
+        drawn = [some[i] for some in found]
+        groups = one.shape[0]
+        each = n // len(found)
+        if any(d.shape != (each * groups, *one.shape[1:]) for d in drawn):
+            raise _Unlike("draws make other rows")
+        values = np.concatenate([column_of(d, "value").reshape(each, -1) for d in drawn])
+        parts.append(values[:, places(one)])
+    return np.concatenate(parts, axis=1)
+
+
+def _room(draws: int, numbers: int) -> Array:
+    """Room for the numbers of all draws: in memory, or beyond some size in a file that is gone
+    when the process is."""
+    shape = (draws, numbers)
+    if draws * numbers * 8 <= tuning().drawn_bytes:
+        return np.full(shape, np.nan)
+    with tempfile.TemporaryFile() as file:
+        held: Array = np.memmap(file, np.float64, "w+", shape=shape)
+    held[:] = np.nan
+    return held
+
+
+def spread(values: Array, where: Array, cells: Cells) -> Array:
+    """Numbers at the places of cells, NaN elsewhere, in the cells' shape."""
+    out = np.full(math.prod(cells.shape), np.nan)
+    out[where] = values
+    return out.reshape(cells.shape)

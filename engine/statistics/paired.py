@@ -1,0 +1,205 @@
+"""Two runs over the same datums: differences in draws, tests by randomisation, single datums."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..executors import Threads
+from ..ingest.problems import Note
+from ..plan import summary
+from ..plan.planner import Plan
+from ..plan.summary import Computed
+from ..schemas.tuning import tuning
+from ..tally.cells import Cells
+from ..tally.draws import Draws
+from .drawn import Drawing, column_of, places, spread
+
+Array = np.ndarray[Any, Any]
+
+AT = "draws"
+"""Column of a frame of collected numbers that says where the draws of each row stand."""
+
+
+class Tallied(msgspec.Struct, frozen=True):
+    """A run before anything is summed up.
+
+    Attributes:
+        plan: what was tallied.
+        tallies: the task's, in memory, datums with keys.
+        threads: where the work runs.
+    """
+
+    plan: Plan
+    tallies: Any
+    threads: Threads
+
+
+class Numbers(msgspec.Struct, frozen=True):
+    """All numbers of a run, and what they are in every draw.
+
+    Attributes:
+        rows: the ``metrics`` frame.
+        drawn: float64 [draws, rows], NaN where undefined.
+        failed: row -> why its draws could not be made.
+    """
+
+    rows: pl.DataFrame
+    drawn: Array
+    failed: dict[int, str]
+
+
+class _Collector:
+    """Keeps the numbers of all draws, in place of intervals."""
+
+    def __init__(self, drawing: Drawing, blocks: Callable[[], Iterator[Draws]]) -> None:
+        self._drawing = drawing
+        self._blocks = blocks
+        self._lock = threading.Lock()
+        self.kept: list[Array | str] = []
+        self.n = 0
+        self.begins: list[int] = []
+
+    def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
+        values = self._drawing.values(view, computed, self._blocks())
+        out = []
+        for (_, _, every), drawn in zip(computed, values, strict=True):
+            size = sum(places(cells).size for cells in every)
+            with self._lock:
+                at = self.n
+                self.n += size
+                self.kept.append(drawn)
+                self.begins.append(at)
+            cells_of = []
+            for cells in every:
+                where = places(cells)
+                numbered = spread(np.arange(at, at + where.size, dtype=np.float64), where, cells)
+                at += where.size
+                cells_of.append(
+                    msgspec.structs.replace(cells, columns={**cells.columns, AT: numbered})
+                )
+            out.append(cells_of)
+        return out
+
+    def notes(self) -> list[Note]:
+        return []
+
+
+def numbers(
+    run: Tallied,
+    blocks: Callable[[Drawing], Iterator[Draws]],
+    within: Array | None = None,
+) -> Numbers:
+    """All numbers of a run, over some datums, in draws of these.
+
+    Args:
+        run: the run.
+        blocks: from what draws to blocks of draws.
+        within: bool [n_datums], the datums that count; None for all.
+    """
+    drawing = Drawing(run.plan, run.tallies, run.threads)
+    collector = _Collector(drawing, lambda: blocks(drawing))
+    makers, _ = summary.summarise(
+        run.plan, run.tallies, threads=run.threads, estimate=collector, within=within
+    )
+    rows = makers["metrics"]()
+    n_draws = max((one.shape[0] for one in collector.kept if not isinstance(one, str)), default=0)
+    every = np.full((n_draws, collector.n), np.nan)
+    why: dict[int, str] = {}
+    ends = [*collector.begins[1:], collector.n]
+    for one, first, last in zip(collector.kept, collector.begins, ends, strict=True):
+        if isinstance(one, str):
+            why |= dict.fromkeys(range(first, last), one)
+        else:
+            every[:, first:last] = one
+    at = rows[AT].to_numpy() if rows.height else np.zeros(0, np.int64)
+    failed = {row: why[place] for row, place in enumerate(at.tolist()) if place in why}
+    return Numbers(rows.drop("lower", "upper", "se", "bias", AT), every[:, at], failed)
+
+
+def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array]:
+    """Both runs as one whose datums stand twice, once with the outcomes of either run.
+
+    A draw that takes every datum from one of the two is a run as randomisation makes them.
+
+    Returns:
+        the run; uint8 [datums], 0 of the first run, 1 of the second.
+    """
+    plan = first.plan
+    sizes = len(first.tallies.datums), len(second.tallies.datums)
+    parts = []
+    for run, begin in ((first, 0), (second, sizes[0])):
+        datums = run.tallies.datums
+        if datums.ids is not None:
+            ids = pl.Series("datum_id", np.arange(begin, begin + len(datums), dtype=np.int64))
+            datums = msgspec.structs.replace(datums, ids=ids)
+        parts.append(msgspec.structs.replace(run.tallies, datums=datums))
+    side = np.repeat(np.array([0, 1], np.uint8), sizes)
+    return Tallied(plan, plan.does.merge(parts, plan.settings), first.threads), side
+
+
+def swapped(
+    run: Tallied, side: Array, draws: int, seed: int, within: Array | None
+) -> tuple[Numbers, Array]:
+    """Differences under randomisation: the second mixed run less the first, in every draw.
+
+    Args:
+        run: both runs as one.
+        side: which of the two each datum is of.
+        draws: how many.
+        seed: of them.
+        within: bool [datums], those that count.
+
+    Returns:
+        numbers of both runs together, whose rows say what the columns are; float64 [draws, rows].
+    """
+
+    def mixed(of: Array) -> Callable[[Drawing], Iterator[Draws]]:
+        def blocks(drawing: Drawing) -> Iterator[Draws]:
+            return (
+                msgspec.structs.replace(block, side=of) for block in drawing.by_chance(draws, seed)
+            )
+
+        return blocks
+
+    one = numbers(run, mixed(side), within)
+    other = numbers(run, mixed(1 - side), within)
+    return one, other.drawn - one.drawn
+
+
+def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, Array]]:
+    """Every number of single datums.
+
+    Args:
+        run: the run.
+        codes: int32 [datums], place of each datum among the compared ones, -1 for others.
+        n: how many are compared.
+
+    Yields:
+        metric, cells of the first of several chunks of datums, and values float64 [n, ...] of the
+        cells' other axes, NaN where undefined.
+    """
+    plan, tallies = run.plan, run.tallies
+    cells_each = max(1, plan.does.cells_per_group(tallies, plan.settings))
+    each = max(1, tuning().group_cells // cells_each)
+    kept: dict[tuple[int, int], tuple[Any, Cells, list[Array]]] = {}
+    for first in range(0, n, each):
+        last = min(first + each, n)
+        inside = (codes >= first) & (codes < last)
+        group = np.where(inside, codes - first, -1).astype(np.int32)
+        view = plan.does.view(tallies, plan.settings, group, last - first, threads=run.threads)
+        for m, metric in enumerate(plan.metrics):
+            if metric.compute is None or metric.frame != "metrics":
+                continue
+            for c, cells in enumerate(metric.compute(view, plan.settings_of(metric))):
+                value = column_of(cells, "value").reshape(last - first, -1)
+                kept.setdefault((m, c), (metric, cells, []))[2].append(value)
+    for metric, cells, values in kept.values():
+        widths = {value.shape[1] for value in values}
+        if len(widths) == 1:
+            yield metric, cells, np.concatenate(values).reshape(n, *cells.shape[1:])
