@@ -10,13 +10,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..plan.summary import Tallied
 from ..schemas.errors import InputError
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
 from .asked import Wanted
 from .intervals import quantiles, standard_errors
 from .multiple import adjusted, randomisation_p
-from .paired import Numbers, Tallied, by_datum, joined, numbers, swapped
+from .paired import Numbers, by_datum, joined, numbers, swapped
 from .quantiles import normal_quantile
 
 Array = np.ndarray[Any, Any]
@@ -92,9 +93,10 @@ def compare_runs(
         ids = _ids(runs[a], within[a])
         flips.append(_flips(ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
-    table = table.with_columns(
-        pl.Series("p_adjusted", adjusted(_floats(table["p"]), adjust), nan_to_null=True)
-    )
+    raised = np.full(table.height, np.nan)
+    for family in _families(table):
+        raised[family] = adjusted(_floats(table["p"])[family], adjust)
+    table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     return Compared(table.select(order), pl.concat(flips), n, left_out, lone, failed)
 
@@ -114,6 +116,17 @@ _NUMBERS = (
     "detectable",
     "support",
 )
+
+
+def _families(table: pl.DataFrame) -> list[Array]:
+    """Rows that are adjusted together: aggregates, labels, slices. A thousand labels do not make
+    the aggregates less sure."""
+    sliced, labelled = (table[name].is_not_null() for name in ("slice", "label_value"))
+    return [
+        np.flatnonzero(one.to_numpy())
+        for one in (~sliced & ~labelled, ~sliced & labelled, sliced)
+        if one.any()
+    ]
 
 
 # -- the same datums -------------------------------------------------------------------------------
@@ -148,14 +161,14 @@ def _same_datums(
         shared = shared.filter(shared.is_in(ids.implode()))
     if all(len(ids) == len(shared) for ids in every):
         return dict.fromkeys(runs), len(shared), 0
-    said = []
+    lacks = []
     for name, ids in zip(runs, every, strict=True):
         others = [other for other in every if other is not ids]
         lacking = pl.concat([one.cast(ids.dtype) for one in others]).unique()
         lacking = lacking.filter(~lacking.is_in(ids.implode())).sort()
         if len(lacking):
             first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
-            said.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+            lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
     if not common or not len(shared):
         way = (
             f"compare what they have in common with {option('common', True)}, or score"
@@ -163,7 +176,7 @@ def _same_datums(
             if len(shared)
             else "they have none in common"
         )
-        raise InputError(f"the runs are not of the same datums: {'; '.join(said)}: {way}.")
+        raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
     union = pl.concat([ids.cast(every[0].dtype) for ids in every]).n_unique()
     within: dict[str, Array | None] = {
         name: ids.is_in(shared.implode()).to_numpy() for name, ids in zip(runs, every, strict=True)
@@ -345,7 +358,7 @@ def _flips(
                 }
             )
         )
-    schema = {
+    schema: dict[str, Any] = {
         "run_a": pl.String,
         "run_b": pl.String,
         "datum_id": ids.dtype,

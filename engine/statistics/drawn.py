@@ -17,7 +17,7 @@ from ..plan.planner import Plan
 from ..plan.summary import Computed
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
-from ..tally.draws import Draws, LeavingOut, OneByOne
+from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
 
 Array = np.ndarray[Any, Any]
 
@@ -102,9 +102,11 @@ class Drawing:
         for i in which:
             out[i] = _room(n, sizes[i])
 
+        drawn = self.plan.does.drawn
+
         def of_block(block_of: Draws, at: int) -> None:
             draws = msgspec.structs.replace(block_of)  # whose weights are gone when it is done
-            block = view.drawn(draws)
+            block = Refusing() if drawn is None else drawn(view, draws)
             for i in which:
                 held = out[i]
                 if isinstance(held, str):

@@ -10,11 +10,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..executors import Threads
 from ..ingest.problems import Note
 from ..plan import summary
-from ..plan.planner import Plan
-from ..plan.summary import Computed
+from ..plan.summary import Computed, Tallied
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws
@@ -24,20 +22,6 @@ Array = np.ndarray[Any, Any]
 
 AT = "draws"
 """Column of a frame of collected numbers that says where the draws of each row stand."""
-
-
-class Tallied(msgspec.Struct, frozen=True):
-    """A run before anything is summed up.
-
-    Attributes:
-        plan: what was tallied.
-        tallies: the task's, in memory, datums with keys.
-        threads: where the work runs.
-    """
-
-    plan: Plan
-    tallies: Any
-    threads: Threads
 
 
 class Numbers(msgspec.Struct, frozen=True):

@@ -13,7 +13,6 @@ from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
 from .counts import Counts
 from .datums import Labels
-from .draws import Draws, Refusing
 from .ranked import Ranked, Word
 
 Array = np.ndarray[Any, Any]
@@ -61,10 +60,6 @@ class View:
         self.n_groups = n_groups
         self.weights = weights
         self.over = over
-
-    def drawn(self, draws: Draws) -> Any:
-        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
-        return Refusing()
 
     def refuse_draws(self) -> None:
         """Raise where single datums have weights: those of a tally in parts are not numbered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,9 +13,6 @@ import numpy as np
 from ..kernels.sums import ExactSums
 from .datums import Labels
 from .ranked_view import View
-
-if TYPE_CHECKING:
-    from .draws import Draws
 
 Array = np.ndarray[Any, Any]
 
@@ -135,12 +132,6 @@ class StatsView(View):
             if one is column
         )
         return stats.columns[need][i]
-
-    def drawn(self, draws: Draws) -> Any:
-        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
-        from .stats_draws import StatsDraws
-
-        return StatsDraws(self, draws)
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """How often each standing occurs among the datums of each group that count.
