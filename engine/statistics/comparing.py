@@ -75,7 +75,11 @@ def compare_runs(
     names = list(runs)
     within, n, left_out = _same_datums(runs, common)
     found = {
-        name: numbers(run, lambda drawing: drawing.by_chance(asked.draws, asked.seed), within[name])
+        name: numbers(
+            run,
+            lambda drawing, view: drawing.by_chance(view, asked.draws, asked.seed),
+            within[name],
+        )
         for name, run in runs.items()
     }
     singles = {name: _singles(run, within[name], n) for name, run in runs.items()}
