@@ -18,7 +18,7 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import check, explain, metrics_table, score, warmup
+    from .api import check, compare, explain, metrics_table, score, warmup
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
     from .fusion.fuse import fuse
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     )
     from .schemas.options import Options
     from .scorecard.card import Scorecard, load
+    from .statistics.comparison import Comparison
 
 _HOMES = {
     "score": "api",
     "check": "api",
+    "compare": "api",
     "explain": "api",
     "metrics_table": "api",
     "warmup": "api",
@@ -57,6 +59,7 @@ _HOMES = {
     "convert_trec": "ingest.sources.convert_trec",
     "Options": "schemas.options",
     "Scorecard": "scorecard.card",
+    "Comparison": "statistics.comparison",
     "EvalengineError": "schemas.errors",
     "ExecutorError": "schemas.errors",
     "InputError": "schemas.errors",
@@ -70,6 +73,7 @@ _HOMES = {
 """Public name -> module of this package that holds it."""
 
 __all__ = [
+    "Comparison",
     "EndpointError",
     "EvalengineError",
     "ExecutorError",
@@ -84,6 +88,7 @@ __all__ = [
     "__version__",
     "bleu",
     "check",
+    "compare",
     "convert_coco",
     "convert_trec",
     "explain",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,6 +20,7 @@ from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
     from .schemas.named import Named
+    from .statistics.comparison import Comparison
 
 Progress = Callable[[str], None]
 
@@ -96,6 +97,72 @@ def score(
         storage_options=storage_options,
         executor=executor,
         address=address,
+        progress=progress,
+    )
+
+
+def compare(
+    first: Any,
+    second: Any,
+    *more: Any,
+    ground_truths: Any = None,
+    names: Sequence[str] | None = None,
+    common: bool = False,
+    adjust: str = "holm",
+    test: str = "randomisation",
+    options: Options | Mapping[str, Any] | None = None,
+    datums: Any = None,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | None = None,
+    **named: Unpack[Named],
+) -> Comparison:
+    """Compare runs over the same datums: differences, their intervals, and what luck could do.
+
+    Every draw of the bootstrap is the same for all runs, so that what they share cancels.
+
+    Args:
+        first: predictions, as :func:`score` takes them, or one table with both sides; a
+            :class:`Scorecard`; or the folder of a saved one.
+        second: the same; differences are of the second less the first.
+        *more: others; every pair is compared.
+        ground_truths: of runs that are predictions.
+        names: what the runs are called; by their files unless given.
+        common: leave datums out that not all runs have, in place of refusing them.
+        adjust: how p-values of many rows are adjusted: holm, bh (Benjamini-Hochberg) or none.
+        test: where p-values come from: randomisation (of any number), t (paired, of means over
+            datums) or mcnemar (exact, of shares of datums that are right).
+        options: options to start from; those named here win.
+        datums: table or list of all datum ids; see :func:`score`.
+        labels: table or list of declared classes.
+        storage_options: for remote paths, as Polars takes them.
+        progress: called with the name of each step as it starts.
+        **named: any field of :class:`evalengine.Options`; ``intervals`` is 0.95 unless given.
+
+    Returns:
+        a :class:`evalengine.Comparison`.
+
+    Raises:
+        InputError: runs over other datums, ground truths or rules; names the first.
+        ResultError: a saved run without what comparing needs.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.compare("a.parquet", "b.parquet", ground_truths="gts.parquet")  # doctest: +SKIP
+    """
+    from .comparing import compared
+
+    return compared(
+        (first, second, *more),
+        ground_truths,
+        make_options(options, **named),
+        names=names,
+        common=common,
+        adjust=adjust,
+        test=test,
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
         progress=progress,
     )
 

@@ -120,8 +120,12 @@ def run(
     executor: Executor | str | None = None,
     address: str | None = None,
     progress: Progress | None = None,
+    held: bool = False,
 ) -> Scorecard:
-    """Score tables; arguments as :func:`evalengine.score`, options made."""
+    """Score tables; arguments as :func:`evalengine.score`, options made.
+
+    With ``held`` all rows are held in memory and no intervals are made, for comparing.
+    """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress or (lambda step: None)
     begun = time.perf_counter()
@@ -131,7 +135,7 @@ def run(
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
-    if executor is None or pool or address:
+    if not held and (executor is None or pool or address):
         done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell)
         if done is not None:
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
@@ -164,7 +168,7 @@ def run(
         from .outofcore.memory_plan import too_many_labels
 
         too_many_labels(plan, tallies, chosen)
-    estimate = _estimates(plan, tallies, threads.own(), chosen)
+    estimate = None if held else _estimates(plan, tallies, threads.own(), chosen)
     frame_makers, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     frame_makers, notes = _estimated(frame_makers, estimate)
     frames.notes += notes
@@ -181,6 +185,7 @@ def run(
         makers(plan.task, plan.dialect.name, (whole, plan.settings)),
         _read(rows, len(tallies.datums)),
         _files(inputs),
+        summary.Tallied(plan, tallies, threads.own()),
     )
 
 
@@ -284,8 +289,10 @@ def _card(
     exports: Mapping[str, Callable[[Scorecard], Any]],
     read: Mapping[str, int],
     files: Mapping[str, int] | None = None,
+    tallied: summary.Tallied | None = None,
 ) -> Scorecard:
     return Scorecard(
+        tallied=tallied,
         task=plan.task,
         dialect=plan.dialect.name,
         options=options,
@@ -350,4 +357,6 @@ def card_of(
     run = _run(plan, told, seconds, {})
     rows = {name: one["rows"] for name, one in told["inputs"].items()}
     read = _read(rows, len(tallies.datums))
-    return _card(plan, options, frames, tallies.labels.frame, run, said, shapes, read)
+    tallied = summary.Tallied(plan, tallies, threads.own())
+    labels = tallies.labels.frame
+    return _card(plan, options, frames, labels, run, said, shapes, read, tallied=tallied)

@@ -1,9 +1,9 @@
 """Interpolated average precision and true positives under the weights of many draws.
 
-The same two walks as :mod:`.average_precision` makes, for a block of draws whose weights lie side by
-side: every row is visited once for all of them, and what is done for it is done for the draws in a
-row. No row is kept between the walks: the second takes back what the first has added, from the worst
-row up, so that rows in several files need but be given in order, and then in the opposite order.
+The same two walks as :mod:`.average_precision` makes, for a block of draws whose weights lie side
+by side: every row is visited once for all of them. No row is kept between the walks: the second
+takes back what the first has added, from the worst row up, so that rows in several files need but
+be given in order, and then in the opposite order.
 
 Precision is not sampled but added up: each row that hits something raises the envelope of each draw
 and counts it once for every recall level that only the true positives down to this row reach. All

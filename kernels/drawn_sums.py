@@ -83,7 +83,8 @@ def drawn_sums(
         weights: uint8 [n_datums, b].
         sums: float64 [cells, c, b], added to.
     """
-    _add(_datums(datum), frozen(cell, np.int64), frozen(values, np.float64), weights, sums)
+    inputs = _datums(datum), frozen(cell, np.int64), frozen(values, np.float64)
+    _add(*inputs, frozen(weights, np.uint8), sums)
 
 
 def drawn_counts(
@@ -99,7 +100,8 @@ def drawn_counts(
         sums: float64 [cells, c, b], added to.
     """
     some = np.zeros((0, 0)) if values is None else values
-    _count(_datums(datum), frozen(cell, np.int64), frozen(some, np.float64), weights, sums)
+    inputs = _datums(datum), frozen(cell, np.int64), frozen(some, np.float64)
+    _count(*inputs, frozen(weights, np.uint8), sums)
 
 
 def _datums(datum: Array | None) -> Array:

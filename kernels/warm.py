@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from .datum_hash import by_bucket, hash_integers, hash_texts
+from .draw_weights import draw_weights, swap_bits
+from .drawn_sums import drawn_counts, drawn_sums
 from .few_scores import count_few
 from .hash_codes import hash_codes
 from .label_matching import match_labels
@@ -24,13 +26,17 @@ from .walk_depth import walks_too_far
 
 
 def inputs() -> None:
-    """Ids and labels, which every task reads."""
+    """Ids, labels and draws of datums, which every task has."""
     value = np.arange(4, dtype=np.int64)
     many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
     hash_codes(many, many)
     hashes = hash_integers(value)
     hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
     by_bucket(hashes, 2)
+    swap_bits(hashes, 0, 0, 4)
+    weights, sums = draw_weights(hashes, 0, 0, 4), np.zeros((1, 1, 4))
+    drawn_sums(None, np.zeros(4), np.zeros((4, 1)), weights, sums)
+    drawn_counts(None, np.zeros(4), None, weights, sums)
 
 
 def scores() -> None:

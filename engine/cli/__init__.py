@@ -22,6 +22,7 @@ from .base import (
     tell_notes,
     with_tables,
 )
+from .compare import compare
 from .gates import gate_keeper, told_gates
 from .jobs import run
 from .judge import judge
@@ -158,7 +159,11 @@ def score(
         if frame is None and form in ("csv", "parquet"):
             _tell_of_frames(card, written=out is not None)
     if out is not None:
-        click.echo(f"{', '.join(card.frames)} and run.json are in {out}", err=True)
+        from ..scorecard.storage import kept_bytes
+
+        kept = kept_bytes(out)
+        said = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
+        click.echo(f"{', '.join(card.frames)} and run.json are in {out}{said}", err=True)
     failed = told_gates(judge_gates(card)) or (warned and bool(card.warnings))
     return GATE_FAILED if failed else DONE
 
@@ -172,6 +177,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 
 
 cli.add_command(run)
+cli.add_command(compare)
 
 
 @cli.command(cls=WithOptions)

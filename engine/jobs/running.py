@@ -56,7 +56,8 @@ class JobResult(msgspec.Struct, frozen=True):
     @property
     def card(self) -> Scorecard:
         """The result."""
-        return load(self.plan.folder)
+        card: Scorecard = load(self.plan.folder)
+        return card
 
 
 def run_job(

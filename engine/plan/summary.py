@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -35,6 +36,20 @@ class Estimate(Protocol):
 
     def notes(self) -> list[Note]:
         """What there is to tell of the intervals that were made."""
+
+
+class Tallied(msgspec.Struct, frozen=True):
+    """A run before anything is summed up.
+
+    Attributes:
+        plan: what was tallied.
+        tallies: the task's, in memory, datums with keys.
+        threads: where the work runs.
+    """
+
+    plan: Plan
+    tallies: Any
+    threads: Threads
 
 
 class _Views:

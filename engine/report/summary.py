@@ -288,7 +288,11 @@ def _beside(grid: Grid) -> list[str]:
 
 
 def markdown_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool]
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[bool],
+    escape: bool = True,
 ) -> str:
     """A Markdown table.
 
@@ -296,11 +300,13 @@ def markdown_table(
         header: names of the columns.
         rows: cells by row.
         right: which columns stand to the right.
+        escape: whether cells are text; else they are Markdown already.
     """
+    said = _escaped if escape else str
     lines = [
         [_escaped(name) for name in header],
         ["---:" if to_right else "---" for to_right in right],
-        *([_escaped(cell) for cell in row] for row in rows),
+        *([said(cell) for cell in row] for row in rows),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -31,6 +31,9 @@ class Scorecard:
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
         read: table -> rows that were read of it, and ``datums``.
         files: table -> files it was read from, where a glob, folder or list was given.
+        tallied: what the numbers were made of, which comparing needs; None where it is in files of
+            a run in bounded memory, in a copy, and in a loaded result, whose folder has it.
+        folder: where a loaded result stands.
     """
 
     def __init__(
@@ -49,6 +52,8 @@ class Scorecard:
         directions: Mapping[str, str] | None = None,
         read: Mapping[str, int] | None = None,
         files: Mapping[str, int] | None = None,
+        tallied: Any = None,
+        folder: Path | None = None,
     ) -> None:
         """Keep providers, not frames.
 
@@ -67,6 +72,8 @@ class Scorecard:
             directions: metric name -> ``higher`` or ``lower``.
             read: table -> rows that were read of it.
             files: table -> files, where there was more to read than one named file.
+            tallied: what the numbers were made of.
+            folder: where a loaded result stands.
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
@@ -81,6 +88,8 @@ class Scorecard:
         self.directions = dict(directions or {})
         self.read = dict(read or {})
         self.files = dict(files or {})
+        self.tallied = tallied
+        self.folder = folder
         self._providers = dict(frames)
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}
@@ -95,7 +104,7 @@ class Scorecard:
         refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
         return {**self.__dict__, "_made": made, "_providers": None, "_exports": None,
-                "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
+                "tallied": None, "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         exported = state.pop("exported")
@@ -301,8 +310,10 @@ class Scorecard:
         return as_html(self)
 
 
-def load(directory: str | Path) -> Scorecard:
-    """The scorecard that was saved in a folder; its frames are read when they are asked for.
+def load(directory: str | Path) -> Any:
+    """The scorecard or comparison that was saved in a folder.
+
+    Frames of a scorecard are read when they are asked for.
 
     Raises:
         ResultError: no result stands there, or parts of it are missing or cut short.
@@ -311,7 +322,12 @@ def load(directory: str | Path) -> Scorecard:
         >>> import evalengine as ee
         >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
     """
+    from .comparisons import is_comparison, read_comparison
     from .storage import read
 
     refuse_cut_off()
+    if is_comparison(directory):
+        from ..statistics.comparison import Comparison
+
+        return Comparison(**read_comparison(directory))
     return Scorecard(**read(directory))

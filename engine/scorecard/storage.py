@@ -27,12 +27,17 @@ from ..schemas.errors import OptionError, ResultError, WriteError
 from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
 from ..schemas.results import FRAMES, Schema
+from ..schemas.tuning import tuning
 from ..schemas.wording import option
+from ..tally import stored
 
 if TYPE_CHECKING:
     from .card import Scorecard
 
 RUN_FILE = "run.json"
+TALLY_FILE = "tally.zip"
+"""What comparing needs of a run, where it was held in memory and is not larger than
+``Tuning.kept_bytes``."""
 LABELS_FILE = "labels.parquet"
 KIND = "evalengine result"
 FORMAT = 1
@@ -187,7 +192,7 @@ def read(directory: str | Path) -> dict[str, Any]:
     return {
         "task": run.task,
         "dialect": run.dialect,
-        "options": _restored(run.options, folder),
+        "options": restored_options(run.options, folder),
         "frames": frames,
         "labels": _read(folder / LABELS_FILE, run, _LABELS),
         "run": account,
@@ -198,7 +203,14 @@ def read(directory: str | Path) -> dict[str, Any]:
         "directions": run.directions,
         "read": run.read,
         "files": run.read_files,
+        "folder": folder,
     }
+
+
+def kept_bytes(directory: str | Path) -> int:
+    """Size of the tally that a result keeps for comparing; 0 without one."""
+    path = Path(directory) / TALLY_FILE
+    return path.stat().st_size if path.is_file() else 0
 
 
 BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet")
@@ -209,7 +221,7 @@ def _strangers(folder: Path) -> list[str]:
     """Names in a result's folder that are not of the result."""
     found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
     files = found.get("files")
-    known = {RUN_FILE, LABELS_FILE, *BESIDE, *(f"{name}.parquet" for name in FRAMES)}
+    known = {RUN_FILE, LABELS_FILE, TALLY_FILE, *BESIDE, *(f"{name}.parquet" for name in FRAMES)}
     known |= {*files} if isinstance(files, dict) else set()
     return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
@@ -310,13 +322,23 @@ def _fill(card: Scorecard, folder: Path) -> None:
         write = card.frame(name).write_parquet if file is None else file.copy_to
         keep(f"{name}.parquet", write)
     keep(LABELS_FILE, card.labels.write_parquet)
+    if card.tallied is not None:
+        tally = folder / TALLY_FILE
+        stored.save(card.tallied.tallies, tally, fingerprint=card.tallied.plan.fingerprint)
+        if tally.stat().st_size > tuning().kept_bytes:
+            tally.unlink()
+        else:
+            keep(TALLY_FILE, lambda path: None)
+    elif card.folder is not None and kept_bytes(card.folder):
+        shutil.copyfile(card.folder / TALLY_FILE, folder / TALLY_FILE)
+        keep(TALLY_FILE, lambda path: None)
     run = {
         **card.run,
         "kind": KIND,
         "format": FORMAT,
         "task": card.task,
         "dialect": card.dialect,
-        "options": _plain_options(card.options),
+        "options": plain_options(card.options),
         "notes": card.notes,
         "warnings": card.warnings,
         "primary": card.primary,
@@ -331,7 +353,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
     sync(folder)
 
 
-def _plain_options(options: Options) -> dict[str, Any]:
+def plain_options(options: Options) -> dict[str, Any]:
     """Options as JSON can hold them."""
     plain = {field: getattr(options, field) for field in FIELDS}
     given = plain["label_map"]
@@ -351,7 +373,7 @@ def _plain_options(options: Options) -> dict[str, Any]:
     return plain
 
 
-def _restored(plain: dict[str, Any], folder: Path) -> Options:
+def restored_options(plain: dict[str, Any], folder: Path) -> Options:
     given = dict(plain)
     mapped = given.get("label_map")
     try:

@@ -10,14 +10,16 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..plan.summary import Tallied
 from ..schemas.errors import InputError
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
 from .asked import Wanted
 from .intervals import quantiles, standard_errors
 from .multiple import adjusted, randomisation_p
-from .paired import Numbers, Tallied, by_datum, joined, numbers, swapped
+from .paired import Numbers, by_datum, joined, numbers, swapped
 from .quantiles import normal_quantile
+from .significance import TESTS
 
 Array = np.ndarray[Any, Any]
 
@@ -55,6 +57,7 @@ def compare_runs(
     directions: Mapping[str, str],
     common: bool,
     adjust: str,
+    test: str,
 ) -> Compared:
     """Compare runs, each pair of them.
 
@@ -64,6 +67,7 @@ def compare_runs(
         directions: metric to ``higher`` or ``lower``, whichever is better.
         common: whether datums that one run lacks are left out of all.
         adjust: how p-values of many rows are adjusted.
+        test: where p-values come from, one of :data:`~evalengine.statistics.significance.TESTS`.
 
     Raises:
         InputError: runs over other datums, or other ground truths.
@@ -71,7 +75,11 @@ def compare_runs(
     names = list(runs)
     within, n, left_out = _same_datums(runs, common)
     found = {
-        name: numbers(run, lambda drawing: drawing.by_chance(asked.draws, asked.seed), within[name])
+        name: numbers(
+            run,
+            lambda drawing, view: drawing.by_chance(view, asked.draws, asked.seed),
+            within[name],
+        )
         for name, run in runs.items()
     }
     singles = {name: _singles(run, within[name], n) for name, run in runs.items()}
@@ -79,10 +87,17 @@ def compare_runs(
     lone: list[str] = []
     failed: dict[str, int] = {}
     for a, b in combinations(names, 2):
-        both, side = joined(runs[a], runs[b])
-        inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
-        mixed = swapped(both, side, asked.draws, asked.seed, inside if not inside.all() else None)
+        mixed = None
+        if TESTS[test] is None:
+            both, side = joined(runs[a], runs[b])
+            inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
+            some = None if inside.all() else inside
+            mixed = swapped(both, side, asked.draws, asked.seed, some)
         part, alone, why = _pair(found[a], found[b], mixed, asked)
+        if mixed is None:
+            p, left = _by_test(part, singles[a], singles[b], test)
+            part = part.with_columns(pl.Series("p", p, nan_to_null=True))
+            why += left
         lone += alone
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
@@ -92,9 +107,10 @@ def compare_runs(
         ids = _ids(runs[a], within[a])
         flips.append(_flips(ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
-    table = table.with_columns(
-        pl.Series("p_adjusted", adjusted(_floats(table["p"]), adjust), nan_to_null=True)
-    )
+    raised = np.full(table.height, np.nan)
+    for family in _families(table):
+        raised[family] = adjusted(_floats(table["p"])[family], adjust)
+    table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
     return Compared(table.select(order), pl.concat(flips), n, left_out, lone, failed)
 
@@ -114,6 +130,17 @@ _NUMBERS = (
     "detectable",
     "support",
 )
+
+
+def _families(table: pl.DataFrame) -> list[Array]:
+    """Rows that are adjusted together: aggregates, labels, slices. A thousand labels do not make
+    the aggregates less sure."""
+    sliced, labelled = (table[name].is_not_null() for name in ("slice", "label_value"))
+    return [
+        np.flatnonzero(one.to_numpy())
+        for one in (~sliced & ~labelled, ~sliced & labelled, sliced)
+        if one.any()
+    ]
 
 
 # -- the same datums -------------------------------------------------------------------------------
@@ -148,14 +175,14 @@ def _same_datums(
         shared = shared.filter(shared.is_in(ids.implode()))
     if all(len(ids) == len(shared) for ids in every):
         return dict.fromkeys(runs), len(shared), 0
-    said = []
+    lacks = []
     for name, ids in zip(runs, every, strict=True):
         others = [other for other in every if other is not ids]
         lacking = pl.concat([one.cast(ids.dtype) for one in others]).unique()
         lacking = lacking.filter(~lacking.is_in(ids.implode())).sort()
         if len(lacking):
             first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
-            said.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+            lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
     if not common or not len(shared):
         way = (
             f"compare what they have in common with {option('common', True)}, or score"
@@ -163,7 +190,7 @@ def _same_datums(
             if len(shared)
             else "they have none in common"
         )
-        raise InputError(f"the runs are not of the same datums: {'; '.join(said)}: {way}.")
+        raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
     union = pl.concat([ids.cast(every[0].dtype) for ids in every]).n_unique()
     within: dict[str, Array | None] = {
         name: ids.is_in(shared.implode()).to_numpy() for name, ids in zip(runs, every, strict=True)
@@ -184,14 +211,15 @@ def _ids(run: Tallied, within: Array | None) -> pl.Series:
 
 
 def _pair(
-    first: Numbers, second: Numbers, mixed: tuple[Numbers, Array], asked: Wanted
+    first: Numbers, second: Numbers, mixed: tuple[Numbers, Array] | None, asked: Wanted
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Differences of two runs, a row for every number that both have."""
     a = first.rows.with_row_index("at_a").select(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
     )
     b = second.rows.with_row_index("at_b").select(*IDENTITY, "at_b", pl.col("value").alias("b"))
-    m = mixed[0].rows.with_row_index("at_m").select(*IDENTITY, "at_m")
+    drawn_m, swaps_m = (first, first.drawn[:0]) if mixed is None else mixed
+    m = drawn_m.rows.with_row_index("at_m").select(*IDENTITY, "at_m")
     rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
     rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     lone = [
@@ -203,7 +231,7 @@ def _pair(
     gone = second.drawn[:, at_b] - first.drawn[:, at_a]
     at_m = rows["at_m"]
     of_m = at_m.fill_null(0).to_numpy()
-    swaps = mixed[1][:, of_m] if mixed[1].shape[1] else np.full((0, rows.height), np.nan)
+    swaps = swaps_m[:, of_m] if swaps_m.shape[1] else np.full((0, rows.height), np.nan)
     swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
     difference = _floats(rows["b"]) - _floats(rows["a"])
     tails = np.array([(1 - asked.level) / 2, (1 + asked.level) / 2])
@@ -227,6 +255,26 @@ def _pair(
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why
+
+
+def _by_test(
+    rows: pl.DataFrame, first: Single, second: Single, test: str
+) -> tuple[Array, list[str]]:
+    """p-values of a test in closed form, NaN where it does not fit, and why it does not."""
+    function = TESTS[test]
+    assert function is not None
+    p = np.full(rows.height, np.nan)
+    why = []
+    for i, row in enumerate(rows.iter_rows(named=True)):
+        identity = tuple(row[name] for name in IDENTITY)
+        if row["difference"] is None:
+            continue
+        a, b = first.get(identity), second.get(identity)
+        if a is not None and b is not None:
+            p[i] = function((row["a"], row["b"], a, b))
+        if np.isnan(p[i]):
+            why.append(f"the test {test!r} does not fit them")
+    return p, why
 
 
 def _floats(column: pl.Series) -> Array:
@@ -345,7 +393,7 @@ def _flips(
                 }
             )
         )
-    schema = {
+    schema: dict[str, Any] = {
         "run_a": pl.String,
         "run_b": pl.String,
         "datum_id": ids.dtype,

@@ -10,6 +10,7 @@ import numpy as np
 from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
 from .draws import Draws, OneByOne, by_draw
 from .pixels import Pixels, PixelView
+from .stats_draws import StatsDraws
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +33,7 @@ class PixelDraws(PixelView):
         )
         self._draws = draws
         self._groups = view.n_groups
-        self.single = view.single.drawn(draws)
+        self.single = StatsDraws(view.single, draws)
 
     def _drawn_blocks(self) -> Iterator[tuple[Pixels, Array | None, Array]]:
         for pixels, group, keys in self.pixels.blocks(self.group):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,9 +13,6 @@ from ..kernels.sums import ExactSums
 from .datums import Labels
 from .ranked_view import View
 from .stats import StatsView
-
-if TYPE_CHECKING:
-    from .draws import Draws
 
 Array = np.ndarray[Any, Any]
 
@@ -108,19 +105,13 @@ class PixelView(View):
     def __init__(self, pixels: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
         super().__init__(labels, **grouping)
         self.pixels = pixels
-        self.single = StatsView(stats, labels, **grouping)
+        self.single: Any = StatsView(stats, labels, **grouping)
 
     def _blocks(self) -> Iterator[tuple[Pixels, Array | None]]:
         for pixels, group, _ in self.pixels.blocks(self.group):
             if pixels is not self.pixels:
                 self.refuse_draws()
             yield pixels, group
-
-    def drawn(self, draws: Draws) -> PixelView:
-        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
-        from .pixel_draws import PixelDraws
-
-        return PixelDraws(self, draws)
 
     def image_total(self, need: str) -> tuple[Array, Array]:
         """Sums of a metric over datums, and how many have it, float64 [group, key] each."""

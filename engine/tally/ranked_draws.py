@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..kernels.drawn_precision import Counted, Rows, nothing_counted, walk_down, walk_up
 from ..kernels.drawn_sums import drawn_counts, drawn_sums
 from .draws import Draws, OneByOne, by_draw
-
-if TYPE_CHECKING:
-    from .ranked_view import RankedView
+from .ranked_view import RankedView
 
 Array = np.ndarray[Any, Any]
 
@@ -156,7 +154,7 @@ class RankedDraws:
         return self._by_draw(total)[..., None]
 
     def _together(self, parts: list[Array]) -> Array:
-        """Arrays of each word, [segment, ..., variant, draw], with variants by area and threshold."""
+        """Arrays of each word, [segment, ..., variant, draw], by area range and threshold."""
         variants = self.tally.variants
         before = parts[0].shape[:-2]
         axes = len(variants.areas), len(variants.thresholds)

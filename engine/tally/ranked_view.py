@@ -13,9 +13,7 @@ from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
 from .counts import Counts
 from .datums import Labels
-from .draws import Draws, Refusing
 from .ranked import Ranked
-from .ranked_draws import RankedDraws
 
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
@@ -62,10 +60,6 @@ class View:
         self.n_groups = n_groups
         self.weights = weights
         self.over = over
-
-    def drawn(self, draws: Draws) -> Any:
-        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
-        return Refusing()
 
     def refuse_draws(self) -> None:
         """Raise where single datums have weights: those of a tally in parts are not numbered."""
@@ -127,9 +121,6 @@ class RankedView(View):
     def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
         """Views of parts of the rows, the best scores first, or last: here all rows at once."""
         yield self
-
-    def drawn(self, draws: Draws) -> Any:
-        return RankedDraws(self, draws)
 
     @cached_property
     def rows(self) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,9 +13,6 @@ import numpy as np
 from ..kernels.sums import ExactSums
 from .datums import Labels
 from .ranked_view import View
-
-if TYPE_CHECKING:
-    from .draws import Draws
 
 Array = np.ndarray[Any, Any]
 
@@ -49,6 +46,14 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     values: Array
     reason: str | None = None
     status: tuple[tuple[str, ...], Array] | None = None
+
+
+def codes_of(block: Column, column: Column) -> Array:
+    """Each datum's standing in a block, int64 [n_datums], under the codes of the whole's column."""
+    assert block.status is not None
+    assert column.status is not None
+    place = {name: i for i, name in enumerate(column.status[0])}
+    return np.array([place[name] for name in block.status[0]], np.int64)[block.status[1]]
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -128,12 +133,6 @@ class StatsView(View):
         )
         return stats.columns[need][i]
 
-    def drawn(self, draws: Draws) -> Any:
-        """The view of a block of draws; see :mod:`evalengine.tally.draws`."""
-        from .stats_draws import StatsDraws
-
-        return StatsDraws(self, draws)
-
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
         """How often each standing occurs among the datums of each group that count.
 
@@ -144,18 +143,17 @@ class StatsView(View):
             group int64, code int64 and how often float64, of all pairs that occur, in order.
         """
         assert column.status is not None
-        place = {name: i for i, name in enumerate(column.status[0])}
+        n_codes = len(column.status[0])
         pairs, many = [np.zeros(0, np.int64)], [np.zeros(0)]
         for here, (rows, group, weight) in self._each(column):
-            assert here.status is not None
-            code = np.array([place[name] for name in here.status[0]], np.int64)[here.status[1]]
             # Pairs are many where groups and codes both are; few of them occur then.
-            there, at = np.unique(group * len(place) + code[rows], return_inverse=True)
+            code = codes_of(here, column)[rows]
+            there, at = np.unique(group * n_codes + code, return_inverse=True)
             pairs.append(there)
             many.append(np.bincount(at, weight, minlength=there.size).astype(np.float64))
         there, at = np.unique(np.concatenate(pairs), return_inverse=True)
         count = np.bincount(at, np.concatenate(many), minlength=there.size)
-        return there // len(place), there % len(place), count
+        return there // n_codes, there % n_codes, count
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
         """Exact sums over the datums of each group, leaving out undefined values.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
-from .draws import Draws, OneByOne
-from .stats import Column, Stats, StatsView, same
+from .draws import Draws, OneByOne, by_draw
+from .stats import Column, Stats, StatsView, codes_of, same
 
 Array = np.ndarray[Any, Any]
 
@@ -53,9 +53,17 @@ class StatsDraws:
             drawn_counts(None, cell, None, weights, out)
         return self._by_draw(out)[:, 0]
 
-    def standings(self, column: Column) -> Any:
-        """Not of many draws at once: pairs that occur differ between them."""
-        raise OneByOne
+    def standings(self, column: Column) -> tuple[Array, Array, Array]:
+        """Those of each draw and group, as :meth:`.StatsView.standings` has them."""
+        assert column.status is not None
+        n_codes = len(column.status[0])
+        sums = np.zeros((self._view.n_groups * n_codes, 1, len(self._draws)))
+        for stats, cell, weights in self._blocks():
+            code = codes_of(self._view.same_column(stats, column), column)
+            drawn_counts(None, np.where(cell < 0, -1, cell * n_codes + code), None, weights, sums)
+        count = by_draw(sums, self._view.n_groups)[..., 0]
+        group, code = np.nonzero(count)
+        return group, code, count[group, code]
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
         """Sums over the datums of each draw and group, as :meth:`.StatsView.total` has them."""

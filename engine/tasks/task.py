@@ -19,6 +19,7 @@ from ..ingest.frames import Frames
 from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.options import Options
+from ..tally.draws import Draws
 from ..tally.parts import Place
 from .workers import Workers
 
@@ -196,6 +197,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         late_notes: what only the merged tally tells.
         told_by_rows: rows say which metrics they carry.
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
+        drawn: the view of a block of draws of a view's datums, whose groups are draws; None where
+            numbers of draws are computed one draw after the other.
+        truth: of a tally, a number for each datum that differs where its ground truths do, uint64
+            [n_datums].
         in_parts: seeing a tally whose parts stay in files.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
@@ -220,6 +225,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     late_notes: LateNotes | None = None
     told_by_rows: ToldByRows | None = None
     by_labels: bool = False
+    drawn: Callable[[Any, Draws], Any] | None = None
+    truth: Callable[[Any], Array] | None = None
     in_parts: InParts | None = None
     growth: int | None = None
     scratch_row: int | None = None

@@ -8,7 +8,7 @@ from .frames import own_frames
 from .merging import merge
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import tally, weight_notes
+from .tallies import tally, truth, weight_notes
 from .views import cells_per_group, view
 
 TASK = Task(
@@ -23,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    truth=truth,
     warm_large=warm_large,
     late_notes=LateNotes(("zero_weights",), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk),

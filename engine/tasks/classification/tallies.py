@@ -16,6 +16,7 @@ from ...tally.grid import best_labels, outcomes_of
 from ...tally.parts import Parts
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
+from ..truth import truth_of_labels
 from ..workers import Workers
 from .encode import Batch, Rows, encode_batch
 from .probabilities import check_probabilities
@@ -109,6 +110,13 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         details="details" in needs,
         confusion_examples=beside["examples"],
     )
+
+
+def truth(tallies: Tallies) -> Array:
+    """See :attr:`evalengine.tasks.task.Task.truth`."""
+    unit, label = tallies.units.truth_rows()
+    datum = tallies.units.datum_of(unit)
+    return truth_of_labels(tallies.labels, len(tallies.datums), datum, label)
 
 
 def weight_notes(tallies: Tallies) -> list[Note]:

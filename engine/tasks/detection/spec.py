@@ -5,8 +5,8 @@ from .explaining import explain
 from .fitting import fit, needs_all_rows
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import examine, merge, tally
-from .views import cells_per_group, own_frames, view
+from .tallies import examine, merge, tally, truth
+from .views import cells_per_group, drawn, own_frames, view
 
 TASK = Task(
     name="detection",
@@ -20,9 +20,11 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    truth=truth,
     warm_large=warm_large,
     examine=examine,
     needs_all_rows=needs_all_rows,
     by_labels=True,
+    drawn=drawn,
     scratch_row=60,
 )

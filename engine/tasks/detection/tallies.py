@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Ranked, Variants
+from ..truth import truth_of_labels
 from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
@@ -25,6 +27,8 @@ from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
 from .settings import Settings
+
+Array = np.ndarray[Any, Any]
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -56,6 +60,13 @@ class Tallies(msgspec.Struct, frozen=True):
     seconds: dict[str, float]
     beside: tuple[str, ...] = ()
     weighted: bool = False
+
+
+def truth(tallies: Tallies) -> Array:
+    """See :attr:`evalengine.tasks.task.Task.truth`."""
+    ranked = tallies.ranked
+    label = label_of(ranked.gt_start)
+    return truth_of_labels(tallies.labels, len(tallies.datums), ranked.gt_datum, label)
 
 
 def variants(settings: Settings, needs: frozenset[str]) -> Variants:

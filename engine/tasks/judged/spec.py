@@ -1,5 +1,6 @@
 """Judged metrics: a table of verdicts is encoded and measured here, without a judge."""
 
+from ...tally.stats_draws import StatsDraws
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
 from ..task import Task, ToldByRows
@@ -22,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    drawn=StatsDraws,
     examine=examine,
     needs_all_rows=needs_all_rows,
     told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),

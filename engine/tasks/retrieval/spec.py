@@ -1,5 +1,6 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
+from ...tally.stats_draws import StatsDraws
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
 from ..task import Scaling, Task
@@ -22,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,
     needs_all_rows=needs_all_rows,

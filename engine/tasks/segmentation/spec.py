@@ -1,5 +1,6 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
+from ...tally.pixel_draws import PixelDraws
 from ..task import LateNotes, Task
 from .explaining import explain
 from .fitting import fit
@@ -21,6 +22,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    drawn=PixelDraws,
     warm_large=warm_large,
     examine=examine,
     # Only tallying finds the labels.

@@ -1,5 +1,6 @@
 """Text: what was written is held against its references and measured here."""
 
+from ...tally.stats_draws import StatsDraws
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, view
 from ..task import Task
@@ -22,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,
     in_parts=IN_PARTS,

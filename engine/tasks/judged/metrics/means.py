@@ -43,15 +43,13 @@ def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
     total, scored = (part[:, 0, 0] for part in view.total(column))
     value = np.full(total.shape, np.nan)
     np.divide(total, scored, out=value, where=scored > 0)
-    support, absent = np.zeros(total.shape), np.zeros(total.shape)
+    group, code, count = view.standings(column)
+    out = code == names.index(NOT_JUDGED)
+    absent = np.bincount(group[out], count[out], view.n_groups)
+    support = np.bincount(group[~out], count[~out], view.n_groups)
     unscored: list[dict[str, int]] = [{} for _ in range(view.n_groups)]
-    for group, code, count in zip(*view.standings(column), strict=True):
-        if names[code] == NOT_JUDGED:
-            absent[group] = count
-            continue
-        support[group] += count
-        if names[code] != SCORED and count > 0:
-            unscored[group][names[code]] = int(count)
+    for i in np.flatnonzero(~out & (code != names.index(SCORED)) & (count > 0)):
+        unscored[group[i]][names[code[i]]] = int(count[i])
     reasons = [
         _reason(int(support[group]), int(absent[group]), kinds)
         for group, kinds in enumerate(unscored)

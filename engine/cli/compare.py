@@ -1,0 +1,116 @@
+"""The command that compares runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .base import WithOptions, arguments, progress_line, with_tables
+
+_FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
+
+
+@click.command(cls=WithOptions)
+@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "ground_truths",
+    "-g",
+    "--ground-truths",
+    metavar="PATH",
+    type=click.Path(),
+    help="Ground truths of runs that are predictions in a table of their own.",
+)
+@click.option("names", "--name", multiple=True, help="What a run is called; once for each.")
+@click.option("--common", is_flag=True, help="Leave out datums that not all runs have.")
+@click.option(
+    "--adjust",
+    type=click.Choice(("holm", "bh", "none")),
+    default="holm",
+    show_default=True,
+    help="How p-values of several numbers are adjusted.",
+)
+@click.option(
+    "--test",
+    type=click.Choice(("randomisation", "t", "mcnemar")),
+    default="randomisation",
+    show_default=True,
+    help="Where p-values come from: any number, means over datums, shares of datums.",
+)
+@click.option("-o", "--out", metavar="DIR", help="Write the comparison into a folder.")
+@click.option("--overwrite", is_flag=True, help="Let --out replace an earlier comparison.")
+@click.option(
+    "form", "--format", type=click.Choice(_FORMATS), default="table", help="How to print it."
+)
+@click.option(
+    "frame",
+    "--frame",
+    type=click.Choice(("differences", "flips")),
+    help="Print the rows of a frame instead, as csv unless --format is json, parquet or markdown.",
+)
+@with_tables
+def compare(
+    runs: tuple[str, ...],
+    ground_truths: str | None,
+    names: tuple[str, ...],
+    common: bool,
+    adjust: str,
+    test: str,
+    out: str | None,
+    overwrite: bool,
+    form: str,
+    frame: str | None,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> int:
+    """Compare RUNS over the same datums: what differs, and whether luck could have done it.
+
+    A run is a folder that `score --out` wrote, or predictions, with --ground-truths or as one table
+    that holds both sides. Differences are of the second run less the first; of more than two runs
+    every pair is compared.
+
+    \b
+    Example:
+      evalengine compare runs/monday runs/tuesday
+      evalengine compare a.parquet b.parquet --ground-truths gts.parquet --by weather
+      evalengine compare a.parquet b.parquet -g gts.parquet --cluster video --format markdown
+    """
+    given = arguments(storage, datums, labels, fields)
+    if len(runs) < 2:
+        raise click.UsageError("compare needs two runs or more.")
+    with progress_line() as progress:
+        from ..api import compare as run
+
+        found = run(
+            *runs,
+            ground_truths=ground_truths,
+            names=names or None,
+            common=common,
+            adjust=adjust,
+            test=test,
+            progress=progress,
+            **given,
+        )
+        if out is not None:
+            found.save(out, overwrite=overwrite)
+    if frame is not None:
+        from ..report.show import show_frame
+
+        shown = "csv" if form in ("table", "latex") else form
+        show_frame(getattr(found, frame), shown, name=frame)
+    else:
+        from ..report.comparison import show
+
+        show(found, form)
+    if frame is not None or form in ("csv", "parquet", "latex"):
+        from ..report.summary import plain
+
+        for note in found.notes:
+            click.echo(f"note: {plain(note)}", err=True)
+    if out is not None:
+        click.echo(f"differences, flips and comparison.json are in {out}", err=True)
+    sys.stdout.flush()
+    return 0

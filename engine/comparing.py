@@ -1,0 +1,301 @@
+"""From runs, saved or not, to their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from . import scoring
+from .executors import Threads
+from .plan import planner
+from .plan.summary import Tallied
+from .schemas.contract import GROUND_TRUTHS
+from .schemas.errors import InputError, OptionError, ResultError, unknown
+from .schemas.options import FIELDS, Options
+from .schemas.wording import option
+from .scorecard.card import Scorecard, load
+from .scorecard.storage import RUN_FILE, TALLY_FILE
+from .statistics.asked import BY_THEORY, LEVEL, Wanted, wanted
+from .statistics.comparing import compare_runs
+from .statistics.comparison import Comparison
+from .statistics.multiple import ADJUSTMENTS
+from .statistics.significance import TESTS
+from .tally import stored
+from .tasks.encoding import draw_keys
+
+Progress = scoring.Progress
+
+_FREE = ("threads", "memory_limit", "scratch", "intervals", "draws", "seed", "method", "cluster",
+         "metrics", "by", "task")  # fmt: skip
+"""Options in which runs that are compared may differ."""
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def compared(
+    runs: Sequence[Any],
+    ground_truths: Any,
+    options: Options,
+    *,
+    names: Sequence[str] | None,
+    common: bool,
+    adjust: str,
+    test: str,
+    datums: Any = None,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare runs; arguments as :func:`evalengine.compare`, options made."""
+    if len(runs) < 2:
+        raise InputError("compare needs two runs or more.")
+    if adjust not in ADJUSTMENTS:
+        raise OptionError(unknown("adjust", adjust, ADJUSTMENTS))
+    if test not in TESTS:
+        raise OptionError(unknown("test", test, TESTS))
+    if options.method in BY_THEORY or options.method in ("bca", "jackknife"):
+        raise OptionError(
+            f"{option('method', options.method)} is not of differences: they have intervals of"
+            " their draws."
+        )
+    options = options if options.drawn else options.replace(intervals=LEVEL)
+    asked = wanted(options)
+    assert asked is not None
+    called = _names(runs, names)
+    tell = progress or (lambda said: None)
+    cards: dict[str, Scorecard] = {}
+    for name, run in zip(called, runs, strict=True):
+        tell(f"reading {name}")
+        cards[name] = _card(run, ground_truths, options, datums, labels, storage_options)
+    tallied = {name: _tallied(name, card) for name, card in cards.items()}
+    _same_options(cards)
+    tallied = _same_metrics(tallied, options)
+    tallied = {name: _with_keys(name, run, asked, options) for name, run in tallied.items()}
+    notes, warnings = _same_truth(cards, tallied)
+    first = next(iter(cards.values()))
+    directions = {
+        metric.name: run.plan.dialect.better.get(metric.name, metric.better)
+        for run in tallied.values()
+        for metric in run.plan.metrics
+    }
+    tell("drawing")
+    found = compare_runs(
+        tallied, asked, directions=directions, common=common, adjust=adjust, test=test
+    )
+    if found.left_out:
+        notes.append(
+            f"{found.left_out:,} datums that not all runs have are left out; {found.n:,} are"
+            " compared."
+        )
+    if found.lone:
+        some = ", ".join(dict.fromkeys(found.lone[:_SHOWN]))
+        notes.append(f"{len(found.lone):,} numbers that one run alone has are left out: {some}.")
+    notes += [f"no test of {many:,} numbers: {why}." for why, many in found.failed.items()]
+    notes += [f"{name}: {note}" for name, card in cards.items() for note in card.warnings]
+    return Comparison(
+        task=first.task,
+        dialect=first.dialect,
+        options=options,
+        runs={
+            name: _source(run, card) for (name, card), run in zip(cards.items(), runs, strict=True)
+        },
+        adjust=adjust,
+        test=test,
+        n=found.n,
+        differences=found.differences,
+        flips=found.flips,
+        directions=directions,
+        notes=(*warnings, *notes),
+        warnings=tuple(warnings),
+    )
+
+
+_SHOWN = 5
+
+
+def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
+    """What runs are called: as asked for, by their files or folders, or by letters."""
+    if names is not None:
+        if len(names) != len(runs) or len(set(names)) != len(names):
+            raise OptionError(f"names={list(names)!r}: give {len(runs)} different ones.")
+        return list(names)
+    paths = [Path(run) for run in runs if isinstance(run, (str, Path))]
+    if len(paths) == len(runs):
+        for told in ([path.stem for path in paths], [str(path) for path in paths]):
+            if len(set(told)) == len(told):
+                return told
+    return (
+        list(_LETTERS[: len(runs)])
+        if len(runs) <= len(_LETTERS)
+        else [f"run {i + 1}" for i in range(len(runs))]
+    )
+
+
+def is_saved(run: Any) -> bool:
+    """Whether a run is the folder of a saved result."""
+    return isinstance(run, (str, Path)) and (Path(run) / RUN_FILE).is_file()
+
+
+def _card(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+) -> Scorecard:
+    if isinstance(run, Scorecard):
+        return run
+    if is_saved(run):
+        saved: Scorecard = load(run)
+        return saved
+    return scoring.run(
+        run,
+        ground_truths,
+        options,
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
+        held=True,
+    )
+
+
+def _source(run: Any, card: Scorecard) -> str:
+    if isinstance(run, (str, Path)):
+        return str(run)
+    return str(card.folder) if card.folder is not None else type(run).__name__
+
+
+def _tallied(name: str, card: Scorecard) -> Tallied:
+    """What a run's numbers were made of.
+
+    Raises:
+        ResultError: it was not kept, or by another version.
+    """
+    if card.tallied is not None:
+        kept: Tallied = card.tallied
+        return kept
+    if card.folder is None:
+        raise ResultError(
+            f"{name}: this scorecard does not hold what comparing needs, as none does that was made"
+            " in bounded memory, by workers, or copied. Compare the tables themselves."
+        )
+    path = card.folder / TALLY_FILE
+    if not path.is_file():
+        raise ResultError(
+            f"{card.folder} keeps nothing to compare: it was made in bounded memory, of too many"
+            " rows, or by an earlier version. Compare the tables themselves."
+        )
+    plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
+    return Tallied(plan, stored.load(path), Threads(card.options.threads))
+
+
+def _same_options(cards: Mapping[str, Scorecard]) -> None:
+    """Refuse runs that were scored by other rules."""
+    (name, first), *rest = cards.items()
+    for other, card in rest:
+        for what in ("task", "dialect"):
+            if getattr(card, what) != getattr(first, what):
+                raise InputError(
+                    f"{name} was scored with {option(what, getattr(first, what))}, {other} with"
+                    f" {option(what, getattr(card, what))}: score both alike."
+                )
+        for field in FIELDS:
+            ours, theirs = getattr(first.options, field), getattr(card.options, field)
+            if field not in _FREE and field != "columns" and ours != theirs:
+                raise InputError(
+                    f"{name} was scored with {field}={ours!r}, {other} with {field}={theirs!r}:"
+                    " score both alike."
+                )
+
+
+def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Tallied]:
+    """Runs with the metrics that all of them have, and that are asked for."""
+    every = [[metric.name for metric in run.plan.metrics] for run in runs.values()]
+    shared = [name for name in every[0] if all(name in other for other in every[1:])]
+    if options.metrics is not None:
+        first = next(iter(runs.values()))
+        plan = planner.make_plan(options, first.plan.task)
+        asked = [metric.name for metric in plan.metrics]
+        lacking = [name for name in asked if name not in shared]
+        if lacking:
+            raise OptionError(
+                f"{option('metrics', lacking)}: not all runs have it; they have"
+                f" {', '.join(shared)}."
+            )
+        shared = asked
+    if not shared:
+        raise InputError("the runs have no metric in common: score them with the same ones.")
+    return {
+        name: msgspec.structs.replace(run, plan=planner.narrowed(run.plan, shared))
+        for name, run in runs.items()
+    }
+
+
+def _with_keys(name: str, run: Tallied, asked: Wanted, options: Options) -> Tallied:
+    """A run whose datums have the keys that draws are made of."""
+    datums = run.tallies.datums
+    if asked.cluster is not None and asked.cluster not in datums.slices.columns:
+        raise InputError(
+            f"{option('cluster', asked.cluster)}: {name} was scored without that column. Score it"
+            f" with {option('cluster', asked.cluster)} or {option('by', asked.cluster)}."
+        )
+    rows = datums.ids
+    if rows is None:
+        rows = pl.Series(np.arange(len(datums), dtype=np.int64))
+    datums = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, asked.cluster))
+    tallies = msgspec.structs.replace(run.tallies, datums=datums)
+    by = msgspec.structs.replace(run.plan.options, by=options.by or run.plan.options.by)
+    missing = [column for column in by.by if column not in datums.slices.columns]
+    if missing:
+        raise InputError(
+            f"{option('by', missing)}: {name} was scored without it. Score it with that slice."
+        )
+    plan = msgspec.structs.replace(run.plan, options=by)
+    return msgspec.structs.replace(run, plan=plan, tallies=tallies)
+
+
+def _same_truth(
+    cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied]
+) -> tuple[list[str], list[str]]:
+    """What there is to tell of whether all runs had the same ground truths: notes, warnings.
+
+    Raises:
+        InputError: they had others.
+    """
+    facts = [card.run["inputs"].get(GROUND_TRUTHS) for card in cards.values()]
+    digests = {fact.get("sha256") for fact in facts if fact is not None}
+    if None not in facts and len(digests) == 1 and None not in digests:
+        return [], []
+    (name, first), *rest = runs.items()
+    truth_of = first.plan.does.truth
+    if truth_of is None:
+        if None not in facts and len({fact["source"] for fact in facts if fact}) == 1:
+            return [], []
+        return [], [
+            "that all runs were scored against the same ground truths is not known: their files"
+            " differ."
+        ]
+    for other, run in rest:
+        where = _differing(first, run, truth_of)
+        if where is not None and len(where):
+            some = ", ".join(map(repr, where.head(3).to_list()))
+            raise InputError(
+                f"{name} and {other} were scored against other ground truths: {len(where):,} datums"
+                f" differ, first {some}. Score both against the same ones."
+            )
+    return [], []
+
+
+def _differing(first: Tallied, second: Tallied, truth_of: Any) -> pl.Series | None:
+    """Datums of both runs whose ground truths differ, by id."""
+    sides = []
+    for run in (first, second):
+        table = pl.DataFrame({"id": run.tallies.datums.id, "truth": truth_of(run.tallies)})
+        sides.append(table)
+    both = sides[0].join(sides[1], on="id", how="inner", suffix="_b")
+    return both.filter(pl.col("truth") != pl.col("truth_b"))["id"].sort()

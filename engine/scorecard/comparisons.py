@@ -1,0 +1,89 @@
+"""Comparisons on disk: a folder of two frames and ``comparison.json``, written all or nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ..atomic import fresh_name, swap, sync
+from ..schemas.errors import ResultError, WriteError
+from ..schemas.wording import option
+from .storage import plain_options, real_folder, restored_options
+
+COMPARISON_FILE = "comparison.json"
+KIND = "evalengine comparison"
+FRAMES = ("differences", "flips")
+_KEPT = ("task", "dialect", "runs", "adjust", "test", "n", "directions", "notes", "warnings")
+
+
+def is_comparison(directory: str | Path) -> bool:
+    """Whether a folder holds a comparison."""
+    return (Path(directory) / COMPARISON_FILE).is_file()
+
+
+def save(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a comparison; see :meth:`evalengine.Comparison.save`."""
+    target = real_folder(directory)
+    if target.exists() and not target.is_dir():
+        raise ResultError(f"cannot write {directory}: a file of that name stands there.")
+    if target.is_dir() and any(target.iterdir()):
+        known = {COMPARISON_FILE, *(f"{name}.parquet" for name in FRAMES)}
+        strange = sorted(path.name for path in target.iterdir() if path.name not in known)
+        if strange:
+            raise ResultError(
+                f"cannot write {directory}: {strange[0]} in it is not of a comparison; choose a new"
+                " folder."
+            )
+        if not overwrite:
+            raise ResultError(
+                f"{directory} already holds a comparison; choose another folder, or replace it with"
+                f" {option('overwrite', True)}."
+            )
+    fresh = fresh_name(target)
+    try:
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir()
+        for name in FRAMES:
+            getattr(comparison, name).write_parquet(fresh / f"{name}.parquet")
+            sync(fresh / f"{name}.parquet")
+        said = {
+            "kind": KIND,
+            "format": 1,
+            "verdict": comparison.verdict,
+            "options": plain_options(comparison.options),
+            **{name: getattr(comparison, name) for name in _KEPT},
+        }
+        text = msgspec.json.format(msgspec.json.encode(said, enc_hook=str), indent=2)
+        (fresh / COMPARISON_FILE).write_bytes(text + b"\n")
+        sync(fresh / COMPARISON_FILE)
+        swap(fresh, target)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise WriteError(f"cannot write {directory}: {error}.") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return target
+
+
+def read_comparison(directory: str | Path) -> dict[str, Any]:
+    """Arguments of the comparison that :func:`save` wrote.
+
+    Raises:
+        ResultError: the folder holds something else, or a comparison that is damaged.
+    """
+    folder = Path(directory)
+    path = folder / COMPARISON_FILE
+    try:
+        said = msgspec.json.decode(path.read_bytes())
+        frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in FRAMES}
+        if said["kind"] != KIND:
+            raise KeyError("kind")
+        kept = {name: said[name] for name in _KEPT}
+        options = said["options"]
+    except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
+        raise ResultError(f"{folder} is no whole comparison: {error}.") from error
+    kept |= {name: tuple(kept[name]) for name in ("notes", "warnings")}
+    return {**kept, **frames, "options": restored_options(options, folder)}

@@ -1,0 +1,104 @@
+"""Comparison: what ``compare`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from ..schemas.options import Options
+
+
+class Comparison:
+    """Differences between runs over the same datums, with what luck could have done.
+
+    Attributes:
+        task: the task of all runs.
+        dialect: their rule set.
+        options: their options, with level, draws and seed of the comparison.
+        runs: name -> where each run came from.
+        adjust: how p-values of many rows are adjusted.
+        test: where they come from.
+        n: datums that were compared.
+        differences: a row for every pair of runs and number of the metrics frame: ``run_a, run_b``,
+            the columns that tell numbers apart, ``a, b, difference`` (b less a), ``lower, upper``
+            (of the difference), ``se``, ``p`` (randomisation), ``p_adjusted``, ``wins, ties,
+            losses`` (datums that run b does better, alike, worse), ``detectable`` (the smallest
+            difference that these datums show in four of five cases), ``support``.
+        flips: a row for every datum and aggregate that differs: ``run_a, run_b, datum_id``, the
+            columns that tell numbers apart, ``a, b, change`` (better or worse in run b).
+        directions: metric -> ``higher`` or ``lower``, whichever is better.
+        notes: what the reader should know.
+        warnings: those of the notes that make the comparison doubtful.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: str,
+        dialect: str,
+        options: Options,
+        runs: Mapping[str, str],
+        adjust: str,
+        test: str,
+        n: int,
+        differences: pl.DataFrame,
+        flips: pl.DataFrame,
+        directions: Mapping[str, str],
+        notes: tuple[str, ...] = (),
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        self.task = task
+        self.dialect = dialect
+        self.options = options
+        self.runs = dict(runs)
+        self.adjust = adjust
+        self.test = test
+        self.n = n
+        self.differences = differences
+        self.flips = flips
+        self.directions = dict(directions)
+        self.notes = tuple(notes)
+        self.warnings = tuple(warnings)
+
+    @property
+    def level(self) -> float:
+        """Confidence of the intervals, in (0, 1)."""
+        from .asked import wanted
+
+        asked = wanted(self.options)
+        assert asked is not None
+        return asked.level
+
+    @property
+    def verdict(self) -> str:
+        """What came out, in a sentence a pair."""
+        from ..report.verdicts import verdict
+
+        return verdict(self)
+
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the frames as Parquet and ``comparison.json`` into a folder, all or nothing.
+
+        Args:
+            directory: the folder to make.
+            overwrite: replace an earlier comparison that stands there.
+
+        Raises:
+            ResultError: something else stands there.
+            WriteError: the disk refused.
+        """
+        from ..scorecard.comparisons import save
+
+        return save(self, directory, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        from ..report.comparison import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.comparison import as_html
+
+        return as_html(self)

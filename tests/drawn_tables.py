@@ -1,0 +1,101 @@
+"""Random tables of every task for tests of intervals: repeated, in another order, clustered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from merging.parts import Case
+from merging.test_parts import CASES
+
+import evalengine as ee
+from evalengine import metrics
+
+ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
+CLUSTER = "video"
+MOST_COPIES = 16
+_NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES]
+
+
+def drawn(name: str, seed: int) -> Case:
+    """Tables of a task, and metrics that fill the frame ``metrics``.
+
+    Boxes of one datum have scores of their own: those of a datum that stands twice rank by datum, a
+    weight counts each of them twice where it stands. Without slices in valor-lite, to which labels
+    without ground truths have an AP of 0: also those of a slice that a draw has no datum of.
+    """
+    case = CASES[name][1](seed)
+    asked = case.options.get("metrics")
+    task = CASES[name][0]
+    if asked is not None:
+        kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
+        case = replace(case, options={**case.options, "metrics": kept})
+    if name != "detection":
+        return case
+    if case.options["dialect"] == "valor-lite":
+        case = replace(case, options={**case.options, "by": []})
+    found, truths = case.sides
+    within = pl.int_range(pl.len()).over("datum_id")
+    found = found.with_columns(score=pl.col("score") + within / 1000)
+    return replace(case, sides=(found, truths.drop("annotation_id", strict=False)))
+
+
+def scored(name: str, case: Case, **options: Any) -> pl.DataFrame:
+    """The frame ``metrics`` of a case."""
+    given = {**case.options, **options}
+    return ee.score(*case.sides, task=CASES[name][0], **case.tables, **given).metrics
+
+
+def identity(rows: pl.DataFrame) -> list[str]:
+    """The columns that say which number a row is."""
+    return [column for column in rows.columns if column not in _NUMBERS]
+
+
+def each_table(case: Case, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Case:
+    """The case with every table changed that has datums."""
+    tables = dict(case.tables)
+    if "datums" in tables:
+        tables["datums"] = change(tables["datums"])
+    return replace(case, sides=tuple(map(change, case.sides)), tables=tables)
+
+
+def repeated(case: Case, times: dict[Any, int]) -> Case:
+    """Every datum as often as it counts, each time another one, next to the others in order."""
+    assert max(times.values()) < MOST_COPIES
+    often = pl.col(case.datum).replace_strict(times, return_dtype=pl.Int64)
+    whole = case.sides[0].schema[case.datum].is_integer()
+
+    def copies(table: pl.DataFrame) -> pl.DataFrame:
+        return pl.concat(
+            table.filter(often > copy).with_columns(
+                pl.col(case.datum) * MOST_COPIES + copy
+                if whole
+                else pl.format("{}#{}", case.datum, pl.lit(copy)).alias(case.datum)
+            )
+            for copy in range(max(times.values()))
+        )
+
+    return each_table(case, copies)
+
+
+def reordered(case: Case, seed: int) -> Case:
+    """Datums in another order, the rows of each in their own."""
+    ids = case.ids
+    places = np.random.default_rng(seed).permutation(len(ids)).tolist()
+    place = pl.col(case.datum).replace_strict(dict(zip(ids, places, strict=True)))
+    return each_table(case, lambda table: table.sort(place, maintain_order=True))
+
+
+def clustered(case: Case, of: Callable[[Any], str]) -> Case:
+    """The case with a table of datums that tells the cluster of each."""
+    ids = pl.Series(case.datum, case.ids, dtype=case.sides[0].schema[case.datum])
+    clusters = ids.to_frame().with_columns(
+        pl.Series(CLUSTER, [of(one) for one in ids], dtype=pl.String)
+    )
+    known = case.tables.get("datums")
+    if known is not None:
+        clusters = known.join(clusters, on=case.datum, maintain_order="left")
+    return replace(case, tables={**case.tables, "datums": clusters})

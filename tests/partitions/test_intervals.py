@@ -1,0 +1,84 @@
+"""Intervals of runs in bounded memory: those of a run in memory, to the bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from drawn_tables import CLUSTER, clustered, drawn
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import in_buckets, same_as_in_memory
+from polars.testing import assert_frame_equal
+from sizes import tune
+
+from evalengine.statistics.intervals import METHODS
+
+BY_PARTS = ("retrieval", "lists", "text", "judged", "segmentation")
+"""Cases whose draws are added up part by part."""
+
+
+def asked(name: str, seed: int, **options: Any) -> Case:
+    case = drawn(name, seed)
+    return replace(case, options={**case.options, "intervals": 0.9, "draws": 40, **options})
+
+
+@pytest.mark.parametrize("method", [None, *METHODS])
+@pytest.mark.parametrize("name", BY_PARTS)
+def test_of_buckets(
+    name: str, method: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    case = asked(name, 21, method=method)
+    card = same_as_in_memory(case, CASES[name][0], tmp_path, files=2)
+    if method not in ("wilson", "delong"):
+        assert card.metrics["lower"].is_not_null().any()
+
+
+@pytest.mark.parametrize("name", BY_PARTS)
+def test_clusters_across_buckets(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Datums of one cluster are in several buckets; some have none."""
+    in_buckets(monkeypatch)
+    case = clustered(asked(name, 22, cluster=CLUSTER), lambda one: str(ord(str(one)[-1]) % 3))
+    card = same_as_in_memory(case, CASES[name][0], tmp_path)
+    plain = same_as_in_memory(asked(name, 22), CASES[name][0], tmp_path)
+    assert card.metrics["se"].to_list() != plain.metrics["se"].to_list()
+
+
+@pytest.mark.parametrize("name", BY_PARTS)
+def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many draws, weights and numbers are held at a time, and however many threads."""
+    in_buckets(monkeypatch)
+    case = asked(name, 23)
+    usual = same_as_in_memory(case, CASES[name][0], tmp_path).metrics
+    for sizes in ({"draws_at_once": 4}, {"drawn_weights": 1}, {"drawn_bytes": 0}):
+        tune(**sizes)
+        again = same_as_in_memory(case, CASES[name][0], tmp_path, threads=2).metrics
+        assert_frame_equal(again, usual, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["retrieval", "segmentation"])
+def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    same_as_in_memory(asked(name, 24), CASES[name][0], tmp_path, executor="processes", threads=2)
+
+
+@pytest.mark.parametrize("method", ["bca", "jackknife"])
+def test_datums_left_out_by_the_dozen(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many datums none is left out alone."""
+    in_buckets(monkeypatch)
+    ids, judged = pl.int_range(700, eager=True), pl.Series(np.arange(700) * 7 % 5 % 2)
+    run = pl.DataFrame({"query_id": ids, "doc_id": 0, "score": 1.0})
+    sides = run, run.select("query_id", "doc_id", relevance=judged)
+    options = {"metrics": ["P@1"], "intervals": 95, "draws": 20, "method": method}
+    card = same_as_in_memory(Case(sides, options, "query_id"), "retrieval", tmp_path)
+    value, se = card.metrics.select("value", "se").row(0)
+    assert se == pytest.approx((value * (1 - value) / 700) ** 0.5, rel=0.5)

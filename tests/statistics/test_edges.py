@@ -1,0 +1,179 @@
+"""Few datums, values that do not vary, numbers that draws may lack; and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.statistics.intervals import METHODS
+
+ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
+of_draws = pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])
+every_method = pytest.mark.parametrize(
+    "method", ["percentile", "recentred", "normal", "bca", "jackknife"]
+)
+
+
+def queries(relevance: list[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """One document a query, relevant or not."""
+    run = pl.DataFrame({"query_id": range(len(relevance)), "doc_id": 0, "score": 1.0})
+    return run, run.select("query_id", "doc_id", relevance=pl.Series(relevance))
+
+
+def row_of(*sides: pl.DataFrame, **options: Any) -> dict[str, Any]:
+    (row,) = ee.score(*sides, **{**ASKED, **options}).metrics.iter_rows(named=True)
+    return row
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_datum_has_no_interval(method: str) -> None:
+    row = row_of(*queries([1]), metrics="P@1", method=method)
+    assert row["value"] == 1
+    assert (row["lower"], row["upper"], row["se"], row["bias"]) == (None,) * 4
+    assert row["reason"].startswith("no interval: ")
+
+
+@every_method
+def test_one_cluster_has_no_interval(method: str) -> None:
+    run, judged = queries([1, 0, 1])
+    run = run.with_columns(video=pl.lit("a"))
+    row = row_of(run, judged, metrics="P@1", method=method, cluster="video")
+    assert (row["lower"], row["upper"], row["se"]) == (None,) * 3
+    assert row["reason"].startswith("no interval: ")
+
+
+@of_draws
+def test_two_datums(method: str) -> None:
+    """Each of them alone in some draws, neither in others."""
+    row = row_of(*queries([1, 0]), metrics="P@1", method=method)
+    assert (row["value"], row["upper"]) == (0.5, 1)
+    assert 0 <= row["lower"] <= (0.1 if method == "recentred" else 0)  # the draws' mean is moved
+    assert 0.2 < row["se"] < 0.5
+    missing = 1 - row["draws"] / 200
+    assert abs(missing - np.exp(-2)) < 4 * np.sqrt(np.exp(-2) / 200)
+
+
+@every_method
+@pytest.mark.parametrize("value", [0, 1])
+def test_values_that_are_all_equal(method: str, value: int) -> None:
+    """An interval without width: nothing in such data says how far off it may be."""
+    row = row_of(*queries([value] * 30), metrics="P@1", method=method)
+    assert (row["lower"], row["upper"], row["se"]) == (value, value, 0)
+    if method != "jackknife":
+        assert (row["bias"], row["draws"]) == (0, 200)
+
+
+def labels(n_rare: int) -> pl.DataFrame:
+    rng = np.random.default_rng(2)
+    actual = np.array(["a"] * 40 + ["b"] * 40 + ["rare"] * n_rare)
+    predicted = np.where(rng.random(actual.size) < 0.7, actual, "a")
+    return pl.DataFrame({"actual": actual, "predicted": predicted})
+
+
+def test_a_label_that_some_draws_lack() -> None:
+    """It has its value in the draws that it stands in, and in the others none."""
+    card = ee.score(labels(1), metrics="Recall", **ASKED)
+    rows = {row["label_value"] or row["average"]: row for row in card.metrics.iter_rows(named=True)}
+    assert rows["a"]["draws"] == rows["macro"]["draws"] == 200
+    missing = 1 - rows["rare"]["draws"] / 200
+    assert abs(missing - np.exp(-1)) < 4 * np.sqrt(np.exp(-1) / 200)
+
+
+def test_a_number_that_most_draws_lack() -> None:
+    """Groups of a slice may be so small that hardly any draw has a value."""
+    rng = np.random.default_rng(2)
+    table = pl.DataFrame(
+        {"actual": [1, 1, *[0] * 30], "score": rng.random(32), "part": ["x", "y", *["x"] * 30]}
+    )
+    card = ee.score(table, metrics="ROCAUC", by="part", **ASKED)
+    whole, x, y = (row for row in card.metrics.iter_rows(named=True))
+    assert whole["draws"] > x["draws"] > 100
+    assert (y["value"], y["lower"], y["draws"], y["se"]) == (None, None, 0, None)
+    assert y["reason"] == "only one class: no positive or no negative datum"
+    assert whole["reason"] is None
+
+
+def test_a_number_that_too_many_draws_lack() -> None:
+    """Twenty values are the least that an interval rests on."""
+    card = ee.score(labels(1), metrics="Recall", intervals=0.95, draws=20)
+    row = card.metrics.row(by_predicate=pl.col("label_value") == "rare", named=True)
+    assert 5 < row["draws"] < 20
+    assert (row["lower"], row["upper"], row["se"], row["bias"]) == (None,) * 4
+    assert row["reason"] == f"no interval: only {row['draws']} of 20 draws have a value"
+
+
+def boxes(n: int) -> pl.DataFrame:
+    side = dict.fromkeys(("xmin", "ymin"), 0.0) | dict.fromkeys(("xmax", "ymax"), 5.0)
+    return pl.DataFrame({"datum_id": range(n), "label_value": "x", **side})
+
+
+@pytest.mark.parametrize("empty", ["predictions", "ground truths"])
+def test_an_empty_side(empty: str) -> None:
+    found, truths = boxes(5).with_columns(score=0.5), boxes(5)
+    sides = (found.clear(), truths) if empty == "predictions" else (found, truths.clear())
+    card = ee.score(*sides, task="detection", metrics=["AP", "mAP"], **ASKED)
+    for row in card.metrics.iter_rows(named=True):
+        if empty == "predictions":
+            assert (row["value"], row["lower"], row["upper"], row["se"]) == (0, 0, 0, 0)
+        else:
+            assert (row["value"], row["lower"], row["upper"], row["draws"]) == (None, None, None, 0)
+            assert row["reason"].startswith("no ")
+
+
+def test_no_nan_in_any_frame() -> None:
+    for method in METHODS:
+        card = ee.score(labels(1), **ASKED, method=method)
+        numbers = card.metrics.select(pl.col(pl.Float64))
+        assert not numbers.select(pl.any_horizontal(pl.all().is_nan().any())).item()
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"intervals": 0}, r"intervals=0.0: write a confidence such as 0\.95 or 95"),
+        ({"intervals": 150}, "write a confidence"),
+        ({"intervals": 100}, "write a confidence"),
+        ({"intervals": 1}, "write a confidence"),
+        ({"intervals": -0.5}, "write a confidence"),
+        ({"intervals": float("nan")}, "write a confidence"),
+        ({"draws": 100}, r"draws=100 is of intervals: add intervals=0\.95"),
+        ({"seed": 3}, "seed=3 is of intervals"),
+        ({"cluster": "video"}, "cluster='video' is of intervals"),
+        ({"method": "bca"}, "method='bca' is of intervals"),
+        ({"intervals": 95, "draws": 19}, "draws=19: write 20 or more"),
+        ({"intervals": 95, "method": "bcq"}, "'bcq' is not a known method.*bca"),
+        ({"intervals": 95, "method": "wilson", "cluster": "v"}, "method='wilson'.*leave cluster="),
+        ({"intervals": 95, "method": "delong", "cluster": "v"}, "method='delong'.*leave cluster="),
+    ],
+)
+def test_options_that_mean_nothing(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ee.OptionError, match=said):
+        ee.score(*queries([1, 0]), metrics="P@1", **options)
+
+
+def test_a_cluster_column_that_is_not_there() -> None:
+    with pytest.raises(ee.InputError, match="cluster: no column 'vidio'"):
+        ee.score(*queries([1, 0]), metrics="P@1", intervals=95, cluster="vidio")
+
+
+def test_a_datum_of_two_clusters() -> None:
+    run, judged = queries([1, 0])
+    run = pl.concat([run, run.with_columns(doc_id=1)]).with_columns(video=pl.Series(list("abca")))
+    with pytest.raises(ee.InputError, match="video"):
+        ee.score(run, judged, metrics="P@1", intervals=95, cluster="video")
+
+
+def test_ninety_five_is_95_percent() -> None:
+    sides = queries([1, 0, 1, 1, 0])
+    first, second = (row_of(*sides, metrics="P@1", intervals=level) for level in (95, 0.95))
+    assert first == second
+    narrow = row_of(*sides, metrics="P@1", intervals=50)
+    assert first["lower"] < narrow["lower"] < narrow["upper"] < first["upper"]
+    assert narrow["se"] == first["se"]

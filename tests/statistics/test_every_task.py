@@ -1,0 +1,163 @@
+"""What holds for intervals of every task, above all what a draw is: datums counted so often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from drawn_tables import (
+    CLUSTER,
+    ESTIMATES,
+    MOST_COPIES,
+    clustered,
+    drawn,
+    each_table,
+    identity,
+    reordered,
+    repeated,
+    scored,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from merging.parts import Case
+from merging.test_parts import CASES
+from polars.testing import assert_frame_equal
+
+from evalengine.kernels.draw_weights import draw_weights
+from evalengine.statistics.intervals import METHODS
+from evalengine.tasks.packing import hashes_of
+
+every_task = pytest.mark.parametrize("name", CASES)
+few = settings(max_examples=2)
+seeds = given(seed=st.integers(0, 2**32 - 1))
+
+DRAWS = 24
+ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
+
+
+def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
+    """The value of every row in each draw, from tables in which datums stand as often as drawn.
+
+    Returns:
+        float64 [draws, rows], NaN where such tables have no value.
+    """
+    ids = pl.Series(case.ids, dtype=case.sides[0].schema[case.datum])
+    weights = draw_weights(hashes_of(ids), seed, 0, DRAWS)
+    own = identity(rows)
+    places = rows.select(own).with_row_index("place")
+    # A label or slice without datums has no row there: nothing has been counted.
+    absent = pl.when(pl.col("metric") == "Counts").then(0.0)
+    values = []
+    for of_draw in weights.T:
+        table = repeated(case, dict(zip(ids, of_draw.tolist(), strict=True)))
+        found = scored(name, table).select(*own, "value")
+        joined = places.join(found, on=own, how="left", nulls_equal=True).sort("place")
+        values.append(joined.select(pl.col("value").fill_null(absent))["value"].to_numpy())
+    return np.array(values)
+
+
+@pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
+@every_task
+@few
+@seeds
+def test_draws_are_datums_repeated(name: str, seed: int) -> None:
+    """A weight of 2 is the datum twice, a weight of 0 its absence: in every number of every draw.
+
+    Left out are shares of bins and true negatives of labels, of which tables that lack the bin or
+    the label have no row.
+    """
+    case = drawn(name, seed)
+    rows = scored(name, case, seed=seed, **ASKED)
+    assert not rows.select(identity(rows)).is_duplicated().any()
+    rows = rows.filter(
+        pl.col("statistic").is_in(["share", "tn"]).not_() | pl.col("statistic").is_null()
+    )
+    rows = rows.filter(pl.col("value").is_not_null())
+    values = by_tables(name, case, rows, seed)
+    known = (~np.isnan(values)).sum(axis=0)
+    assert rows["draws"].to_list() == known.tolist()
+    theirs = rows.select("lower", "upper", "se", "bias").with_columns(
+        *(
+            pl.Series(c, q)
+            for c, q in zip(
+                ("lower", "upper"), np.nanquantile(values, (0.05, 0.95), axis=0), strict=True
+            )
+        ),
+        se=pl.Series(np.nanstd(values, axis=0, ddof=1)),
+        bias=pl.Series(np.nanmean(values, axis=0)) - rows["value"],
+    )
+    enough = pl.Series(known >= 20)
+    few_draws = rows.filter(~enough)
+    assert few_draws["lower"].is_null().all()
+    assert few_draws["reason"].str.contains("of 24 draws have a value").all()
+    assert_frame_equal(
+        rows.filter(enough).select(theirs.columns), theirs.filter(enough), abs_tol=1e-9
+    )
+
+
+@every_task
+@few
+@seeds
+def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
+    case = drawn(name, seed)
+    plain = scored(name, case, **ASKED, threads=1)
+    again = scored(name, reordered(case, seed), **ASKED, threads=2)
+    assert_frame_equal(again, plain, check_exact=True, check_row_order=False)
+
+
+@every_task
+def test_other_seeds_draw_others(name: str) -> None:
+    case = drawn(name, 4)
+    first, second = (scored(name, case, **ASKED, seed=seed) for seed in (0, 1))
+    assert_frame_equal(first.select(identity(first)), second.select(identity(first)))
+    assert (first["se"] != second["se"]).any()
+
+
+@every_task
+def test_a_cluster_of_each_datum_is_none(name: str) -> None:
+    """Ids are texts, as names of clusters are: their weights are the same."""
+    case = drawn(name, 5)
+    case = each_table(
+        case, lambda table: table.with_columns(pl.format("d{}", case.datum).alias(case.datum))
+    )
+    plain = scored(name, case, **ASKED)
+    assert_frame_equal(scored(name, clustered(case, str), **ASKED, cluster=CLUSTER), plain)
+
+
+@every_task
+@few
+@seeds
+def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
+    """Every datum twice, drawn together: intervals are those of the datums themselves."""
+    case = drawn(name, seed)
+    twice = repeated(case, dict.fromkeys(case.ids, 2))
+    asked = {**ASKED, "cluster": CLUSTER}
+    once = scored(name, clustered(case, str), **asked)
+
+    def original(copy: Any) -> str:
+        return str(copy // MOST_COPIES) if isinstance(copy, int) else copy.split("#")[0]
+
+    both = scored(name, clustered(twice, original), **asked)
+    shown = [*identity(once), "value", *ESTIMATES]
+    frames = [rows.filter(pl.col("metric") != "Counts").select(shown) for rows in (once, both)]
+    assert_frame_equal(*frames, abs_tol=1e-9)
+
+
+@every_task
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) -> None:
+    rows = scored(name, drawn(name, 6), intervals=0.8, draws=20, method=method)
+    made = rows["lower"].is_not_null()
+    assert (rows["upper"].is_not_null() == made).all()
+    assert rows.filter(~made)["reason"].is_not_null().all()
+    within = rows.filter(made)
+    assert (within["lower"] <= within["upper"]).all()
+    assert within["se"].is_not_null().all()
+    if method == "wilson":
+        assert set(within["metric"]) <= {"Accuracy"}
+    elif method == "delong":
+        assert set(within["metric"]) <= {"ROCAUC"}
+    else:
+        assert made.any()

@@ -1,0 +1,116 @@
+"""Weights of draws: Poisson with mean 1, told by seed, draw and key alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import evalengine as ee
+from evalengine.kernels.draw_weights import MOST, draw_weights
+from evalengine.tasks.packing import hashes_of
+
+IDS = pl.Series(range(2000))
+KEYS = hashes_of(IDS)
+MANY = draw_weights(KEYS, 0, 0, 500)
+"""A million weights, uint8 [2000 datums, 500 draws]."""
+
+
+def test_distribution() -> None:
+    """Mean and variance within 4 of their standard errors of 1, frequencies by chi-square."""
+    n = MANY.size
+    counts = np.bincount(MANY.ravel(), minlength=MOST + 1)
+    assert counts.size == MOST + 1
+    assert abs(MANY.mean() - 1) < 4 / np.sqrt(n)
+    assert abs(MANY.var() - 1) < 4 * np.sqrt(3 / n)  # its fourth central moment is 4
+    most = 6  # the tail in one, that no cell expects few
+    expected = stats.poisson.pmf(np.arange(most), 1)
+    found = np.append(counts[:most], counts[most:].sum())
+    chance = stats.chisquare(found, n * np.append(expected, 1 - expected.sum())).pvalue
+    assert 1e-4 < chance < 1 - 1e-4  # neither too far from it, nor too near
+
+
+def unrelated(first: np.ndarray, second: np.ndarray) -> None:
+    """A correlation within 4 standard errors of none."""
+    r = np.corrcoef(first.ravel().astype(float), second.ravel().astype(float))[0, 1]
+    assert abs(r) < 4 / np.sqrt(first.size)
+
+
+def test_draws_datums_and_seeds_are_independent() -> None:
+    for apart in (1, 2, 3, 4):  # four draws come from one word
+        unrelated(MANY[:, apart:], MANY[:, :-apart])
+    unrelated(MANY[1:], MANY[:-1])  # ids that follow each other
+    for seed in (1, 2, 1 << 32, -1):
+        unrelated(MANY, draw_weights(KEYS, seed, 0, 500))
+    neighbours = draw_weights(np.arange(2000, dtype=np.uint64), 0, 0, 500)  # unmixed keys
+    unrelated(neighbours[1:], neighbours[:-1])
+    unrelated(neighbours[:, 1:], neighbours[:, :-1])
+
+
+def test_sums_of_draws_vary_as_they_should() -> None:
+    """Sizes of draws are Poisson, too: many datums' weights have no part in common."""
+    sizes = MANY.sum(axis=0)
+    n, mean = sizes.size, IDS.len()
+    assert abs(sizes.mean() - mean) < 4 * np.sqrt(mean / n)
+    assert abs(sizes.var(ddof=1) / mean - 1) < 4 * np.sqrt(2 / (n - 1))
+
+
+def test_equal_keys_have_equal_weights() -> None:
+    keys = KEYS[[5, 9, 5, 5, 9]]
+    weights = draw_weights(keys, 3, 0, 200)
+    assert (weights[[0, 0, 1]] == weights[[2, 3, 4]]).all()
+    assert (weights[0] != weights[1]).any()
+
+
+@pytest.mark.parametrize("blocks", [(0, 4, 500), (0, 64, 128, 500), (0, 100, 104, 496, 500)])
+def test_blocks_make_the_whole(blocks: tuple[int, ...]) -> None:
+    """Wherever blocks begin, at multiples of four; wherever the last one ends."""
+    whole = np.concatenate([draw_weights(KEYS, 0, *cut) for cut in pairwise(blocks)], axis=1)
+    assert (whole == MANY).all()
+    assert (draw_weights(KEYS, 0, 0, 37) == MANY[:, :37]).all()
+
+
+def test_rows_may_stand_in_any_order() -> None:
+    order = np.random.default_rng(1).permutation(KEYS.size)
+    assert (draw_weights(KEYS[order], 0, 0, 500) == MANY[order]).all()
+
+
+def test_ids_of_any_dtype_have_the_same_keys() -> None:
+    ids = pl.Series([3, 1, 200])
+    for dtype in (pl.Int16, pl.UInt8, pl.UInt64):
+        assert (hashes_of(ids.cast(dtype)) == hashes_of(ids)).all()
+    names = pl.Series(["é", "b", "é"])
+    assert (hashes_of(names.cast(pl.Categorical)) == hashes_of(names)).all()
+    first, second, third = hashes_of(names)
+    assert first == third != second
+
+
+@pytest.mark.parametrize(
+    ("run", "truths"), [(pl.Int32, pl.Int64), (pl.UInt64, pl.Int16), (pl.Categorical, pl.String)]
+)
+def test_sides_may_have_ids_of_unlike_dtypes(
+    run: type[pl.DataType], truths: type[pl.DataType]
+) -> None:
+    """The interval is that of either dtype on both sides."""
+    rng = np.random.default_rng(5)
+    ids = np.repeat(np.arange(40), 5)
+    found = pl.DataFrame(
+        {"query_id": ids, "doc_id": np.tile(np.arange(5), 40), "score": rng.random(200)}
+    )
+    judged = found.select("query_id", "doc_id", relevance=pl.Series(rng.integers(0, 2, 200)))
+    text = pl.String() in (run(), truths())
+    if text:
+        found, judged = (
+            t.with_columns(pl.format("q{}", "query_id").alias("query_id")) for t in (found, judged)
+        )
+
+    def scored(first: type[pl.DataType], second: type[pl.DataType]) -> pl.DataFrame:
+        sides = found.cast({"query_id": first}), judged.cast({"query_id": second})
+        card = ee.score(*sides, task="retrieval", metrics=["nDCG@5"], intervals=0.95, draws=100)
+        return card.metrics
+
+    plain = scored(pl.String, pl.String) if text else scored(pl.Int64, pl.Int64)
+    assert scored(run, truths).equals(plain)
