@@ -189,8 +189,10 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
                 ids = rows[side.table.datum]
                 found = dealt(ids, n)
                 start, order = by_bucket(hashes_of(ids) if found is None else found, n)
-            else:
-                start, order = by_bucket(((span[1] + here) // shuffle.per).astype(np.uint64), n)
+            else:  # rows are datums of their own, and stand by bucket
+                order = slice(None)
+                start = np.clip(np.arange(n + 1) * shuffle.per - span[1] - done, 0, rows.height)
+                start[n] = rows.height
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
             ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
