@@ -185,6 +185,7 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
         for batch in _batches_of(shuffle, span):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
+            order: Array | slice
             if side.table.datum in rows.columns:
                 ids = rows[side.table.datum]
                 found = dealt(ids, n)
