@@ -1,7 +1,7 @@
 """Areas under curves in many draws at once: the order of the scores is found once for all.
 
-Scores of positives and of negatives stand in ascending order; one walk over both adds up the weights
-of a whole block of draws, which lie side by side.
+Scores of positives and of negatives stand in ascending order; one walk over both adds up the
+weights of a whole block of draws, which lie side by side.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _clear(sums: Array) -> None:
 def _gather(
     i: int, stop: int, at: float, score: Array, datum: Array, own: Array, weights: Array, out: Array
 ) -> int:
-    """Add the weights of the rows from ``i`` on whose score is ``at``; the first row behind them."""
+    """Add the weights of the rows from ``i`` on that score ``at``; the first row behind them."""
     while i < stop and score[i] == at:
         w = weights[datum[i]]
         if own.size:
