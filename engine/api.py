@@ -109,6 +109,7 @@ def compare(
     names: Sequence[str] | None = None,
     common: bool = False,
     adjust: str = "holm",
+    test: str = "randomisation",
     options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
@@ -129,6 +130,8 @@ def compare(
         names: what the runs are called; by their files unless given.
         common: leave datums out that not all runs have, in place of refusing them.
         adjust: how p-values of many rows are adjusted: holm, bh (Benjamini-Hochberg) or none.
+        test: where p-values come from: randomisation (of any number), t (paired, of means over
+            datums) or mcnemar (exact, of shares of datums that are right).
         options: options to start from; those named here win.
         datums: table or list of all datum ids; see :func:`score`.
         labels: table or list of declared classes.
@@ -156,6 +159,7 @@ def compare(
         names=names,
         common=common,
         adjust=adjust,
+        test=test,
         datums=datums,
         labels=labels,
         storage_options=storage_options,

@@ -24,6 +24,7 @@ from .statistics.asked import BY_THEORY, LEVEL, Wanted, wanted
 from .statistics.comparing import compare_runs
 from .statistics.comparison import Comparison
 from .statistics.multiple import ADJUSTMENTS
+from .statistics.significance import TESTS
 from .tally import stored
 from .tasks.encoding import draw_keys
 
@@ -43,6 +44,7 @@ def compared(
     names: Sequence[str] | None,
     common: bool,
     adjust: str,
+    test: str,
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
@@ -53,6 +55,8 @@ def compared(
         raise InputError("compare needs two runs or more.")
     if adjust not in ADJUSTMENTS:
         raise OptionError(unknown("adjust", adjust, ADJUSTMENTS))
+    if test not in TESTS:
+        raise OptionError(unknown("test", test, TESTS))
     if options.method in BY_THEORY or options.method in ("bca", "jackknife"):
         raise OptionError(
             f"{option('method', options.method)} is not of differences: they have intervals of"
@@ -79,7 +83,9 @@ def compared(
         for metric in run.plan.metrics
     }
     tell("drawing")
-    found = compare_runs(tallied, asked, directions=directions, common=common, adjust=adjust)
+    found = compare_runs(
+        tallied, asked, directions=directions, common=common, adjust=adjust, test=test
+    )
     if found.left_out:
         notes.append(
             f"{found.left_out:,} datums that not all runs have are left out; {found.n:,} are"
@@ -98,6 +104,7 @@ def compared(
             name: _source(run, card) for (name, card), run in zip(cards.items(), runs, strict=True)
         },
         adjust=adjust,
+        test=test,
         n=found.n,
         differences=found.differences,
         flips=found.flips,

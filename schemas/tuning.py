@@ -35,6 +35,7 @@ class Tuning(msgspec.Struct, frozen=True):
             buckets.
         datum_bytes: that a row of single datums takes in memory while its frame is made.
         draws_at_once: draws computed together, whose weights of a datum lie side by side.
+        drawn_cells: numbers of all draws of a block together, about.
         drawn_weights: weights of draws that are held at once, for all datums.
         kept_bytes: of a tally that a saved result keeps for comparing, at most.
         drawn_bytes: of a metric's numbers in draws that are held in memory; more are in a file.
@@ -62,8 +63,9 @@ class Tuning(msgspec.Struct, frozen=True):
     range_rows: int | None = None
     datum_bytes: int = 200
     draws_at_once: int = 64
+    drawn_cells: int = 1 << 25
     drawn_weights: int = 1 << 26
-    kept_bytes: int = 1 << 28
+    kept_bytes: int = 1 << 26
     drawn_bytes: int = 1 << 28
     datum_file_bytes: int = 50
 

@@ -31,6 +31,13 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
     show_default=True,
     help="How p-values of several numbers are adjusted.",
 )
+@click.option(
+    "--test",
+    type=click.Choice(("randomisation", "t", "mcnemar")),
+    default="randomisation",
+    show_default=True,
+    help="Where p-values come from: any number, means over datums, shares of datums.",
+)
 @click.option("-o", "--out", metavar="DIR", help="Write the comparison into a folder.")
 @click.option("--overwrite", is_flag=True, help="Let --out replace an earlier comparison.")
 @click.option(
@@ -49,6 +56,7 @@ def compare(
     names: tuple[str, ...],
     common: bool,
     adjust: str,
+    test: str,
     out: str | None,
     overwrite: bool,
     form: str,
@@ -82,6 +90,7 @@ def compare(
             names=names or None,
             common=common,
             adjust=adjust,
+            test=test,
             progress=progress,
             **given,
         )

@@ -17,7 +17,7 @@ from .storage import plain_options, real_folder, restored_options
 COMPARISON_FILE = "comparison.json"
 KIND = "evalengine comparison"
 FRAMES = ("differences", "flips")
-_KEPT = ("task", "dialect", "runs", "adjust", "n", "directions", "notes", "warnings")
+_KEPT = ("task", "dialect", "runs", "adjust", "test", "n", "directions", "notes", "warnings")
 
 
 def is_comparison(directory: str | Path) -> bool:

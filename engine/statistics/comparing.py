@@ -19,6 +19,7 @@ from .intervals import quantiles, standard_errors
 from .multiple import adjusted, randomisation_p
 from .paired import Numbers, by_datum, joined, numbers, swapped
 from .quantiles import normal_quantile
+from .significance import TESTS
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +57,7 @@ def compare_runs(
     directions: Mapping[str, str],
     common: bool,
     adjust: str,
+    test: str,
 ) -> Compared:
     """Compare runs, each pair of them.
 
@@ -65,6 +67,7 @@ def compare_runs(
         directions: metric to ``higher`` or ``lower``, whichever is better.
         common: whether datums that one run lacks are left out of all.
         adjust: how p-values of many rows are adjusted.
+        test: where p-values come from, one of :data:`~evalengine.statistics.significance.TESTS`.
 
     Raises:
         InputError: runs over other datums, or other ground truths.
@@ -72,7 +75,11 @@ def compare_runs(
     names = list(runs)
     within, n, left_out = _same_datums(runs, common)
     found = {
-        name: numbers(run, lambda drawing: drawing.by_chance(asked.draws, asked.seed), within[name])
+        name: numbers(
+            run,
+            lambda drawing, view: drawing.by_chance(view, asked.draws, asked.seed),
+            within[name],
+        )
         for name, run in runs.items()
     }
     singles = {name: _singles(run, within[name], n) for name, run in runs.items()}
@@ -80,10 +87,17 @@ def compare_runs(
     lone: list[str] = []
     failed: dict[str, int] = {}
     for a, b in combinations(names, 2):
-        both, side = joined(runs[a], runs[b])
-        inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
-        mixed = swapped(both, side, asked.draws, asked.seed, inside if not inside.all() else None)
+        mixed = None
+        if TESTS[test] is None:
+            both, side = joined(runs[a], runs[b])
+            inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
+            some = None if inside.all() else inside
+            mixed = swapped(both, side, asked.draws, asked.seed, some)
         part, alone, why = _pair(found[a], found[b], mixed, asked)
+        if mixed is None:
+            p, left = _by_test(part, singles[a], singles[b], test)
+            part = part.with_columns(pl.Series("p", p, nan_to_null=True))
+            why += left
         lone += alone
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
@@ -197,14 +211,15 @@ def _ids(run: Tallied, within: Array | None) -> pl.Series:
 
 
 def _pair(
-    first: Numbers, second: Numbers, mixed: tuple[Numbers, Array], asked: Wanted
+    first: Numbers, second: Numbers, mixed: tuple[Numbers, Array] | None, asked: Wanted
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Differences of two runs, a row for every number that both have."""
     a = first.rows.with_row_index("at_a").select(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
     )
     b = second.rows.with_row_index("at_b").select(*IDENTITY, "at_b", pl.col("value").alias("b"))
-    m = mixed[0].rows.with_row_index("at_m").select(*IDENTITY, "at_m")
+    drawn_m, swaps_m = (first, first.drawn[:0]) if mixed is None else mixed
+    m = drawn_m.rows.with_row_index("at_m").select(*IDENTITY, "at_m")
     rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
     rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     lone = [
@@ -216,7 +231,7 @@ def _pair(
     gone = second.drawn[:, at_b] - first.drawn[:, at_a]
     at_m = rows["at_m"]
     of_m = at_m.fill_null(0).to_numpy()
-    swaps = mixed[1][:, of_m] if mixed[1].shape[1] else np.full((0, rows.height), np.nan)
+    swaps = swaps_m[:, of_m] if swaps_m.shape[1] else np.full((0, rows.height), np.nan)
     swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
     difference = _floats(rows["b"]) - _floats(rows["a"])
     tails = np.array([(1 - asked.level) / 2, (1 + asked.level) / 2])
@@ -240,6 +255,26 @@ def _pair(
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why
+
+
+def _by_test(
+    rows: pl.DataFrame, first: Single, second: Single, test: str
+) -> tuple[Array, list[str]]:
+    """p-values of a test in closed form, NaN where it does not fit, and why it does not."""
+    function = TESTS[test]
+    assert function is not None
+    p = np.full(rows.height, np.nan)
+    why = []
+    for i, row in enumerate(rows.iter_rows(named=True)):
+        identity = tuple(row[name] for name in IDENTITY)
+        if row["difference"] is None:
+            continue
+        a, b = first.get(identity), second.get(identity)
+        if a is not None and b is not None:
+            p[i] = function((row["a"], row["b"], a, b))
+        if np.isnan(p[i]):
+            why.append(f"the test {test!r} does not fit them")
+    return p, why
 
 
 def _floats(column: pl.Series) -> Array:

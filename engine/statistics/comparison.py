@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -20,6 +19,7 @@ class Comparison:
         options: their options, with level, draws and seed of the comparison.
         runs: name -> where each run came from.
         adjust: how p-values of many rows are adjusted.
+        test: where they come from.
         n: datums that were compared.
         differences: a row for every pair of runs and number of the metrics frame: ``run_a, run_b``,
             the columns that tell numbers apart, ``a, b, difference`` (b less a), ``lower, upper``
@@ -41,6 +41,7 @@ class Comparison:
         options: Options,
         runs: Mapping[str, str],
         adjust: str,
+        test: str,
         n: int,
         differences: pl.DataFrame,
         flips: pl.DataFrame,
@@ -53,6 +54,7 @@ class Comparison:
         self.options = options
         self.runs = dict(runs)
         self.adjust = adjust
+        self.test = test
         self.n = n
         self.differences = differences
         self.flips = flips
@@ -100,9 +102,3 @@ class Comparison:
         from ..report.comparison import as_html
 
         return as_html(self)
-
-
-def parameters(comparison: Comparison) -> dict[str, Any]:
-    """What is kept of a comparison beside its frames."""
-    names = ("task", "dialect", "runs", "adjust", "n", "directions", "notes", "warnings")
-    return {name: getattr(comparison, name) for name in names}

@@ -56,19 +56,25 @@ class Drawing:
                 return None
         return found
 
-    def by_chance(self, draws: int, seed: int) -> Iterator[Draws]:
-        """Blocks of bootstrap draws."""
-        n = len(self.keys) if self.keys is not None else 1
+    def _at_once(self, view: Any) -> int:
+        """How many draws are computed together: fewer where datums or numbers are many."""
         sizes = tuning()
-        each = min(sizes.draws_at_once, max(4, sizes.drawn_weights // max(n, 1) // 4 * 4))
+        n = len(self.keys) if self.keys is not None else 1
+        cells = view.n_groups * self.plan.does.cells_per_group(self.tallies, self.plan.settings)
+        room = min(sizes.drawn_weights // max(n, 1), sizes.drawn_cells // max(cells, 1))
+        return min(sizes.draws_at_once, max(4, room // 4 * 4))
+
+    def by_chance(self, view: Any, draws: int, seed: int) -> Iterator[Draws]:
+        """Blocks of bootstrap draws of a view's datums."""
+        each = self._at_once(view)
         for first in range(0, draws, each):
             last = min(first + each, draws)
             yield Draws(seed, first, last, self.keys)
 
-    def leaving_out(self) -> Iterator[Draws]:
+    def leaving_out(self, view: Any) -> Iterator[Draws]:
         """Each cluster left out once, or parts of them where they are many."""
         n = _LEFT_OUT if self.clusters is None else self.clusters.size
-        parts, each = LeavingOut(n, self.clusters), tuning().draws_at_once
+        parts, each = LeavingOut(n, self.clusters), self._at_once(view)
         for first in range(0, n, each):
             yield Draws(0, first, min(first + each, n), self.keys, parts)
 

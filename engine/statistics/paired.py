@@ -41,7 +41,7 @@ class Numbers(msgspec.Struct, frozen=True):
 class _Collector:
     """Keeps the numbers of all draws, in place of intervals."""
 
-    def __init__(self, drawing: Drawing, blocks: Callable[[], Iterator[Draws]]) -> None:
+    def __init__(self, drawing: Drawing, blocks: Callable[[Any], Iterator[Draws]]) -> None:
         self._drawing = drawing
         self._blocks = blocks
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class _Collector:
         self.begins: list[int] = []
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
-        values = self._drawing.values(view, computed, self._blocks())
+        values = self._drawing.values(view, computed, self._blocks(view))
         out = []
         for (_, _, every), drawn in zip(computed, values, strict=True):
             size = sum(places(cells).size for cells in every)
@@ -76,18 +76,18 @@ class _Collector:
 
 def numbers(
     run: Tallied,
-    blocks: Callable[[Drawing], Iterator[Draws]],
+    blocks: Callable[[Drawing, Any], Iterator[Draws]],
     within: Array | None = None,
 ) -> Numbers:
     """All numbers of a run, over some datums, in draws of these.
 
     Args:
         run: the run.
-        blocks: from what draws to blocks of draws.
+        blocks: from what draws, and a view, to blocks of draws.
         within: bool [n_datums], the datums that count; None for all.
     """
     drawing = Drawing(run.plan, run.tallies, run.threads)
-    collector = _Collector(drawing, lambda: blocks(drawing))
+    collector = _Collector(drawing, lambda view: blocks(drawing, view))
     makers, _ = summary.summarise(
         run.plan, run.tallies, threads=run.threads, estimate=collector, within=within
     )
@@ -143,10 +143,11 @@ def swapped(
         numbers of both runs together, whose rows say what the columns are; float64 [draws, rows].
     """
 
-    def mixed(of: Array) -> Callable[[Drawing], Iterator[Draws]]:
-        def blocks(drawing: Drawing) -> Iterator[Draws]:
+    def mixed(of: Array) -> Callable[[Drawing, Any], Iterator[Draws]]:
+        def blocks(drawing: Drawing, view: Any) -> Iterator[Draws]:
             return (
-                msgspec.structs.replace(block, side=of) for block in drawing.by_chance(draws, seed)
+                msgspec.structs.replace(block, side=of)
+                for block in drawing.by_chance(view, draws, seed)
             )
 
         return blocks
