@@ -254,7 +254,12 @@ _IOUS = ("iou_thresholds", "max_detections", "area_ranges")
 
 
 def _average(
-    name: str, definition: str, source: str, compute: Any, params: tuple[str, ...] = ()
+    name: str,
+    definition: str,
+    source: str,
+    compute: Any,
+    params: tuple[str, ...] = (),
+    interval: str = "recentred",
 ) -> Metric:
     return Metric(
         name=name,
@@ -264,6 +269,7 @@ def _average(
         params=(*_IOUS, *params),
         definition=definition,
         source=source,
+        interval=interval,
         compute=compute,
     )
 
@@ -304,6 +310,7 @@ METRICS = (
         _VALOR,
         _ar,
         _SCORED,
+        "percentile",
     ),
     _average(
         "mAR",
@@ -311,6 +318,7 @@ METRICS = (
         _BOTH,
         _mar,
         _SCORED,
+        "percentile",
     ),
     Metric(
         name="InterpolatedPrecisionRecallCurve",
