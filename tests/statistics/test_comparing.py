@@ -18,6 +18,7 @@ from scipy import stats
 import evalengine as ee
 from evalengine.kernels.draw_weights import draw_weights, swap_bits
 from evalengine.statistics.multiple import adjusted, randomisation_p
+from evalengine.statistics.significance import paired_t
 from evalengine.tasks.packing import hashes_of
 
 DRAWS = 24
@@ -94,6 +95,13 @@ def test_students_t_as_scipy() -> None:
     assert row["se"] == pytest.approx(se, rel=4 / np.sqrt(2 * 1000) + 2 / 80)
     # What a two-sided test of 5 % finds in four of five cases.
     assert row["detectable"] == pytest.approx((1.959963985 + 0.841621234) * row["se"])
+
+
+def test_a_p_of_t_is_never_below_zero() -> None:
+    rng = np.random.default_rng(1)
+    for n in range(10, 60):
+        of_a, of_b = rng.random(n) * 0.01, 0.5 + rng.random(n) * 0.01
+        assert 0 <= paired_t((of_a.mean(), of_b.mean(), of_a, of_b)) < 1e-12
 
 
 def test_randomisation_is_that_over_all_swaps() -> None:
