@@ -76,7 +76,7 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
     """Whether a plan has the metric of a gate, by any name or title it is known by."""
     if gate.metric.casefold() == COVERAGE:
         return True
-    made = [metric.name for metric in plan.metrics]
+    made = [metric.name for metric in plan.metrics if metric.frame == "metrics"]
     settled = {SHORT.get(name, name) for name, _ in gate.conditions}
     if by_title(plan.task, plan.dialect.name, gate.metric, settled, made) is not None:
         return True
