@@ -60,8 +60,8 @@ class TestOnce:
         assert statuses(result) == ["passed"]
         assert result.card.metrics.equals(plain.metrics)
         assert {*content(folder / "runs" / "2026-11-20")} == {
-            "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet", "tally.zip",
-            "curves.parquet",
+            "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
+            "curves.parquet", "tally.zip",
         }  # fmt: skip
         assert {path.name for path in (folder / "runs").iterdir()} == {
             "2026-11-20", ".2026-11-20.lock",
