@@ -65,7 +65,7 @@ class Tuning(msgspec.Struct, frozen=True):
     draws_at_once: int = 64
     drawn_cells: int = 1 << 25
     drawn_weights: int = 1 << 26
-    kept_bytes: int = 1 << 28
+    kept_bytes: int = 1 << 26
     drawn_bytes: int = 1 << 28
     datum_file_bytes: int = 50
 
