@@ -135,6 +135,38 @@ def test_many_ground_truths(dialect: str) -> None:
     same_draw_by_draw(both.where(rare), 6, dialect=dialect, iou_thresholds=[0.3, 0.6])
 
 
+@pytest.mark.parametrize("dialect", ["coco", "valor"])
+@pytest.mark.parametrize("n", [20, 100, 300])
+def test_recall_levels_that_are_met_exactly(dialect: str, n: int) -> None:
+    """Draw k has n ground truths of which k are found: 0.29 * 100 is less than 29 in doubles."""
+    ids = np.arange(2 * n)
+    box = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+    truths = pl.DataFrame({"datum_id": ids, "label_value": "a"}).with_columns(
+        pl.lit(value).alias(name) for name, value in box.items()
+    )
+    predictions = truths.head(n).with_columns(score=0.5)
+    plan = planner.make_plan(make_options(dialect=dialect, metrics=["AP"]), "detection")
+    frames = load_frames(predictions, truths, options=plan.options)
+    tallies = planner.run(plan, frames, Threads(1))
+    found = ids[:, None] < np.arange(n + 1)
+    lost = (ids[:, None] >= n) & (ids[:, None] < 2 * n - np.arange(n + 1))
+    draws = Draws(0, 0, n + 1, None)
+    draws.__dict__["weights"] = (found | lost).astype(np.uint8)
+    (metric,) = plan.metrics
+    assert plan.does.drawn is not None
+    assert metric.compute is not None
+    view = plan.does.view(tallies, plan.settings)
+    (block,) = metric.compute(plan.does.drawn(view, draws), plan.settings)
+    for k in range(n + 1):
+        weights = draws.weights[:, k].astype(np.int64)
+        (alone,) = metric.compute(
+            plan.does.view(tallies, plan.settings, weights=weights), plan.settings
+        )
+        np.testing.assert_allclose(
+            column(block, "value")[k], column(alone, "value")[0], rtol=0, atol=1e-12
+        )
+
+
 def test_scores_at_recall_levels_are_taken_draw_by_draw() -> None:
     both = crowded_tables(3, datums=4)
     plan = planner.make_plan(make_options(metrics=["AP"]), "detection")
