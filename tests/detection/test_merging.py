@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
+from evalengine import dialects
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.plan import planner
@@ -57,7 +58,7 @@ def test_partitions_of_unlike_scores_are_refused() -> None:
         planner.merge(plan, parts)
 
 
-@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-lite"])
+@pytest.mark.parametrize("dialect", dialects.names("detection"))
 def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     """Weights give the frames of tables in which each datum stands that often.
 
