@@ -116,7 +116,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = []
     fail_if: Annotated[
         list[str],
-        _meta("Gates the other way round: the run fails where one holds.", ["AP < baseline surely"]),
+        _meta(
+            "Gates the other way round: the run fails where one holds.", ["AP < baseline surely"]
+        ),
     ] = []
     strict: Annotated[bool, _meta("Whether a warning fails the job as a gate does; false.")] = False
     baseline: Annotated[

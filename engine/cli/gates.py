@@ -164,7 +164,9 @@ def compared_gates(
     check_gates(parsed, options)
 
     def judge(comparison: Comparison) -> list[Verdict]:
-        earlier, run, margins = compared_numbers(comparison, None if saved is None else saved.labels)
+        earlier, run, margins = compared_numbers(
+            comparison, None if saved is None else saved.labels
+        )
         return judge_gates(parsed, run, earlier, compare=lambda metrics, slices: margins)
 
     return judge
@@ -217,10 +219,10 @@ def told_gates(
 
         click.echo(gates_table(verdicts), err=table == "err" or form == "github", nl=False)
     if on_github(form):
-        from ..jobs.github import annotations, summarise
+        from ..jobs.github import summarise, workflow_commands
 
         err = table == "err" and form != "github"
-        click.echo(annotations(verdicts, warnings, notice), err=err, nl=False)
+        click.echo(workflow_commands(verdicts, warnings, notice), err=err, nl=False)
         if not summarise(verdicts, result()) and form == "github":
             click.echo("GITHUB_STEP_SUMMARY is not set: no summary is written", err=True)
     if not verdicts:

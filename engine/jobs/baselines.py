@@ -117,9 +117,7 @@ def _baseline_of(
     card = load(loaded.beside(wanted))
     success = read_success(Path(loaded.beside(wanted)))
     finished, its_id = (None, None) if success is None else (success.finished, success.run_id)
-    return Baseline(
-        card.metrics, card.labels, loaded.beside(wanted), finished, its_id, card=card
-    )
+    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished, its_id, card=card)
 
 
 def _last(

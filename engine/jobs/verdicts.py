@@ -238,9 +238,7 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
     return PASSED if gate.holds(value, bound) != gate.fails else FAILED
 
 
-def _of_interval(
-    gate: Gate, blank: Verdict, row: dict[str, Any], level: float | None
-) -> Verdict:
+def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float | None) -> Verdict:
     """The verdict on a number whose own interval has to hold."""
     lower, upper = row["lower"], row["upper"]
     if lower is None or upper is None:
@@ -263,9 +261,7 @@ def _of_difference(
     if isinstance(margins, str):
         return _with(blank, status=SKIPPED, reason=margins)
     schema = margins.rows.schema
-    same = (
-        pl.col(name).eq_missing(pl.lit(row[name], schema[name])) for name in ("metric", *KEYS)
-    )
+    same = (pl.col(name).eq_missing(pl.lit(row[name], schema[name])) for name in ("metric", *KEYS))
     found = next(margins.rows.filter(*same).iter_rows(named=True), None)
     if found is None:
         return _with(blank, reason="the baseline has no number of the same row")
@@ -292,9 +288,7 @@ def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
     """What a gate with ``*`` says of rows that the baseline alone has: nobody is to miss them."""
     gate, each = asked.gate, asked.each
     try:
-        before = chosen_rows(
-            baseline.metrics, baseline.labels, asked.metric, asked.filters, each
-        )
+        before = chosen_rows(baseline.metrics, baseline.labels, asked.metric, asked.filters, each)
     except ResultError:
         return  # none of them
     keys = pl.col(list(each)).cast(pl.String)
