@@ -93,7 +93,7 @@ class Keeper:
             return
         from ..jobs.checking import check_gates
         from ..jobs.gates import parse_gates
-        from ..jobs.surely import refuse_unkept, with_intervals
+        from ..jobs.surely import hold, with_intervals
         from ..scorecard.card import load
 
         self._gates = parse_gates(gates, fail_if)
@@ -107,7 +107,7 @@ class Keeper:
             )
         if baseline is not None:
             self._earlier = load(baseline)
-            refuse_unkept(self._gates, self._earlier)
+            hold(self._gates, self._earlier)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""
@@ -182,6 +182,14 @@ def markdown_of(card: Scorecard) -> str:
     from ..report.summary import markdown
 
     return markdown(card)
+
+
+def told_error(said: str) -> None:
+    """Annotate a run of GitHub Actions with what stopped it."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from ..jobs.github import command
+
+        click.echo(command("error", "evalengine", said), err=True)
 
 
 def told_gates(
