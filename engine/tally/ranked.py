@@ -26,6 +26,14 @@ class Word(msgspec.Struct, frozen=True):
     first_area: int
     n_areas: int
 
+    @property
+    def places(self) -> tuple[slice, slice]:
+        """Its area ranges and thresholds among all."""
+        return (
+            slice(self.first_area, self.first_area + self.n_areas),
+            slice(self.first_threshold, self.first_threshold + self.n_thresholds),
+        )
+
 
 class Variants(msgspec.Struct, frozen=True):
     """Every combination of IoU threshold and area range that rows are matched at.

@@ -18,7 +18,9 @@ import numpy as np
 
 from . import stored
 from .datums import Labels
+from .draws import Draws
 from .ranked import Ranked, Variants
+from .ranked_draws import RankedDraws
 from .ranked_parts import ViewOfParts
 from .ranked_view import RankedView
 
@@ -49,6 +51,7 @@ class Asked(msgspec.Struct, frozen=True):
         head: the tally without its rows.
         labels: of the run.
         rest: what views are made with, see :class:`~evalengine.tally.ranked_view.RankedView`.
+        draws: block of draws that it is asked of; None for the tally itself.
     """
 
     name: str
@@ -56,22 +59,32 @@ class Asked(msgspec.Struct, frozen=True):
     head: Ranked
     labels: Labels
     rest: dict[str, Any]
+    draws: Draws | None = None
 
 
-def _counted(view: RankedView) -> tuple[Array, ...]:
+AnyView = RankedView | RankedDraws
+
+
+def _counted(view: AnyView) -> tuple[Array, ...]:
     """All that most metrics read, in one pass over the files."""
-    return view.n_predictions, view.n_ground_truths, view.positives, *view._sampled
+    return (
+        view.n_predictions,
+        view.n_ground_truths,
+        view.positives,
+        view.precision,
+        view.true_positives(None),
+    )
 
 
-def _sampled(view: RankedView, cap: int) -> tuple[Array, ...]:
+def _sampled(view: AnyView, cap: int) -> tuple[Array, ...]:
     return view.sampled_with_scores(cap)
 
 
-def _true_positives(view: RankedView, lowest_score: float) -> tuple[Array, ...]:
+def _true_positives(view: AnyView, lowest_score: float) -> tuple[Array, ...]:
     return (view.true_positives(lowest_score),)
 
 
-def _counts(view: RankedView, score_thresholds: tuple[float, ...]) -> tuple[Array, ...]:
+def _counts(view: AnyView, score_thresholds: tuple[float, ...]) -> tuple[Array, ...]:
     return view.counts(score_thresholds)
 
 
@@ -99,10 +112,13 @@ def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
         labels.key_names,
     )
     rest = {**asked.rest, **more}
+    view: AnyView
     if len(group.files) == 1:
         view = RankedView(stored.load(group.files[0]), few, **rest)
     else:
         view = ViewOfParts(group.files, asked.head, few, **rest)
+    if asked.draws is not None:
+        view = RankedDraws(view, asked.draws)
     return ANSWERS[asked.name](view, *asked.given)
 
 
@@ -138,27 +154,37 @@ class GroupedView(RankedView):
     Args:
         groups: the tally.
         labels: of the run.
+        draws: a block of draws, which are its groups then; see :class:`.RankedDraws`.
         **rest: see :class:`RankedView`.
     """
 
-    def __init__(self, groups: RankedGroups, labels: Labels, **rest: Any) -> None:
+    def __init__(
+        self, groups: RankedGroups, labels: Labels, draws: Draws | None = None, **rest: Any
+    ) -> None:
         super().__init__(groups.head, labels, **rest)
         self._groups = groups
+        self._draws = draws
         self._rest = rest
+        if draws is not None:
+            self.n_groups *= len(draws)
+
+    def drawn(self, draws: Draws) -> GroupedView:
+        """The view of a block of draws."""
+        return GroupedView(self._groups, self.labels, draws, **self._rest)
 
     def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
         """What an answer makes of every group, joined along the axis of labels."""
         groups = self._groups
         # Crossed events are counted of all labels together, and threads are each process's own.
         rest = {key: value for key, value in self._rest.items() if key not in ("crossed", "over")}
-        asked = Asked(name, given, groups.head, self.labels, rest)
+        asked = Asked(name, given, groups.head, self.labels, rest, self._draws)
         each = [
             Group(files, first, last)
             for files, (first, last) in zip(groups.files, pairwise(groups.first), strict=True)
         ]
         if groups.elsewhere is not None:
             made = groups.elsewhere(asked, each)
-        elif groups.at_once == 1 or len(each) == 1:
+        elif groups.at_once == 1 or len(each) == 1 or self._draws is not None:
             made = [answer(asked, group, over=self.over) for group in each]
         else:
             with ThreadPoolExecutor(groups.at_once) as threads:
@@ -181,9 +207,9 @@ class GroupedView(RankedView):
     def positives(self) -> Array:
         return self._first_pass[2]
 
-    @cached_property
-    def _sampled(self) -> Any:
-        return self._first_pass[3:]
+    @property
+    def precision(self) -> Array:
+        return self._first_pass[3]
 
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
         first, second, third = self._each("sampled", cap)
@@ -191,8 +217,7 @@ class GroupedView(RankedView):
 
     def true_positives(self, lowest_score: float | None) -> Array:
         if lowest_score is None:
-            everything: Array = self._sampled[2]
-            return everything
+            return self._first_pass[4]
         return self._each("true positives", lowest_score)[0]
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ keeps what was counted before each; the second goes through them from the last t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,9 @@ class ViewOfParts(RankedView):
     def _view(self, file: str) -> RankedView:
         """The view of one file, which nothing else holds."""
         return RankedView(stored.load(file), self.labels, **self._rest)
+
+    def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
+        yield from map(self._view, reversed(self._files) if backwards else self._files)
 
     @cached_property
     def _totals(self) -> tuple[Array, Array, Array]:

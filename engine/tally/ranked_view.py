@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
 from .counts import Counts
 from .datums import Labels
-from .ranked import Ranked, Word
+from .ranked import Ranked
 
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
@@ -118,12 +118,18 @@ class RankedView(View):
         variants = self.tally.variants
         return self.n_groups, len(self.labels), len(variants.areas), len(variants.thresholds)
 
+    def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
+        """Views of parts of the rows, the best scores first, or last: here all rows at once."""
+        yield self
+
     @cached_property
-    def _rows(self) -> tuple[Array, Array]:
+    def rows(self) -> tuple[Array, Array]:
+        """Predictions by segment (group, label): offsets, and rows by descending score."""
         return _by_segment(self.tally.start, self.tally.datum, self.group, self.n_groups)
 
     @cached_property
-    def _gt_rows(self) -> tuple[Array, Array]:
+    def gt_rows(self) -> tuple[Array, Array]:
+        """Ground truths by segment, likewise."""
         return _by_segment(self.tally.gt_start, self.tally.gt_datum, self.group, self.n_groups)
 
     def _n_rows(self, rows: tuple[Array, Array], datum: Array) -> Array:
@@ -138,29 +144,37 @@ class RankedView(View):
     @cached_property
     def n_predictions(self) -> Array:
         """(Weighted) predictions, int64 [group, label]."""
-        return self._n_rows(self._rows, self.tally.datum)
+        return self._n_rows(self.rows, self.tally.datum)
 
     @cached_property
     def n_ground_truths(self) -> Array:
         """(Weighted) ground truths, ignored ones too, int64 [group, label]."""
-        return self._n_rows(self._gt_rows, self.tally.gt_datum)
+        return self._n_rows(self.gt_rows, self.tally.gt_datum)
 
     @cached_property
     def positives(self) -> Array:
         """Ground truths that are not ignored, (weighted) int64 [group, label, area]."""
-        tally = self.tally
-        start, order = self._gt_rows
+        start, order = self.gt_rows
         rows = order[: start[-1]]
-        weights = 1 if self.weights is None else self.weights[tally.gt_datum[rows]]
+        weights = 1 if self.weights is None else self.weights[self.tally.gt_datum[rows]]
         out = np.zeros((start.size - 1, self._shape[2]), np.int64)
         upto = np.zeros(rows.size + 1, np.int64)
-        for w, word in enumerate(tally.variants.words):
-            counted = tally.gt_counted[w][rows]
+        for area, here in self.counted_truths():
+            np.cumsum(here * weights, out=upto[1:])
+            out[:, area] = np.diff(upto[start])
+        return out.reshape(self._shape[:3])
+
+    def counted_truths(self) -> Iterator[tuple[int, Array]]:
+        """Every area range, and which ground truths by segment are not ignored there, bool [n]."""
+        start, order = self.gt_rows
+        rows = order[: start[-1]]
+        for w, word in enumerate(self.tally.variants.words):
+            if word.first_threshold:  # more thresholds of an area range that came before
+                continue
+            counted = self.tally.gt_counted[w][rows]
             for a in range(word.n_areas):
                 here = (counted >> np.uint64(a * word.n_thresholds)) & np.uint64(1) != 0
-                np.cumsum(here * weights, out=upto[1:])
-                out[:, word.first_area + a] = np.diff(upto[start])
-        return out.reshape(self._shape[:3])
+                yield word.first_area + a, here
 
     def _weight(self) -> Array:
         """How often each row counts, int64 [n]."""
@@ -187,7 +201,7 @@ class RankedView(View):
             carried: of each word, what other parts of the rows hand over.
         """
         tally = self.tally
-        start, order = self._rows
+        start, order = self.rows
         weight = self._weight()
         weight[tally.rank >= caps[-1]] = 0
         skipped = leave_out(tally)
@@ -201,7 +215,7 @@ class RankedView(View):
                 (tally.hit[w], tally.ignored[w], tally.rank, tally.score),
                 weight,
                 (word.n_thresholds, word.n_areas),
-                np.repeat(of_segment[:, _slices(word)[0]], word.n_thresholds, axis=1),
+                np.repeat(of_segment[:, word.places[0]], word.n_thresholds, axis=1),
                 caps,
                 self.levels,
                 out[w],
@@ -265,7 +279,7 @@ class RankedView(View):
         rest: list[Any] = [slice(None)] * len(after)
         for part, word in zip(parts, self.tally.variants.words, strict=True):
             block = (groups, n_labels, *before, word.n_areas, word.n_thresholds, *after)
-            at: Any = (..., *_slices(word), *rest)
+            at: Any = (..., *word.places, *rest)
             out[at] = part.reshape(block)
         return out
 
@@ -322,12 +336,12 @@ class RankedView(View):
     def _count(self, score_thresholds: Array) -> tuple[Array, Array]:
         tally = self.tally
         _, _, n_areas, n_thresholds = self._shape
-        start, order = self._rows
+        start, order = self.rows
         weight = self._weight()
         shape = (start.size - 1, n_areas, n_thresholds, score_thresholds.size)
         out = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for w, word in enumerate(tally.variants.words):
-            areas, thresholds = _slices(word)
+            areas, thresholds = word.places
             full = (start.size - 1, score_thresholds.size + 1, word.n_areas * word.n_thresholds)
             counted = np.zeros(full, np.int64), np.zeros(full, np.int64)
             inputs = (
@@ -352,11 +366,3 @@ class RankedView(View):
                 target[:, areas, thresholds] = block.transpose(0, 2, 3, 1)
         tp, fp = (array.reshape(*self._shape[:2], *shape[1:]) for array in out)
         return tp, fp
-
-
-def _slices(word: Word) -> tuple[slice, slice]:
-    """The area ranges and thresholds of a word."""
-    return (
-        slice(word.first_area, word.first_area + word.n_areas),
-        slice(word.first_threshold, word.first_threshold + word.n_thresholds),
-    )

@@ -6,7 +6,7 @@ from .fitting import fit, needs_all_rows
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, merge, tally, truth
-from .views import cells_per_group, own_frames, view
+from .views import cells_per_group, drawn, own_frames, view
 
 TASK = Task(
     name="detection",
@@ -25,5 +25,6 @@ TASK = Task(
     examine=examine,
     needs_all_rows=needs_all_rows,
     by_labels=True,
+    drawn=drawn,
     scratch_row=60,
 )

@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from ...schemas.results import empty_frame
+from ...tally.draws import Draws
+from ...tally.ranked_draws import RankedDraws
 from ...tally.ranked_groups import GroupedView, RankedGroups
 from ...tally.ranked_view import RankedView
 from ..workers import Workers
@@ -59,6 +61,11 @@ def view(
         **({} if threads is None else {"over": threads.over}),
     )
     return made
+
+
+def drawn(view: RankedView, draws: Draws) -> GroupedView | RankedDraws:
+    """The view of a block of draws."""
+    return view.drawn(draws) if isinstance(view, GroupedView) else RankedDraws(view, draws)
 
 
 def own_frames(

@@ -1,0 +1,263 @@
+"""Ranked rows under the weights of many draws."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ..kernels.drawn_precision import Counted, Rows, nothing_counted, walk_down, walk_up
+from ..kernels.drawn_sums import drawn_counts, drawn_sums
+from .draws import Draws, OneByOne, by_draw
+from .ranked_view import RankedView
+
+Array = np.ndarray[Any, Any]
+
+
+class RankedDraws:
+    """What metrics ask of :class:`~evalengine.tally.ranked_view.RankedView`, for a block of draws.
+
+    Counts are whole numbers in float64. Precision is its mean over the recall levels.
+
+    Args:
+        view: the view whose datums are drawn.
+        draws: the block.
+    """
+
+    def __init__(self, view: RankedView, draws: Draws) -> None:
+        self._view = view
+        self._draws = draws
+        self.tally = view.tally
+        self.labels = view.labels
+        self.n_groups = view.n_groups * len(draws)
+        self._last_level = view.levels.size - 1
+
+    @property
+    def _n_segments(self) -> int:
+        return self._view.n_groups * len(self.labels)
+
+    def _by_draw(self, array: Array) -> Array:
+        """[group * label, ..., draw] to [draw * group, label, ...]."""
+        return by_draw(array, self._view.n_groups)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _totals(self) -> tuple[Array, Array, Array]:
+        """Predictions, ground truths and positives, float64 [group * label, columns, draw]."""
+        n_areas = len(self.tally.variants.areas)
+        shape = self._n_segments, 1, len(self._draws)
+        predictions, truths = np.zeros(shape), np.zeros(shape)
+        positives = np.zeros((shape[0], n_areas, shape[2]))
+        weights = self._draws.weights
+        for part in self._view.parts():
+            datum, cell = _cells(part.rows, part.tally.datum)
+            drawn_counts(datum, cell, None, weights, predictions)
+            datum, cell = _cells(part.gt_rows, part.tally.gt_datum)
+            drawn_counts(datum, cell, None, weights, truths)
+            for area, here in part.counted_truths():
+                counted = np.zeros((shape[0], 1, shape[2]))
+                drawn_sums(datum, cell, here[:, None].astype(np.float64), weights, counted)
+                positives[:, area] += counted[:, 0]
+        return predictions, truths, positives
+
+    @cached_property
+    def n_predictions(self) -> Array:
+        """Predictions, [draw * group, label]."""
+        return self._by_draw(self._totals[0])[..., 0]
+
+    @cached_property
+    def n_ground_truths(self) -> Array:
+        """Ground truths, ignored ones too, [draw * group, label]."""
+        return self._by_draw(self._totals[1])[..., 0]
+
+    @cached_property
+    def positives(self) -> Array:
+        """Ground truths that are not ignored, [draw * group, label, area]."""
+        return self._by_draw(self._totals[2])
+
+    # -- walks -----------------------------------------------------------------------------------
+
+    def _nothing(self, n_caps: int) -> list[Counted]:
+        """Where walks begin, of each word."""
+        words = self.tally.variants.words
+        return [
+            nothing_counted(
+                self._n_segments, (word.n_thresholds, word.n_areas), n_caps, len(self._draws)
+            )
+            for word in words
+        ]
+
+    def _down(
+        self,
+        part: RankedView,
+        bounds: tuple[Array, Array],
+        left_out: Array,
+        caps: Array,
+        counted: list[Counted],
+    ) -> None:
+        """Count some rows of each segment."""
+        for w, word in enumerate(self.tally.variants.words):
+            walk = partial(
+                walk_down,
+                rows=_rows(part, w, bounds, left_out),
+                weights=self._draws.weights,
+                shape=(word.n_thresholds, word.n_areas),
+                caps=caps,
+                counted=counted[w],
+            )
+            self._view.over(part.rows[0], walk)
+
+    @cached_property
+    def _walked(self) -> list[Counted]:
+        """What there is after the first walk over the rows that precision is made of."""
+        counted = self._nothing(self._view.caps.size)
+        for part in self._view.parts():
+            start = part.rows[0]
+            bounds = start[:-1], start[1:]
+            self._down(part, bounds, part.tally.skipped, self._view.caps, counted)
+        for one in counted:
+            np.cumsum(one.right, axis=1, out=one.right)
+        return counted
+
+    @cached_property
+    def precision(self) -> Array:
+        """Mean of interpolated precision, [draw * group, label, area, threshold, 1]."""
+        view = self._view
+        if not np.array_equal(view.levels, np.arange(view.levels.size) * (1 / self._last_level)):
+            raise OneByOne
+        positives = np.maximum(self._totals[2], 1.0)
+        words = self.tally.variants.words
+        held = [
+            (one.plain, one.wrong, one.right[:, -1].copy(), *np.zeros((2, *one.wrong.shape)))
+            for one in self._walked
+        ]
+        for part in view.parts(backwards=True):
+            start = part.rows[0]
+            for w, word in enumerate(words):
+                walk = partial(
+                    walk_up,
+                    rows=_rows(part, w, (start[:-1], start[1:]), part.tally.skipped),
+                    weights=self._draws.weights,
+                    shape=(word.n_thresholds, word.n_areas),
+                    cap=int(view.caps[-1]),
+                    positives=positives[:, word.places[0]],
+                    last_level=self._last_level,
+                    held=held[w],
+                    integer_grid=view.integer_grid,
+                    epsilon=view.epsilon,
+                )
+                view.over(start, walk)
+        total = self._together([sums for *_, sums in held])
+        total /= self._last_level + 1
+        return self._by_draw(total)[..., None]
+
+    def _together(self, parts: list[Array]) -> Array:
+        """Arrays of each word, [segment, ..., variant, draw], by area range and threshold."""
+        variants = self.tally.variants
+        before = parts[0].shape[:-2]
+        axes = len(variants.areas), len(variants.thresholds)
+        out = np.empty((*before, *axes, len(self._draws)))
+        for part, word in zip(parts, variants.words, strict=True):
+            block = part.reshape(*before, word.n_areas, word.n_thresholds, part.shape[-1])
+            out[(..., *word.places, slice(None))] = block
+        return out
+
+    def true_positives(self, lowest_score: float | None) -> Array:
+        """True positives by cap, [draw * group, label, cap, area, threshold].
+
+        Args:
+            lowest_score: those below do not count; None for all.
+        """
+        counted = self._walked if lowest_score is None else self._scored(lowest_score)
+        return self._by_draw(self._together([one.right for one in counted]))
+
+    def _scored(self, lowest_score: float) -> list[Counted]:
+        """What there is after a walk over the rows with at least that score."""
+        lowest = np.array([self.tally.comparable(lowest_score)])
+        if not any(
+            part.tally.skipped.any() or (part.tally.score < lowest).any()
+            for part in self._view.parts()
+        ):
+            return self._walked
+        caps = self._view.caps
+        counted = self._nothing(caps.size)
+        for part in self._view.parts():
+            at = _reaching(part, lowest)
+            self._down(part, (at[1], at[0]), np.zeros(0, np.bool_), caps, counted)
+        for one in counted:
+            np.cumsum(one.right, axis=1, out=one.right)
+        return counted
+
+    def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
+        """True and false positives, [draw * group, label, area, threshold, score] each.
+
+        Args:
+            score_thresholds: ascending; a prediction counts at those its score reaches.
+        """
+        grid = np.array([self.tally.comparable(t) for t in score_thresholds])
+        every = [self._nothing(1) for _ in score_thresholds]
+        no_cap = np.array([np.iinfo(np.int64).max])
+        for part in self._view.parts():
+            at = _reaching(part, grid)
+            for c, counted in enumerate(every):
+                self._down(part, (at[c + 1], at[c]), np.zeros(0, np.bool_), no_cap, counted)
+        shape = self._n_segments, *(len(axis) for axis in self._axes), len(every)
+        true, false = np.empty((2, *shape, len(self._draws)))
+        for c in reversed(range(len(every))):
+            counted = every.pop()
+            true[..., c, :] = self._together([one.right[:, 0] for one in counted])
+            words = zip(counted, self.tally.variants.words, strict=True)
+            false[..., c, :] = self._together(
+                [one.wrong + one.plain.repeat(word.n_thresholds, axis=1) for one, word in words]
+            )
+            if c + 1 < shape[-1]:
+                true[..., c, :] += true[..., c + 1, :]
+                false[..., c, :] += false[..., c + 1, :]
+        return self._by_draw(true), self._by_draw(false)
+
+    @property
+    def _axes(self) -> tuple[Any, Any]:
+        variants = self.tally.variants
+        return variants.areas, variants.thresholds
+
+    def sampled_with_scores(self, cap: int) -> Any:
+        """Not of many draws at once: levels are reached at other scores in each."""
+        raise OneByOne
+
+
+def _cells(rows: tuple[Array, Array], datum: Array) -> tuple[Array, Array]:
+    """The datum of each row by segment, and its segment."""
+    start, order = rows
+    segment = np.repeat(np.arange(start.size - 1), np.diff(start))
+    return datum[order[: start[-1]]], segment
+
+
+def _rows(part: RankedView, w: int, bounds: tuple[Array, Array], left_out: Array) -> Rows:
+    """Some rows of each segment, with the outcomes of one word."""
+    tally = part.tally
+    return Rows(
+        *bounds, part.rows[1], tally.hit[w], tally.ignored[w], tally.rank, tally.datum, left_out
+    )
+
+
+def _reaching(part: RankedView, thresholds: Array) -> Array:
+    """Place in each segment up to which scores reach each threshold, int64 [k + 1, s].
+
+    The last row is where segments begin.
+
+    Args:
+        part: rows by descending score.
+        thresholds: float64 [k], ascending.
+    """
+    start, order = part.rows
+    k = thresholds.size
+    reached = np.searchsorted(thresholds, part.tally.score[order[: start[-1]]], "right")
+    segment = np.repeat(np.arange(start.size - 1), np.diff(start))
+    many = np.bincount(segment * (k + 1) + reached, minlength=(start.size - 1) * (k + 1))
+    many = many.reshape(-1, k + 1)[:, 1:]
+    out = np.empty((k + 1, start.size - 1), np.int64)
+    out[k] = start[:-1]
+    out[:k] = start[:-1] + np.cumsum(many[:, ::-1], axis=1)[:, ::-1].T
+    return out
