@@ -73,7 +73,7 @@ def compared(
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
         cards[name] = _card(run, ground_truths, options, datums, labels, storage_options)
-    tallied = {name: _tallied(name, card) for name, card in cards.items()}
+    tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     _same_options(cards)
     tallied = _same_metrics(tallied, options)
     tallied = {name: _with_keys(name, run, asked, options) for name, run in tallied.items()}
@@ -135,7 +135,7 @@ def margins(
     asked = wanted(options)
     assert asked is not None
     cards = {"the baseline": earlier, "this run": card}
-    runs = {name: _tallied(name, one) for name, one in cards.items()}
+    runs = {name: tallied_of(name, one) for name, one in cards.items()}
     _same_options(cards)
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
@@ -215,7 +215,7 @@ def _source(run: Any, card: Scorecard) -> str:
     return str(card.folder) if card.folder is not None else type(run).__name__
 
 
-def _tallied(name: str, card: Scorecard) -> Tallied:
+def tallied_of(name: str, card: Scorecard) -> Tallied:
     """What a run's numbers were made of.
 
     Raises:
