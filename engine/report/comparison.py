@@ -136,16 +136,18 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
     """Labels and slices of two runs, the strongest evidence first."""
     rows = comparison.differences
     found = []
-    for name, some in (
+    for name, every in (
         ("label", rows.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())),
         ("slice", rows.filter(pl.col("slice").is_not_null())),
     ):
-        if not some.height:
+        if not every.height:
             continue
+        whole = every.filter(pl.col("label_value").is_null())
+        some = whole if whole.height else every  # of slices, labels only where nothing else is
         order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
         lines = [(f"{_where(row)} {title(row)}", row) for row in order.iter_rows(named=True)]
-        left = some.height - len(lines)
-        note = f"and {left:,} more, by evidence: --frame differences" if left > 0 else ""
+        left = every.height - len(lines)
+        note = f"and {left:,} more: --frame differences" if left > 0 else ""
         found.append(_differences(comparison, name, lines, runs, note))
     return found
 
@@ -182,12 +184,12 @@ def _many(comparison: Comparison) -> Table:
             top = pick(known.values())
             best[len(rows)] = {1 + i for i, run in enumerate(runs) if known.get(run) == top}
         rows.append(cells)
-    called = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
+    titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
     note = (
         "behind a number: letters of the runs that are surely worse, and in brackets the rank, one"
         " more than the runs that are surely better"
     )
-    return Table("metric", ["metric", *map(plain, called)], rows, note, best)
+    return Table("metric", ["metric", *map(plain, titles)], rows, note, best)
 
 
 def beside(comparison: Comparison) -> list[str]:
