@@ -46,6 +46,7 @@ class Study:
     """Samples of one population.
 
     Attributes:
+        task: of the numbers.
         about: what its datums are.
         counted: what ``sizes`` count.
         sizes: datums of a sample.
@@ -56,6 +57,7 @@ class Study:
         apart: options of runs beside these, whose intervals are shown as well.
     """
 
+    task: str
     about: str
     counted: str
     sizes: tuple[int, ...]
@@ -268,6 +270,7 @@ _BOXES = (
 )
 STUDIES: dict[str, Study] = {
     "labels": Study(
+        "classification",
         "Three labels, 60, 30 and 10 % of the datums; numbers follow from the shares.",
         "datums",
         (100, 1000),
@@ -276,6 +279,7 @@ STUDIES: dict[str, Study] = {
         of_labelled,
     ),
     "scores": Study(
+        "classification",
         "Normal scores of two classes, 30 % positives.",
         "datums",
         (100, 1000),
@@ -284,6 +288,7 @@ STUDIES: dict[str, Study] = {
         of_scored,
     ),
     "queries": Study(
+        "retrieval",
         "Queries with fifteen documents, out of 20,000.",
         "queries",
         (100, 1000),
@@ -292,6 +297,7 @@ STUDIES: dict[str, Study] = {
         lambda: of_all(queries(), _NDCG),
     ),
     "texts": Study(
+        "text",
         "Texts of 6 to 30 words, out of 20,000.",
         "texts",
         (100, 500),
@@ -300,6 +306,7 @@ STUDIES: dict[str, Study] = {
         lambda: of_all(pairs(), _BLEU),
     ),
     "videos": Study(
+        "classification",
         "Videos of 20 frames, some of them harder than others; frames of a video are as hard.",
         "videos",
         (10, 30, 100),
@@ -310,11 +317,13 @@ STUDIES: dict[str, Study] = {
         {"without cluster=": {"cluster": None}},
     ),
     "boxes": Study(
+        "detection",
         "Images with half a box of each of five classes, out of 20,000.",
         "ground truths a class",
         (20, 200, 2000),
         _BOXES,
         lambda rng, n: drawn_from(images(), rng, n),
         lambda: of_all(images(), _BOXES),
+        {"labels": range(CLASSES)},
     ),
 }
