@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from .scorecard.storage import RUN_FILE, TALLY_FILE
 from .statistics.asked import BY_THEORY, LEVEL, Wanted, wanted
 from .statistics.comparing import compare_runs
 from .statistics.comparison import Comparison
+from .statistics.margins import Margins
+from .statistics.margins import margins as margins_between
 from .statistics.multiple import ADJUSTMENTS
 from .statistics.significance import TESTS
 from .tally import stored
@@ -112,6 +114,49 @@ def compared(
         notes=(*warnings, *notes),
         warnings=tuple(warnings),
     )
+
+
+def margins(
+    earlier: Scorecard, card: Scorecard, *, metrics: Collection[str], by: Collection[str]
+) -> Margins:
+    """How sure the differences of a run to an earlier one are, for gates.
+
+    Args:
+        earlier: the baseline, held or saved.
+        card: the run; its options say level, draws, seed and cluster.
+        metrics: those that are needed.
+        by: slices that are needed.
+
+    Raises:
+        InputError: they were scored by other rules.
+        ResultError: what the numbers were made of was not kept.
+    """
+    options = card.options if card.options.drawn else card.options.replace(intervals=LEVEL)
+    asked = wanted(options)
+    assert asked is not None
+    cards = {"the baseline": earlier, "this run": card}
+    runs = {name: _tallied(name, one) for name, one in cards.items()}
+    _same_options(cards)
+    runs = _same_metrics(runs, options.replace(metrics=None))
+    first, second = (
+        _narrowed(_with_keys(name, run, asked, run.plan.options), metrics, by)
+        for name, run in runs.items()
+    )
+    truth_of = first.plan.does.truth
+    differing = None if truth_of is None else _differing(first, second, truth_of)
+    none = first.tallies.datums.id.clear() if differing is None else differing
+    return margins_between(first, second, none, asked)
+
+
+def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:
+    """A run with some of its metrics and slices; all metrics where some rows are not of their own
+    metric's name."""
+    plan = run.plan
+    if {*metrics} <= {metric.name for metric in plan.metrics}:
+        plan = planner.narrowed(plan, list(metrics))
+    some = tuple(column for column in plan.options.by if column in by)
+    plan = msgspec.structs.replace(plan, options=plan.options.replace(by=some))
+    return msgspec.structs.replace(run, plan=plan)
 
 
 _SHOWN = 5

@@ -31,7 +31,7 @@ def paired_t(single: Single) -> float:
     if spread == 0:
         return 1.0 if gone[0] == 0 else 0.0
     t = abs(float(gone.mean())) / (spread / math.sqrt(gone.size))
-    return 2 * (1 - t_cdf(t, gone.size - 1))
+    return max(0.0, 2 * (1 - t_cdf(t, gone.size - 1)))  # the function may round to above 1
 
 
 def mcnemar(single: Single) -> float:
@@ -47,7 +47,10 @@ def mcnemar(single: Single) -> float:
         return math.nan
     gained, lost = int((of_b > of_a).sum()), int((of_b < of_a).sum())
     n, few = gained + lost, min(gained, lost)
-    tail = sum(math.comb(n, k) for k in range(few + 1))
+    tail = term = 1  # each binomial coefficient from the one before it
+    for k in range(few):
+        term = term * (n - k) // (k + 1)
+        tail += term
     return min(1.0, float(2 * tail / (1 << n)))
 
 

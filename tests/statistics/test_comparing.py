@@ -1,0 +1,269 @@
+"""Comparisons against other libraries' tests, and against tables in which datums are drawn."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from drawn_tables import drawn, identity, repeated, scored
+from merging.parts import Case
+from merging.test_parts import CASES
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
+from scipy import stats
+
+import evalengine as ee
+from evalengine.kernels.draw_weights import draw_weights, swap_bits
+from evalengine.statistics.multiple import adjusted, randomisation_p
+from evalengine.statistics.significance import paired_t
+from evalengine.tasks.packing import hashes_of
+
+DRAWS = 24
+
+# -- p-values --------------------------------------------------------------------------------------
+
+P = np.array([0.01, 0.04, 0.03, 0.005, 0.2, 0.03, 1.0])
+
+
+def test_holm_as_statsmodels() -> None:
+    """statsmodels 0.15.0: multipletests(p, method="holm")."""
+    assert adjusted(P, "holm") == pytest.approx([0.06, 0.15, 0.15, 0.035, 0.4, 0.15, 1.0])
+
+
+def test_benjamini_hochberg_as_scipy() -> None:
+    assert adjusted(P, "bh") == pytest.approx(stats.false_discovery_control(P))
+    assert (adjusted(P, "none") == P).all()
+
+
+@pytest.mark.parametrize("how", ["holm", "bh"])
+def test_what_was_not_tested_is_not_counted(how: str) -> None:
+    some = np.array([np.nan, 0.01, np.nan, 0.04])
+    found = adjusted(some, how)
+    assert np.isnan(found[[0, 2]]).all()
+    assert found[[1, 3]] == pytest.approx(adjusted(some[[1, 3]], how))
+    assert np.isnan(adjusted(np.full(3, np.nan), how)).all()
+
+
+def test_one_is_added_to_draws_as_extreme() -> None:
+    swaps = np.array([[0.1, 0.0, np.nan], [-0.5, 0.0, np.nan], [0.3, 0.0, np.nan]])
+    found = randomisation_p(np.array([0.3, 0.2, 0.2]), swaps)
+    assert found[:2] == pytest.approx([3 / 4, 1 / 4])
+    assert np.isnan(found[2])
+
+
+def queries(seed: int, n: int, gain: float = 0.0) -> tuple[pl.DataFrame, ...]:
+    """Two runs of six documents a query, and what is relevant."""
+    rng = np.random.default_rng(seed)
+    pairs = pl.DataFrame(
+        {"query_id": np.repeat(np.arange(n), 6), "doc_id": np.tile(np.arange(6), n)}
+    )
+    relevance = (rng.random(6 * n) < 0.3).astype(int)
+    relevance[::6] = 1
+    scores = rng.random((2, 6 * n)) + np.array([[0.0], [gain]]) * relevance
+    runs = [pairs.with_columns(score=pl.Series(one)) for one in scores]
+    return *runs, pairs.with_columns(relevance=pl.Series(relevance))
+
+
+def compared(*sides: pl.DataFrame, **options: Any) -> dict[str, Any]:
+    """The row of the one number that two runs are compared by."""
+    (row,) = ee.compare(*sides[:2], ground_truths=sides[2], **options).differences.iter_rows(
+        named=True
+    )
+    return row
+
+
+def by_query(side: pl.DataFrame, judged: pl.DataFrame) -> np.ndarray:
+    values = ee.score(side, judged, metrics="nDCG@5").per_datum.sort("datum_id")["value"]
+    return values.to_numpy()
+
+
+def test_students_t_as_scipy() -> None:
+    first, second, judged = queries(1, 80, 0.2)
+    row = compared(first, second, judged, metrics="nDCG@5", test="t")
+    a, b = by_query(first, judged), by_query(second, judged)
+    assert row["p"] == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
+    assert row["difference"] == pytest.approx((b - a).mean())
+    assert (row["wins"], row["ties"], row["losses"]) == (
+        (b > a).sum(),
+        (b == a).sum(),
+        (b < a).sum(),
+    )
+    se = (b - a).std() / np.sqrt(80)
+    assert row["se"] == pytest.approx(se, rel=4 / np.sqrt(2 * 1000) + 2 / 80)
+    # What a two-sided test of 5 % finds in four of five cases.
+    assert row["detectable"] == pytest.approx((1.959963985 + 0.841621234) * row["se"])
+
+
+def test_a_p_of_t_is_never_below_zero() -> None:
+    rng = np.random.default_rng(1)
+    for n in range(15, 200):
+        of_a, of_b = rng.random(n) * 0.1, 0.5 + rng.random(n) * 0.1
+        assert 0 <= paired_t((of_a.mean(), of_b.mean(), of_a, of_b)) < 1e-12
+
+
+def test_randomisation_is_that_over_all_swaps() -> None:
+    """Eight queries: all 256 ways to swap them, of which draws are a sample."""
+    first, second, judged = queries(2, 8, 0.2)
+    a, b = by_query(first, judged), by_query(second, judged)
+    signs = np.array(list(product((1, -1), repeat=8)))
+    every = np.abs((signs * (b - a)).mean(axis=1))
+    exact = (every >= abs((b - a).mean()) - 1e-12).mean()
+    assert 0.01 < exact < 0.5
+    row = compared(first, second, judged, metrics="nDCG@5", draws=4000)
+    assert abs(row["p"] - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) + 1 / 4000
+
+
+# statsmodels 0.15.0: mcnemar([[both, a alone], [b alone, neither]], exact=True).
+MCNEMAR = [((10, 3, 12, 75), 0.03515625), ((0, 0, 6, 4), 0.03125), ((5, 7, 7, 3), 1.0)]
+
+
+@pytest.mark.parametrize(("counts", "p"), MCNEMAR)
+def test_mcnemar_as_statsmodels(counts: tuple[int, ...], p: float) -> None:
+    both, a_alone, b_alone, neither = counts
+    right = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], counts, axis=0)
+    tables = [
+        pl.DataFrame({"datum_id": range(sum(counts)), "actual": 1, "predicted": one})
+        for one in right.T
+    ]
+    comparison = ee.compare(*tables, labels=[0, 1], metrics="Accuracy", test="mcnemar")
+    (row,) = comparison.differences.iter_rows(named=True)
+    assert row["p"] == pytest.approx(p)
+    assert (row["wins"], row["losses"], row["ties"]) == (b_alone, a_alone, both + neither)
+
+
+SACREBLEU = {"CorpusBLEU": BLEU, "chrF": CHRF}
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
+    """The p of as many swaps, within four standard errors of the two."""
+    rng = np.random.default_rng(3)
+    words = np.array([f"{a}{b}{c}" for a in "klmnp" for b in "aeiou" for c in "rst"])
+    references = [rng.choice(words, rng.integers(8, 20)) for _ in range(120)]
+    systems = [
+        [
+            " ".join(np.where(rng.random(one.size) < wrong, rng.choice(words, one.size), one))
+            for one in references
+        ]
+        for wrong in (0.25, 0.235)
+    ]
+    spoken = [" ".join(one) for one in references]
+    n = 2000
+    named = [("one", systems[0]), ("two", systems[1])]
+    test = PairedTest(named, {"M": SACREBLEU[metric]()}, [spoken], test_type="ar", n_samples=n)
+    _, results = test()
+    theirs = next(one for name, one in results.items() if name != "System")[1]
+    tables = [
+        pl.DataFrame({"datum_id": range(120), "text": t, "reference": spoken}) for t in systems
+    ]
+    comparison = ee.compare(*tables, dialect="sacrebleu", metrics=metric, draws=n)
+    (row,) = comparison.differences.iter_rows(named=True)
+    assert row["b"] == pytest.approx(theirs.score)
+    assert 0.01 < theirs.p_value < 0.9
+    p = theirs.p_value
+    assert abs(row["p"] - p) < 4 * np.sqrt(2 * p * (1 - p) / n) + 1 / n
+
+
+# -- every task ------------------------------------------------------------------------------------
+
+MOVED = {"detection": "score", "classification": "score", "binary": "score",
+         "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
+         "judged": "verdict"}  # fmt: skip
+
+
+def pair(name: str, seed: int) -> tuple[Case, Case]:
+    """Two runs, of which one has a column of predictions in another order."""
+    case = drawn(name, seed)
+    column = MOVED[name]
+    side = case.sides[0]
+    if column not in side.columns:  # whole score columns
+        column = next(one for one in side.columns if one.startswith("p_"))
+    moved = side.with_columns(pl.col(column).shuffle(seed))
+    return case, Case((moved, *case.sides[1:]), case.options, case.datum, case.tables)
+
+
+def of_tables(name: str, first: Case, second: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
+    """Differences in every draw, from tables in which datums stand as often as drawn."""
+    ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
+    weights = draw_weights(hashes_of(ids), seed, 0, DRAWS)
+    found = []
+    for of_draw in weights.T:
+        times = dict(zip(ids, of_draw.tolist(), strict=True))
+        values = [values_of(name, repeated(case, times), rows) for case in (first, second)]
+        found.append(values[1] - values[0])
+    return np.array(found)
+
+
+def values_of(name: str, case: Case, rows: pl.DataFrame) -> np.ndarray:
+    """The value of each row, NaN where such tables have none."""
+    found = scored(name, case)
+    own = [column for column in identity(found) if column in rows.columns]
+    found = found.select(*own, "value")
+    places = rows.select(own).with_row_index("place")
+    joined = places.join(found, on=own, how="left", nulls_equal=True).sort("place")
+    return joined["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def comparison_of(name: str, first: Case, second: Case, **options: Any) -> ee.Comparison:
+    given: dict[str, Any] = {**first.options, "by": [], **first.tables, **options}
+    if len(first.sides) == 2:
+        given["ground_truths"] = first.sides[1]
+    return ee.compare(first.sides[0], second.sides[0], task=CASES[name][0], **given)
+
+
+@pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
+@pytest.mark.parametrize("name", CASES)
+def test_draws_of_differences_are_datums_repeated(name: str) -> None:
+    """In both runs the same ones."""
+    first, second = pair(name, 31)
+    comparison = comparison_of(name, first, second, intervals=0.9, draws=DRAWS, seed=5)
+    rows = comparison.differences
+    rows = rows.filter(pl.col("difference").is_not_null() & (pl.col("metric") != "Counts"))
+    rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
+    assert rows.height
+    found = of_tables(name, first, second, rows, 5)
+    low, high = np.nanquantile(found, (0.05, 0.95), axis=0)
+    for column, theirs in (
+        ("lower", low),
+        ("upper", high),
+        ("se", np.nanstd(found, axis=0, ddof=1)),
+    ):
+        ours = rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        assert ours == pytest.approx(theirs, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_swaps_are_datums_of_the_other_run(name: str) -> None:
+    """p from tables in which datums have the other run's predictions."""
+    first, second = pair(name, 33)
+    comparison = comparison_of(name, first, second, draws=DRAWS, seed=5)
+    rows = comparison.differences.filter(pl.col("p").is_not_null() & (pl.col("metric") != "Counts"))
+    rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
+    ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
+    swaps = swap_bits(hashes_of(ids), 5, 0, DRAWS).astype(bool)
+    found = []
+    for swap in swaps.T:
+        other = pl.col(first.datum).is_in(ids.filter(pl.Series(swap)).implode())
+        a, b = (
+            Case((pl.concat([x.filter(~other), y.filter(other)]), *first.sides[1:]),
+                 {**first.options, "by": []}, first.datum, first.tables)
+            for x, y in ((first.sides[0], second.sides[0]), (second.sides[0], first.sides[0]))
+        )  # fmt: skip
+        found.append(values_of(name, b, rows) - values_of(name, a, rows))
+    theirs = randomisation_p(rows["difference"].to_numpy(), np.array(found))
+    assert rows["p"].to_numpy() == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_and_itself(name: str) -> None:
+    """No difference, no doubt, and no evidence."""
+    case = drawn(name, 34)
+    comparison = comparison_of(name, case, case, draws=DRAWS)
+    rows = comparison.differences.filter(pl.col("difference").is_not_null())
+    for column, value in (("difference", 0), ("lower", 0), ("upper", 0), ("se", 0), ("p", 1)):
+        assert set(rows[column].drop_nulls()) == {value}
+    assert set(rows["wins"].drop_nulls()) | set(rows["losses"].drop_nulls()) <= {0}
+    assert comparison.flips.height == 0
