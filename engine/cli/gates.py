@@ -164,9 +164,8 @@ def compared_gates(
     check_gates(parsed, options)
 
     def judge(comparison: Comparison) -> list[Verdict]:
-        earlier, run, margins = compared_numbers(
-            comparison, None if saved is None else saved.labels
-        )
+        labels = None if saved is None else saved.labels
+        earlier, run, margins = compared_numbers(comparison, labels)
         return judge_gates(parsed, run, earlier, compare=lambda metrics, slices: margins)
 
     return judge
