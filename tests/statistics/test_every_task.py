@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,17 @@ from drawn_tables import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from merging import parts
 from merging.parts import Case
 from merging.test_parts import CASES
 from polars.testing import assert_frame_equal
 
+from evalengine.executors import Threads
 from evalengine.kernels.draw_weights import draw_weights
+from evalengine.plan import planner, summary
+from evalengine.schemas.option_values import make_options
+from evalengine.statistics.asked import wanted
+from evalengine.statistics.estimates import Estimates
 from evalengine.statistics.intervals import METHODS
 from evalengine.tasks.packing import hashes_of
 
@@ -161,3 +168,28 @@ def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) ->
         assert set(within["metric"]) <= {"ROCAUC"}
     else:
         assert made.any()
+
+
+@every_task
+@few
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 4))
+def test_parts_make_the_intervals_of_the_whole(name: str, seed: int, n: int) -> None:
+    """Tallies of parts, as nights keep them, merged in any order."""
+    task = CASES[name][0]
+    case = drawn(name, seed)
+    case = replace(case, options={**case.options, **ASKED})
+    frames = parts.frames_of(case, task)
+    plan = planner.fitted(parts.plan_of(case, task), frames)
+    whole = planner.run(plan, frames, Threads(1))
+    merged = planner.merge(
+        plan, [parts.tallied(one, plan) for one in parts.cut(case, task, seed, n)]
+    )
+    found = []
+    for tallies in (whole, merged):
+        asked = wanted(make_options(**case.options))
+        assert asked is not None
+        estimate = Estimates(plan, tallies, asked, Threads(1))
+        makers, _ = summary.summarise(plan, tallies, estimate=estimate)
+        found.append(makers["metrics"]())
+    assert found[0]["lower"].is_not_null().any()
+    assert_frame_equal(*found, check_exact=True)
