@@ -14,7 +14,7 @@ import pytest
 import evalengine as ee
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
-STUDIES = ("labels", "scores", "queries", "texts", "videos", "boxes")
+STUDIES = ("labels", "scores", "queries", "texts", "videos", "boxes", "classes")
 
 
 @pytest.fixture
