@@ -60,9 +60,11 @@ class Drawing:
         """How many draws are computed together: fewer where datums or numbers are many."""
         sizes = tuning()
         n = len(self.keys) if self.keys is not None else 1
-        cells = view.n_groups * self.plan.does.cells_per_group(self.tallies, self.plan.settings)
+        cells: int = view.n_groups * self.plan.does.cells_per_group(
+            self.tallies, self.plan.settings
+        )
         room = min(sizes.drawn_weights // max(n, 1), sizes.drawn_cells // max(cells, 1))
-        return min(sizes.draws_at_once, max(4, room // 4 * 4))
+        return int(min(sizes.draws_at_once, max(4, room // 4 * 4)))
 
     def by_chance(self, view: Any, draws: int, seed: int) -> Iterator[Draws]:
         """Blocks of bootstrap draws of a view's datums."""

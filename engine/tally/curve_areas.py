@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels.partial_area import area_in_all, areas_onward, no_area
 from ..kernels.partition import partition
-from ..kernels.point_precision import PrecisionCarried, no_precision, precision_onward
+from ..kernels.point_precision import no_precision, precision_onward
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
@@ -37,14 +37,20 @@ def average_precision(view: ScoredView) -> Array:
     carried = no_precision(hits.size)
     for found in view.point_blocks():
         precision_onward(found.start, found.tp, found.fp, carried)
-    return _with_unlisted(carried, hits, positives, negatives).reshape(view.shape)
+    return with_unlisted(carried.total + carried.lost, hits, positives, negatives).reshape(
+        view.shape
+    )
 
 
-def _with_unlisted(
-    carried: PrecisionCarried, hits: Array, positives: Array, negatives: Array
-) -> Array:
-    """Average precision of curves, float64 [s]; NaN without positives."""
-    total = carried.total + carried.lost
+def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array) -> Array:
+    """Average precision of curves, float64 [s]; NaN without positives.
+
+    Args:
+        total: float64 [s], precision times the positives that have it, over all scores.
+        hits: float64 [s], positives that are listed.
+        positives: float64 [s].
+        negatives: float64 [s].
+    """
     total = total + (positives - hits) * _over(positives, positives + negatives, 0.0)
     return _over(total, positives, np.nan)
 
@@ -100,4 +106,4 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
     carried = no_precision(n)
     found_at, _, tp, fp = points(*bounds, score)
     precision_onward(found_at, tp, fp, carried)
-    return roc, _with_unlisted(carried, hits, positives, negatives)
+    return roc, with_unlisted(carried.total + carried.lost, hits, positives, negatives)

@@ -9,7 +9,7 @@ from .merging import merge
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import tally, truth, weight_notes
-from .views import cells_per_group, view
+from .views import cells_per_group, drawn, view
 
 TASK = Task(
     name="classification",
@@ -23,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    drawn=drawn,
     truth=truth,
     warm_large=warm_large,
     late_notes=LateNotes(("zero_weights",), weight_notes),

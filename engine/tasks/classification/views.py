@@ -10,7 +10,9 @@ import numpy as np
 import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
+from ...tally.draws import Draws, Refusing
 from ...tally.parts import GroupsByCode
+from ...tally.scored_draws import ScoredDraws
 from ...tally.scored_parts import PartsView
 from ...tally.scored_view import ScoredView
 from ..workers import Workers
@@ -56,6 +58,11 @@ def view(
         n_groups=n_groups,
         weights=weights,
     )
+
+
+def drawn(view: ScoredView, draws: Draws) -> Any:
+    """The view of a block of draws; of tallies in files none."""
+    return Refusing() if isinstance(view, PartsView) else ScoredDraws(view, draws)
 
 
 def whole_datums(
