@@ -104,6 +104,13 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
     )
 
 
+def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
+    """To the bit; where rows have weights, sums of fractions in single draws may end otherwise."""
+    weighted = any("weight" in side.columns for side in case.sides)
+    how: dict[str, Any] = {"abs_tol": 1e-12} if weighted else {"check_exact": True}
+    assert_frame_equal(ours, theirs, check_row_order=False, **how)
+
+
 @every_task
 @few
 @seeds
@@ -111,7 +118,7 @@ def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
     case = drawn(name, seed)
     plain = scored(name, case, **ASKED, threads=1)
     again = scored(name, reordered(case, seed), **ASKED, threads=2)
-    assert_frame_equal(again, plain, check_exact=True, check_row_order=False)
+    same(case, again, plain)
 
 
 @every_task
@@ -192,4 +199,4 @@ def test_parts_make_the_intervals_of_the_whole(name: str, seed: int, n: int) -> 
         makers, _ = summary.summarise(plan, tallies, estimate=estimate)
         found.append(makers["metrics"]())
     assert found[0]["lower"].is_not_null().any()
-    assert_frame_equal(*found, check_exact=True)
+    same(case, *found)
