@@ -142,19 +142,18 @@ class Drawing:
             pass
         if draws.keys is None:
             raise _Unlike("not computed for draws of a run in bounded memory")
+        weights = draws.weights.astype(np.int64)
         return [
-            metric.compute(
-                self.plan.does.view(
-                    self.tallies,
-                    self.plan.settings,
-                    view.group,
-                    view.n_groups,
-                    weights=draws.weights[:, d].astype(np.int64),
-                ),
-                settings,
-            )
-            for d in range(len(draws))
+            metric.compute(self._one_draw(view, weights[:, d]), settings) for d in range(len(draws))
         ]
+
+    def _one_draw(self, view: Any, weights: Array) -> Any:
+        does = self.plan.does
+        if does.one_draw is not None:
+            return does.one_draw(view, weights)
+        return does.view(
+            self.tallies, self.plan.settings, view.group, view.n_groups, weights=weights
+        )
 
 
 class _Unlike(Exception):
