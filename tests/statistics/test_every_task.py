@@ -170,7 +170,8 @@ def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) ->
     assert (within["lower"] <= within["upper"]).all()
     assert within["se"].is_not_null().all()
     if method == "wilson":
-        assert set(within["metric"]) <= {"Accuracy"}
+        assert set(within["metric"]) <= {"Accuracy", "Precision", "Recall", "Jaccard", "Success"}
+        assert within["average"].is_null().all()
     elif method == "delong":
         assert set(within["metric"]) <= {"ROCAUC"}
     else:
