@@ -23,7 +23,7 @@ from .base import (
     with_tables,
 )
 from .compare import compare
-from .gates import Keeper, markdown_of, told_gates, with_gates
+from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
 
@@ -492,6 +492,7 @@ def _report(error: BaseException) -> int:
     kind = "" if ours else f"{type(error).__name__}: "
     said = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
     click.echo(f"evalengine: {kind}{said}", err=True)
+    told_error(f"{kind}{said}")
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
     return BAD_INPUT if ours and not isinstance(error, PASSING) else FAILED

@@ -93,7 +93,7 @@ class Keeper:
             return
         from ..jobs.checking import check_gates
         from ..jobs.gates import parse_gates
-        from ..jobs.surely import refuse_unkept, with_intervals
+        from ..jobs.surely import hold, with_intervals
         from ..scorecard.card import load
 
         self._gates = parse_gates(gates, fail_if)
@@ -107,7 +107,7 @@ class Keeper:
             )
         if baseline is not None:
             self._earlier = load(baseline)
-            refuse_unkept(self._gates, self._earlier)
+            hold(self._gates, self._earlier)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""
@@ -164,8 +164,9 @@ def compared_gates(
     check_gates(parsed, options)
 
     def judge(comparison: Comparison) -> list[Verdict]:
-        labels = None if saved is None else saved.labels
-        earlier, run, margins = compared_numbers(comparison, labels)
+        earlier, run, margins = compared_numbers(
+            comparison, None if saved is None else saved.labels
+        )
         return judge_gates(parsed, run, earlier, compare=lambda metrics, slices: margins)
 
     return judge
@@ -181,6 +182,14 @@ def markdown_of(card: Scorecard) -> str:
     from ..report.summary import markdown
 
     return markdown(card)
+
+
+def told_error(said: str) -> None:
+    """Annotate a run of GitHub Actions with what stopped it."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from ..jobs.github import command
+
+        click.echo(command("error", "evalengine", said), err=True)
 
 
 def told_gates(
@@ -218,10 +227,10 @@ def told_gates(
 
         click.echo(gates_table(verdicts), err=table == "err" or form == "github", nl=False)
     if on_github(form):
-        from ..jobs.github import annotations, summarise
+        from ..jobs.github import summarise, workflow_commands
 
         err = table == "err" and form != "github"
-        click.echo(annotations(verdicts, warnings, notice), err=err, nl=False)
+        click.echo(workflow_commands(verdicts, warnings, notice), err=err, nl=False)
         if not summarise(verdicts, result()) and form == "github":
             click.echo("GITHUB_STEP_SUMMARY is not set: no summary is written", err=True)
     if not verdicts:

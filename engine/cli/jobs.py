@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .base import STATE, debug
-from .gates import check_junit, markdown_of, told_gates, with_junit
+from .gates import check_junit, markdown_of, told_error, told_gates, with_junit
 
 if TYPE_CHECKING:
     from ..jobs.running import JobPlan, JobResult
@@ -94,6 +94,7 @@ def run(
             tell(said, level=ERROR)
         else:
             click.echo(f"evalengine: {said}", err=True)
+            told_error(said)
 
     try:
         with stoppable():

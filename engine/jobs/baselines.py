@@ -12,7 +12,7 @@ from ..schemas.errors import ResultError
 from ..scorecard.card import Scorecard, load
 from .loading import LAST, LoadedJob
 from .records import BASELINE_FILE, BASELINE_FOLDER, Success, last_passed, read_success
-from .surely import can_be_compared, needing_margins, refuse_unkept, unkept
+from .surely import can_be_compared, hold, needing_margins, unkept
 from .verdicts import PASSED, Numbers
 
 
@@ -90,7 +90,7 @@ def baseline_of(
     found = _baseline_of(loaded, folder, run_id, before, warn)
     if found.card is not None and needing_margins(loaded.gates):
         if loaded.job.baseline != LAST:
-            refuse_unkept(loaded.gates, found.card)
+            hold(loaded.gates, found.card)
         elif not can_be_compared(found.card):
             warn(unkept(found.card))
     return found

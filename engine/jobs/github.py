@@ -29,7 +29,9 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def annotations(verdicts: Sequence[Verdict], warnings: Sequence[str], notice: str = "") -> str:
+def workflow_commands(
+    verdicts: Sequence[Verdict], warnings: Sequence[str], notice: str = ""
+) -> str:
     """Lines of workflow commands: what failed, what was skipped, warnings, and what came out.
 
     Args:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ..report.frames import aligned, markdown_frame
+from ..report.summary import plain
 from .verdicts import FAILED, SKIPPED, Verdict
 
 _ORDER = (FAILED, SKIPPED)
@@ -57,14 +58,14 @@ def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     rows = [
         {
             "status": one.status,
-            "gate": one.gate,
-            "row": one.row or None,
+            "gate": plain(one.gate),
+            "row": plain(one.row) or None,
             "value": _number(one.value),
             "bound": _number(one.bound),
             "baseline": _number(one.baseline),
             "interval": _interval(one) or None,
             "n": f"{one.n:,}" if one.interval_of and one.n is not None else None,
-            "reason": one.reason or None,
+            "reason": plain(one.reason) or None,
         }
         for one in ordered
     ]

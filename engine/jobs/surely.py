@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
-from ..comparing import margins
+from ..comparing import margins, tallied_of
 from ..schemas.errors import OptionError, ResultError
 from ..schemas.options import Options
 from ..schemas.results import frame_schema
@@ -44,15 +44,18 @@ def can_be_compared(earlier: Scorecard) -> bool:
     )
 
 
-def refuse_unkept(gates: Sequence[Gate], earlier: Scorecard) -> None:
-    """Refuse a baseline that gates cannot be judged by, before any work.
+def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
+    """Read what gates need of a baseline before any work: its folder may be the run's own.
 
     Raises:
         ResultError: it does not keep what comparing needs.
     """
+    _ = earlier.metrics
     needing = needing_margins(gates)
     if needing and not can_be_compared(earlier):
         raise ResultError(f"gate {needing[0].text!r}: {unkept(earlier)}")
+    if needing:
+        earlier.tallied = tallied_of("the baseline", earlier)
 
 
 def unkept(earlier: Scorecard | None) -> str:

@@ -73,8 +73,10 @@ def _shared(
     if n == len(ids[0]) == len(ids[1]):
         return everything, ""
     if n < ENOUGH * min(len(first), len(second)):
-        said = f"{n:,} of {len(second):,} datums in both"
-        return everything, f"other data than the baseline's: {said}"
+        return (
+            everything,
+            f"other data than the baseline's: {n:,} of {len(second):,} datums in both",
+        )
     within = tuple(one.is_in(shared.implode()).to_numpy() for one in ids)
     left = len(ids[0]) + len(ids[1]) - 2 * n - len(differing)
     return (within[0], within[1]), f"over the {n:,} datums of both runs, without {left:,} others"

@@ -49,12 +49,12 @@ class ScoredDraws(ScoredView):
         return self if plain is self._of else ScoredDraws(plain, self._draws)
 
     @property
-    def unit_weight(self) -> Array | None:  # type: ignore[override]
+    def unit_weight(self) -> Array | None:
         """None: what is added up has the weights of units in it."""
         return None
 
     @property
-    def unit_group(self) -> Array | None:  # type: ignore[override]
+    def unit_group(self) -> Array | None:
         raise OneByOne
 
     @cached_property
@@ -121,18 +121,18 @@ class ScoredDraws(ScoredView):
         return self._of.ordered_rows
 
     @property
-    def sorted(self) -> Sorted:  # type: ignore[override]
+    def sorted(self) -> Sorted:
         raise OneByOne
 
     @property
-    def _laid(self) -> Sorted:  # type: ignore[override]
+    def _laid(self) -> Sorted:
         raise OneByOne
 
     def run(self) -> tuple[Sorted, bool]:
         raise OneByOne
 
     @property
-    def _grid(self) -> None:  # type: ignore[override]
+    def _grid(self) -> None:
         return None
 
     @cached_property
@@ -144,7 +144,7 @@ class ScoredDraws(ScoredView):
         raise OneByOne
 
     @property
-    def pairwise_auc(self) -> tuple[Array, Array]:  # type: ignore[override]
+    def pairwise_auc(self) -> tuple[Array, Array]:
         raise OneByOne
 
     @cached_property

@@ -150,8 +150,9 @@ class TestPlanted:
             metrics=["Accuracy"],
         )
         for given in ({"gates": ("Accuracy >= 0 surely",)}, {"fail_if": ("Accuracy < 0 surely",)}):
-            gates, fail_if = given.get("gates", ()), given.get("fail_if", ())
-            (found,) = verdicts(bare, None, *gates, fail_if=fail_if)
+            (found,) = verdicts(
+                bare, None, *given.get("gates", ()), fail_if=given.get("fail_if", ())
+            )
             assert (found.status, found.lower) == ("failed", None)
             assert "no interval" in found.reason
 
@@ -357,7 +358,7 @@ class TestNights:
         result = job("2", shifted, range(planted.N, 2 * planted.N))
         one = result.verdicts[0]
         assert one.reason == "other data than the baseline's: 0 of 400 datums in both"
-        # Equal accuracies, and noise of two independent sets: 2 x sqrt(2 x .9 x .1 / 400)
+        # Equal accuracies, and the noise of two sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
         assert one.lower == pytest.approx(-0.042, abs=0.012)
         assert one.upper == pytest.approx(0.042, abs=0.012)
         assert statuses(result) == ["passed", "passed"]
