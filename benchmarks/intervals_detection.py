@@ -34,7 +34,7 @@ Intervals are not compared: hotcoco takes an image that was drawn twice once, so
 samples of 63 % and its standard errors too small. evalengine tests all 24 numbers by randomisation
 as well (1,000 draws more) and compares single images; hotcoco has neither.
 """
-SAMPLED = "hotcoco makes {} draws; its figures are {} times what they took, and reading and matching once."
+SAMPLED = "hotcoco makes {} draws; its figures are {} times what they took, and matching once."
 NOTES = {"images-1000": SAMPLED.format(100, 10), "images-5000": SAMPLED.format(50, 20)}
 
 
