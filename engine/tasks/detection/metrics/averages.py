@@ -122,9 +122,9 @@ def recalls(view: RankedView, settings: Settings) -> Array:
     at = _at_ious(view, settings.iou_thresholds)
     true = view.true_positives(settings.recall_score_threshold)[..., at]
     positives = view.positives[:, :, None, :, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        recall = true / positives
-    return np.where(positives > 0, recall, _fill(settings))
+    recall = np.full(true.shape, _fill(settings))
+    np.divide(true, positives, out=recall, where=positives > 0)
+    return recall
 
 
 def mean_recall(view: RankedView, settings: Settings) -> Array:
