@@ -71,6 +71,11 @@ class PartsView(ScoredView):
 
     def blocks(self) -> Iterator[ScoredView]:
         """Views of the parts."""
+        for view, _ in self.keyed_blocks():
+            yield view
+
+    def keyed_blocks(self) -> Iterator[tuple[ScoredView, Array | None]]:
+        """Views of the parts, and the keys of their datums."""
         for part in self._parts:
             rows: ScoredRows = part.rows
             units = rows.units
@@ -79,7 +84,7 @@ class PartsView(ScoredView):
             group = None if self._groups is None else self._groups.of(part.codes)
             view = ScoredView(units, rows.scored, self.labels, group=group, **self._more)
             view.whole_rows = self._parts.scores
-            yield view
+            yield view, part.keys
 
     def whole_datums(self) -> Iterator[tuple[Any, ScoredView]]:
         """The tally of each part, with its datums, and its view."""
@@ -126,6 +131,19 @@ class PartsView(ScoredView):
     def sorted(self) -> Sorted:
         segments = self.n_groups * self.slots.size * N_OUTCOMES
         return self._merged(lambda few: few.run(), segments)
+
+    @cached_property
+    def keyed_run(self) -> Sorted:
+        """The run of all parts, the key of its datum beside every score in place of a weight."""
+        made = []
+        for few, keys in self.keyed_blocks():
+            if few.scored is not None and len(few.scored):
+                assert keys is not None
+                rows = few.ordered_rows
+                beside = keys[rows.datum].view(np.float64)  # which is moved about, never read
+                made.append((Sorted(rows.sorted.start, rows.sorted.score, beside), True))
+        segments = self.n_groups * self.slots.size * N_OUTCOMES
+        return merge_runs(made, segments, self._parts.place)
 
     @cached_property
     def between(self) -> Sorted:
