@@ -64,7 +64,7 @@ def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert_frame_equal(again, usual, check_exact=True)
 
 
-@pytest.mark.parametrize("name", ["retrieval", "segmentation"])
+@pytest.mark.parametrize("name", ["detection", "retrieval", "segmentation"])
 def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     same_as_in_memory(asked(name, 24), CASES[name][0], tmp_path, executor="processes", threads=2)
