@@ -79,7 +79,7 @@ def _shared(
         )
     within = tuple(one.is_in(shared.implode()).to_numpy() for one in ids)
     left = len(ids[0]) + len(ids[1]) - 2 * n - len(differing)
-    return (within[0], within[1]), f"over the {n:,} datums of both runs, without {left:,} others"
+    return (within[0], within[1]), f"over the {n:,} datums of both runs, {left:,} left out"
 
 
 _APART = "other data than the baseline's, as far as datum ids tell"

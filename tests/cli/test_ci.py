@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 import planted
 import pytest
 
+from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.github import command, summarise, workflow_commands
 from evalengine.jobs.junit import write_junit
 from evalengine.jobs.verdicts import FAILED, PASSED, SKIPPED, Verdict
@@ -303,6 +304,15 @@ class TestAction:
         read = set(re.findall(r'(?:given|lines)\("(\w+)"', (ACTION / "run.py").read_text()))
         assert {f"INPUT_{name}" for name in read} == set(passed)
         assert "://" not in text + (ACTION / "run.py").read_text()
+
+    def test_the_page_s_workflow_has_its_inputs(self) -> None:
+        declared = set(re.findall(r"^  ([a-z-]+):$", (ACTION / "action.yml").read_text(), re.M))
+        workflow = ACTION.parent.parent / "docs" / "jobs" / "github_pull_request.yml"
+        step = workflow.read_text().split("actions/evalengine\n")[1].split("      - uses")[0]
+        used = re.findall(r"^          ([a-z-]+):", step, re.M)
+        assert {"predictions", "fail-under", "fail-if"} <= set(used) <= declared
+        for gates in re.findall(r"fail-\w+: \|\n((?: {12}.*\n)+)", step):
+            assert parse_gates([line.strip() for line in gates.splitlines()])
 
     def test_what_pip_installs(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spec = importlib.util.spec_from_file_location("action_run", ACTION / "run.py")

@@ -348,7 +348,7 @@ class TestNights:
         assert statuses(result) == ["passed", "passed"]
         one = result.verdicts[0]
         assert (one.value, one.baseline, one.n) == (0.9, 0.9, planted.N)
-        assert one.reason == "over the 400 datums of both runs, without 100 others"
+        assert one.reason == "over the 400 datums of both runs, 100 left out"
         assert result.card.value("Accuracy") == pytest.approx(0.72)
 
     def test_other_data_is_drawn_apart(self, job: Job) -> None:
