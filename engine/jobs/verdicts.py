@@ -271,7 +271,6 @@ def _of_difference(
         value=found["b"],
         baseline=found["a"],
         bound=None if found["a"] is None else gate.bound(found["a"]),
-        n=found["support"],
         reason=margins.told,
     )
     if lower is None or upper is None:
