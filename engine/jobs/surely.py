@@ -131,6 +131,12 @@ def compared_numbers(
                 for name, dtype in empty.items()
             )
         )
-        return Numbers(comparison.task, found, labels, comparison.dialect)
+        return Numbers(
+            comparison.task,
+            found,
+            labels,
+            comparison.dialect,
+            datums=lambda column, value: comparison.n if column is None else None,
+        )
 
     return of("a"), of("b"), Margins(rows, comparison.level)

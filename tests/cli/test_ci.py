@@ -25,10 +25,10 @@ Run = Callable[..., tuple[int, str, str]]
 ACTION = Path(__file__).parent.parent.parent / "integrations" / "github"
 NASTY = 'F1[label="<a>&\x07\ud800"] >= 1'
 VERDICTS = [
-    Verdict("mAP >= baseline - 0.01 surely", "", FAILED, 0.7, 0.79, 0.8, "over the 10 datums",
-            1.0, -0.2, 0.1, "difference", 0.95, 1234),
+    Verdict("mAP >= baseline - 0.01 surely", "", FAILED, 0.7, 0.79, 0.8, "10 of 12 datums",
+            1.0, -0.2, 0.1, "difference", 0.95, 99.5, 1234),
     Verdict(NASTY, "label=a, b", SKIPPED, None, None, reason="50 %\nno earlier run"),
-    Verdict("mAP >= 0.5", "", PASSED, 0.7, 0.5, n=12),
+    Verdict("mAP >= 0.5", "", PASSED, 0.7, 0.5, support=12),
 ]  # fmt: skip
 
 
@@ -55,10 +55,10 @@ class TestJUnit:
         assert failed.get("name") == "mAP >= baseline - 0.01 surely"
         assert failed[1].get("message") == (
             "value 0.7, bound 0.79, baseline 0.8, 95 % interval of the difference"
-            " [-0.2000, +0.1000], n 1,234; over the 10 datums"
+            " [-0.2000, +0.1000], 1,234 datums; 10 of 12 datums"
         )
         own = {one.get("name"): one.get("value") for one in failed.findall("properties/property")}
-        assert (own["n"], own["lower"]) == ("1234", "-0.2")
+        assert (own["n"], own["support"], own["lower"]) == ("1234", "99.5", "-0.2")
         assert skipped.get("name") == r'F1[label="<a>&\x07\ud800"] >= 1 [label=a, b]'
         assert [one.tag for one in skipped] == ["properties", "skipped"]
         assert [one.tag for one in passed] == ["properties"]
@@ -159,7 +159,7 @@ class TestScore:
         status, out, err = run(*SCORE, *gate, "--format", "github")
         assert status == 1
         assert out.splitlines()[0] == (
-            "::error title=Accuracy >= 0.85 failed::value 0.7, bound 0.85, n 400"
+            "::error title=Accuracy >= 0.85 failed::value 0.7, bound 0.85"
         )
         assert err.splitlines()[0] == "gates: 1 of 1 failed"
         assert "GITHUB_STEP_SUMMARY is not set" in err

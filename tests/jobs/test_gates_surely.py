@@ -142,6 +142,7 @@ class TestPlanted:
         found = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")
         assert [one.row for one in found] == ["kind=x", "kind=y"]
         assert {one.status for one in found} == {"failed"}
+        assert [one.n for one in found] == [266, 134]
         assert all(one.lower is not None and one.lower < -0.05 for one in found)
 
     def test_without_an_interval_it_fails_and_says_so(self) -> None:
