@@ -46,6 +46,7 @@ class Study:
     """Samples of one population.
 
     Attributes:
+        task: of the numbers.
         about: what its datums are.
         counted: what ``sizes`` count.
         sizes: datums of a sample.
@@ -56,6 +57,7 @@ class Study:
         apart: options of runs beside these, whose intervals are shown as well.
     """
 
+    task: str
     about: str
     counted: str
     sizes: tuple[int, ...]
@@ -211,31 +213,48 @@ SIDE, APART_PX = 40.0, 100.0  # of a box; from one box to the next, so that none
 
 @cache
 def images() -> tuple[Rows, ...]:
-    """Boxes of five classes; hard images have fewer hits, that score lower."""
-    rng = np.random.default_rng(MAKING)
-    hard = rng.normal(size=POPULATION)
-    image, label = _scattered(rng, A_CLASS)
-    truths = _boxes(image, label, np.zeros(image.size))
-    found = rng.random(image.size) < _logistic(1.2 - 0.8 * hard[image])
+    """Boxes of five classes on many images, and what a detector finds."""
+    predictions, truths = scene(np.random.default_rng(MAKING), POPULATION, (0.0,))
+    return tuple(Rows.of(side, "datum_id") for side in (predictions, truths))
+
+
+def scene(rng: np.random.Generator, n: int, gains: tuple[float, ...]) -> Tables:
+    """Images with boxes of five classes, and what detectors of more or less skill find on them.
+
+    Hard images have fewer hits, that score lower, for all detectors.
+
+    Returns:
+        predictions of each detector, then ground truths.
+    """
+    hard = rng.normal(size=n)
+    image, label = _scattered(rng, A_CLASS, n)
+    return (
+        *(_detected(rng, image, label, hard, gain) for gain in gains),
+        _boxes(image, label, np.zeros(image.size)),
+    )
+
+
+def _detected(
+    rng: np.random.Generator, image: Array, label: Array, hard: Array, gain: float
+) -> pl.DataFrame:
+    found = rng.random(image.size) < _logistic(1.2 + gain - 0.8 * hard[image])
     iou = rng.beta(6, 2, image.size)
     hits = _boxes(image, label, SIDE * (1 - iou) / (1 + iou)).filter(pl.Series(found))
     score = 1.5 * iou - 0.4 * hard[image] + rng.normal(size=image.size)
-    score = score[found]
-    image, label = _scattered(rng, 0.4)
+    image, label = _scattered(rng, 0.4, hard.size)
     false = _boxes(image, label, np.full(image.size, 100 * APART_PX))
-    score = _logistic(np.concatenate([score, rng.normal(-0.5, 1.0, image.size)]))
-    predictions = pl.concat([hits, false]).with_columns(score=pl.Series(score))
-    sides = predictions.sort("datum_id", maintain_order=True), truths
-    return tuple(Rows.of(side, "datum_id") for side in sides)
+    every = np.concatenate([score[found], rng.normal(-0.5, 1.0, image.size)])
+    predictions = pl.concat([hits, false]).with_columns(score=pl.Series(_logistic(every)))
+    return predictions.sort("datum_id", maintain_order=True)
 
 
 def _logistic(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
-def _scattered(rng: np.random.Generator, mean: float) -> tuple[Array, Array]:
+def _scattered(rng: np.random.Generator, mean: float, n: int) -> tuple[Array, Array]:
     """Image and label of things of which an image has so many of each class."""
-    many = rng.poisson(mean, POPULATION * CLASSES)
+    many = rng.poisson(mean, n * CLASSES)
     cell = np.repeat(np.arange(many.size), many)
     return cell // CLASSES, cell % CLASSES
 
@@ -268,6 +287,7 @@ _BOXES = (
 )
 STUDIES: dict[str, Study] = {
     "labels": Study(
+        "classification",
         "Three labels, 60, 30 and 10 % of the datums; numbers follow from the shares.",
         "datums",
         (100, 1000),
@@ -276,6 +296,7 @@ STUDIES: dict[str, Study] = {
         of_labelled,
     ),
     "scores": Study(
+        "classification",
         "Normal scores of two classes, 30 % positives.",
         "datums",
         (100, 1000),
@@ -284,6 +305,7 @@ STUDIES: dict[str, Study] = {
         of_scored,
     ),
     "queries": Study(
+        "retrieval",
         "Queries with fifteen documents, out of 20,000.",
         "queries",
         (100, 1000),
@@ -292,6 +314,7 @@ STUDIES: dict[str, Study] = {
         lambda: of_all(queries(), _NDCG),
     ),
     "texts": Study(
+        "text",
         "Texts of 6 to 30 words, out of 20,000.",
         "texts",
         (100, 500),
@@ -300,6 +323,7 @@ STUDIES: dict[str, Study] = {
         lambda: of_all(pairs(), _BLEU),
     ),
     "videos": Study(
+        "classification",
         "Videos of 20 frames, some of them harder than others; frames of a video are as hard.",
         "videos",
         (10, 30, 100),
@@ -310,11 +334,13 @@ STUDIES: dict[str, Study] = {
         {"without cluster=": {"cluster": None}},
     ),
     "boxes": Study(
+        "detection",
         "Images with half a box of each of five classes, out of 20,000.",
         "ground truths a class",
         (20, 200, 2000),
         _BOXES,
         lambda rng, n: drawn_from(images(), rng, n),
         lambda: of_all(images(), _BOXES),
+        {"labels": range(CLASSES)},
     ),
 }

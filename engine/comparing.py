@@ -12,21 +12,22 @@ import polars as pl
 
 from . import scoring
 from .executors import Threads
+from .ingest.problems import count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
 from .schemas.contract import GROUND_TRUTHS
 from .schemas.errors import InputError, OptionError, ResultError, unknown
 from .schemas.options import FIELDS, Options
-from .schemas.wording import option
+from .schemas.wording import in_python, option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
-from .statistics.asked import BY_THEORY, LEVEL, Wanted, wanted
-from .statistics.comparing import compare_runs
+from .statistics.asked import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from .statistics.comparing import Compared, compare_runs, nothing_found, same_kind
 from .statistics.comparison import Comparison
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
 from .statistics.multiple import ADJUSTMENTS
-from .statistics.significance import TESTS
+from .statistics.significance import RANDOMISATION, TESTS
 from .tally import stored
 from .tasks.encoding import draw_keys
 
@@ -59,25 +60,34 @@ def compared(
         raise OptionError(unknown("adjust", adjust, ADJUSTMENTS))
     if test not in TESTS:
         raise OptionError(unknown("test", test, TESTS))
-    if options.method in BY_THEORY or options.method in ("bca", "jackknife"):
+    if test != RANDOMISATION and options.cluster is not None:
         raise OptionError(
-            f"{option('method', options.method)} is not of differences: they have intervals of"
-            " their draws."
+            f"{option('test', test)} takes every datum for independent of the others: leave"
+            f" {option('cluster')} out, or take {option('test', RANDOMISATION)}."
+        )
+    if options.method is not None:
+        raise OptionError(
+            f"{option('method', options.method)} is of the numbers of one run: intervals of"
+            " differences are percentiles of their draws. Leave it out."
         )
     options = options if options.drawn else options.replace(intervals=LEVEL)
     asked = wanted(options)
     assert asked is not None
     called = _names(runs, names)
+    _all_read(runs, ground_truths=ground_truths, datums=datums, labels=labels)
     tell = progress or (lambda said: None)
     cards: dict[str, Scorecard] = {}
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
         cards[name] = _card(run, ground_truths, options, datums, labels, storage_options)
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
-    _same_options(cards)
+    _same_options(cards, options)
+    same_kind(tallied)
     tallied = _same_metrics(tallied, options)
-    tallied = {name: _with_keys(name, run, asked, options) for name, run in tallied.items()}
-    notes, warnings = _same_truth(cards, tallied)
+    by, notes = _same_slices(tallied, options)
+    tallied = {name: _with_keys(name, run, asked, by) for name, run in tallied.items()}
+    told, warnings = _same_truth(cards, tallied)
+    notes += told
     first = next(iter(cards.values()))
     directions = {
         metric.name: run.plan.dialect.better.get(metric.name, metric.better)
@@ -90,13 +100,16 @@ def compared(
     )
     if found.left_out:
         notes.append(
-            f"{found.left_out:,} datums that not all runs have are left out; {found.n:,} are"
-            " compared."
+            f"left out: {count_of(found.left_out, 'datum')} that not all runs have; {found.n:,} of"
+            " them are compared."
         )
     if found.lone:
-        some = ", ".join(dict.fromkeys(found.lone[:_SHOWN]))
-        notes.append(f"{len(found.lone):,} numbers that one run alone has are left out: {some}.")
-    notes += [f"no test of {many:,} numbers: {why}." for why, many in found.failed.items()]
+        some = listing(dict.fromkeys(found.lone))
+        notes.append(
+            f"left out: {count_of(len(found.lone), 'number')} that one run alone has: {some}."
+        )
+    notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
+    notes += _weak(found, asked, adjust)
     notes += [f"{name}: {note}" for name, card in cards.items() for note in card.warnings]
     return Comparison(
         task=first.task,
@@ -111,7 +124,7 @@ def compared(
         differences=found.differences,
         flips=found.flips,
         directions=directions,
-        notes=(*warnings, *notes),
+        notes=tuple(map(in_python, (*warnings, *notes))),
         warnings=tuple(warnings),
     )
 
@@ -136,10 +149,10 @@ def margins(
     assert asked is not None
     cards = {"the baseline": earlier, "this run": card}
     runs = {name: tallied_of(name, one) for name, one in cards.items()}
-    _same_options(cards)
+    _same_options(cards, Options())
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
-        _narrowed(_with_keys(name, run, asked, run.plan.options), metrics, by)
+        _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
         for name, run in runs.items()
     )
     truth_of = first.plan.does.truth
@@ -160,7 +173,41 @@ def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Ta
     return msgspec.structs.replace(run, plan=plan)
 
 
-_SHOWN = 5
+def _all_read(runs: Sequence[Any], **tables: Any) -> None:
+    """Refuse tables that nothing is scored with."""
+    if not all(isinstance(run, Scorecard) or is_saved(run) for run in runs):
+        return
+    for name, given in tables.items():
+        if given is not None:
+            raise OptionError(
+                f"{option(name)} is given, but all runs are scored already: leave it out."
+            )
+
+
+def _weak(found: Compared, asked: Wanted, adjust: str) -> list[str]:
+    """What makes that no difference, or too few, can be found."""
+    notes = []
+    if found.clusters < FEW_CLUSTERS:
+        of = "" if asked.cluster is None else f" of {asked.cluster!r}"
+        what = count_of(found.clusters, "cluster" if of else "datum") + of
+        notes.append(
+            f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often too"
+            " narrow"
+            + (
+                f", and p is hardly ever below {0.5 ** (found.clusters - 1):.2g}."
+                if nothing_found(found.clusters, asked.level)
+                else "."
+            )
+        )
+    least = found.most / (asked.draws + 1)
+    if adjust == "holm" and least > 1 - asked.level:
+        enough = int(-(-found.most // (1 - asked.level) // 1000 * 1000))
+        notes.append(
+            f"{asked.draws:,} draws are too few to find anything among {found.most:,} numbers that"
+            f" are adjusted together: no adjusted p is below {min(least, 1.0):.2g}. Draw more,"
+            f" {option('draws', enough)}, or ask for fewer metrics."
+        )
+    return notes
 
 
 def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
@@ -240,8 +287,17 @@ def tallied_of(name: str, card: Scorecard) -> Tallied:
     return Tallied(plan, stored.load(path), Threads(card.options.threads))
 
 
-def _same_options(cards: Mapping[str, Scorecard]) -> None:
-    """Refuse runs that were scored by other rules."""
+def _same_options(cards: Mapping[str, Scorecard], asked: Options) -> None:
+    """Refuse runs that were scored by other rules than each other, or than asked for."""
+    plain = Options()
+    for name, card in cards.items():
+        for field in FIELDS:
+            given, theirs = getattr(asked, field), getattr(card.options, field)
+            if field not in (*_FREE, "columns") and given not in (getattr(plain, field), theirs):
+                raise InputError(
+                    f"{name} was scored with {option(field, theirs)}, not with"
+                    f" {option(field, given)}: score it so, or leave the option out."
+                )
     (name, first), *rest = cards.items()
     for other, card in rest:
         for what in ("task", "dialect"):
@@ -254,8 +310,8 @@ def _same_options(cards: Mapping[str, Scorecard]) -> None:
             ours, theirs = getattr(first.options, field), getattr(card.options, field)
             if field not in _FREE and field != "columns" and ours != theirs:
                 raise InputError(
-                    f"{name} was scored with {field}={ours!r}, {other} with {field}={theirs!r}:"
-                    " score both alike."
+                    f"{name} was scored with {option(field, ours)}, {other} with"
+                    f" {option(field, theirs)}: score both alike."
                 )
 
 
@@ -282,8 +338,33 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
     }
 
 
-def _with_keys(name: str, run: Tallied, asked: Wanted, options: Options) -> Tallied:
-    """A run whose datums have the keys that draws are made of."""
+def _same_slices(
+    runs: Mapping[str, Tallied], options: Options
+) -> tuple[tuple[str, ...], list[str]]:
+    """The slices that are compared: those asked for, else those that all runs have; and what there
+    is to tell of the others.
+
+    Raises:
+        InputError: a run lacks one that is asked for.
+    """
+    if options.by:
+        for name, run in runs.items():
+            missing = [by for by in options.by if by not in run.tallies.datums.slices.columns]
+            if missing:
+                raise InputError(
+                    f"{option('by', missing)}: {name} was scored without it. Score it with that"
+                    " slice."
+                )
+        return options.by, []
+    every = [run.plan.options.by for run in runs.values()]
+    shared = tuple(by for by in every[0] if all(by in other for other in every[1:]))
+    lone = sorted({by for some in every for by in some} - set(shared))
+    said = f"slices by {listing(lone)} are left out: not all runs have them."
+    return shared, [said] if lone else []
+
+
+def _with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> Tallied:
+    """A run whose datums have the keys that draws are made of, and some of its slices."""
     datums = run.tallies.datums
     if asked.cluster is not None and asked.cluster not in datums.slices.columns:
         raise InputError(
@@ -293,15 +374,10 @@ def _with_keys(name: str, run: Tallied, asked: Wanted, options: Options) -> Tall
     rows = datums.ids
     if rows is None:
         rows = pl.Series(np.arange(len(datums), dtype=np.int64))
-    datums = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, asked.cluster))
+    keys = draw_keys(rows, datums.slices, asked.cluster)
+    datums = msgspec.structs.replace(datums, keys=keys, slices=datums.slices.select(by))
+    plan = msgspec.structs.replace(run.plan, options=run.plan.options.replace(by=by))
     tallies = msgspec.structs.replace(run.tallies, datums=datums)
-    by = msgspec.structs.replace(run.plan.options, by=options.by or run.plan.options.by)
-    missing = [column for column in by.by if column not in datums.slices.columns]
-    if missing:
-        raise InputError(
-            f"{option('by', missing)}: {name} was scored without it. Score it with that slice."
-        )
-    plan = msgspec.structs.replace(run.plan, options=by)
     return msgspec.structs.replace(run, plan=plan, tallies=tallies)
 
 
@@ -322,10 +398,9 @@ def _same_truth(
     if truth_of is None:
         if None not in facts and len({fact["source"] for fact in facts if fact}) == 1:
             return [], []
-        return [], [
-            "that all runs were scored against the same ground truths is not known: their files"
-            " differ."
-        ]
+        if not any(facts):
+            return ["each run brought its own ground truths, which were not compared."], []
+        return [], ["whether all runs had the same ground truths is not known: their files differ."]
     for other, run in rest:
         where = _differing(first, run, truth_of)
         if where is not None and len(where):

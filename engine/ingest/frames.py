@@ -95,8 +95,7 @@ class Frames(msgspec.Struct, kw_only=True):
         facts: what the files say of themselves.
         folders: role to where the paths of rasters within the table lead.
         kept: role to the rows of its source that are left, where some were removed.
-        drawn: whether datums are to have keys that draws can be made of.
-        cluster: the slice column whose groups are drawn together; None for single datums.
+        drawn: whether datums have keys for draws; ``cluster`` is the slice column they are of.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -469,11 +468,8 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
         return False
     ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
     # A look at the first few spares most others: comparing long strings all over memory is slow.
-    return (
-        len(ours) == len(theirs)
-        and ours.head(1000).equals(theirs.head(1000))
-        and ours.equals(theirs)
-    )
+    alike = len(ours) == len(theirs) and ours.head(1000).equals(theirs.head(1000))
+    return alike and ours.equals(theirs)
 
 
 def _ids(
@@ -498,7 +494,7 @@ def _kept(side: Side, condition: Condition) -> Kept:
 
     def numbers() -> pl.Series:
         numbered = side.source.frame.with_row_index(_NUMBER)
-        left = filtered(numbered, Named(side.schema, side.naming), condition)
-        return left.select(_NUMBER).collect().to_series()
+        named = Named(side.schema, side.naming)
+        return filtered(numbered, named, condition).select(_NUMBER).collect().to_series()
 
     return Kept(numbers)

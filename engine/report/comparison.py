@@ -5,13 +5,17 @@ from __future__ import annotations
 import html
 import io
 import json
+import re
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 import polars as pl
 
+from ..ingest.problems import count_of
 from ..schemas.errors import OptionError, unknown
 from .show import write_text
 from .summary import UNDEFINED, markdown_table, number, plain
@@ -19,13 +23,16 @@ from .verdicts import (
     beaten,
     better,
     headline,
+    lead,
     letters,
     of_pair,
     pairs,
     probability,
     ranks,
+    same_number,
     signed,
     title,
+    values_of,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +41,10 @@ if TYPE_CHECKING:
 FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
 FRAMES = ("differences", "flips")
 _MOST = 15
+_WIDTH = 100
+_TOGETHER = re.compile(r" (?=[%=] )|(?<==) ")
+_LEAST = ("wins-ties-losses", "p")
+"""Columns that give way where a terminal is narrow."""
 _SAYS = {1: "better", -1: "worse", 0: ""}
 
 
@@ -45,42 +56,52 @@ class Table(NamedTuple):
         header: names of its columns, the first of names.
         rows: cells.
         note: what it leaves out.
-        best: row -> the column that is best, where that can be told.
+        best: row -> the columns that are best, where that can be told.
     """
 
     title: str
     header: list[str]
     rows: list[list[str]]
     note: str = ""
-    best: Mapping[int, int] = MappingProxyType({})
+    best: Mapping[int, Collection[int]] = MappingProxyType({})
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """What is shown of a comparison: aggregates, then labels and slices by evidence."""
+    """What is shown of a comparison: of two runs the aggregates, then labels and slices by
+    evidence; of more every run in a column, then each pair by the number that leads."""
     if len(comparison.runs) > 2:
-        return [_many(comparison), *_details(comparison, *pairs(comparison)[0])]
+        return [_many(comparison), *_pairs(comparison)]
     (a, b) = pairs(comparison)[0]
     lines = headline(comparison, of_pair(comparison, a, b))
-    return [_differences(comparison, "", lines, a, b), *_details(comparison, a, b)]
+    names = [plain(a), plain(b)]
+    return [_differences(comparison, "metric", lines, names), *_details(comparison, names)]
 
 
 def _differences(
     comparison: Comparison,
     name: str,
     lines: Sequence[tuple[str, dict[str, Any]]],
-    a: str,
-    b: str,
+    runs: Sequence[str] = (),
     note: str = "",
 ) -> Table:
+    """Lines of differences.
+
+    Args:
+        comparison: of the runs.
+        name: what the lines are.
+        lines: what each is called, and its row.
+        runs: the two runs, whose numbers then stand before their difference.
+        note: what is left out.
+    """
     votes = any(row["wins"] is not None for _, row in lines)
-    header = [name or "metric", plain(a), plain(b), "difference"]
-    header += [f"{100 * comparison.level:g} % interval", "p"]
-    header += ["adjusted"] if comparison.adjust != "none" else []
+    adjusted = comparison.adjust != "none"
+    header = [name, *runs, "difference", f"{100 * comparison.level:g} % interval", "p"]
+    header += ["adjusted"] if adjusted else []
     header += ["wins-ties-losses"] if votes else []
-    header += [f"{plain(b)} is"]
+    header += [f"{runs[1] if runs else 'the first'} is"]
     rows = []
     for called, row in lines:
-        cells = [plain(called), number(row["a"]), number(row["b"])]
+        cells = [plain(called), *([number(row["a"]), number(row["b"])] if runs else [])]
         there = row["difference"] is not None
         cells.append(signed(row["difference"]) if there else UNDEFINED)
         cells.append(
@@ -89,7 +110,7 @@ def _differences(
             else UNDEFINED
         )
         cells.append(probability(row["p"]))
-        cells += [probability(row["p_adjusted"])] if comparison.adjust != "none" else []
+        cells += [probability(row["p_adjusted"])] if adjusted else []
         if votes:
             none = row["wins"] is None
             cells.append("" if none else f"{row['wins']}-{row['ties']}-{row['losses']}")
@@ -98,21 +119,36 @@ def _differences(
     return Table(name, header, rows, note)
 
 
-def _details(comparison: Comparison, a: str, b: str) -> list[Table]:
-    """Labels and slices of a pair, the strongest evidence first."""
-    rows = of_pair(comparison, a, b)
+def _pairs(comparison: Comparison) -> list[Table]:
+    """Each pair of several runs by the number that leads, the strongest evidence first."""
+    found = lead(comparison)
+    if found is None:
+        return []
+    some = same_number(comparison.differences, found[1])
+    order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
+    lines = [(f"{row['run_b']} against {row['run_a']}", row) for row in order.iter_rows(named=True)]
+    left = comparison.differences.height - len(lines)
+    note = f"and {left:,} rows of other numbers and pairs: --frame differences" if left else ""
+    return [_differences(comparison, found[0], lines, note=note)]
+
+
+def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
+    """Labels and slices of two runs, the strongest evidence first."""
+    rows = comparison.differences
     found = []
-    for name, some in (
+    for name, every in (
         ("label", rows.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())),
         ("slice", rows.filter(pl.col("slice").is_not_null())),
     ):
-        if not some.height:
+        if not every.height:
             continue
+        whole = every.filter(pl.col("label_value").is_null())
+        some = whole if whole.height else every  # of slices, labels only where nothing else is
         order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
         lines = [(f"{_where(row)} {title(row)}", row) for row in order.iter_rows(named=True)]
-        left = some.height - len(lines)
-        note = f"and {left:,} more, by evidence: --frame differences" if left > 0 else ""
-        found.append(_differences(comparison, name, lines, a, b, note))
+        left = every.height - len(lines)
+        note = f"and {left:,} more: --frame differences" if left > 0 else ""
+        found.append(_differences(comparison, name, lines, runs, note))
     return found
 
 
@@ -130,13 +166,11 @@ def _many(comparison: Comparison) -> Table:
     runs = list(comparison.runs)
     letter = letters(comparison)
     first = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
-    names = comparison.differences.columns[2 : comparison.differences.columns.index("a")]
     rows: list[list[str]] = []
-    best: dict[int, int] = {}
+    best: dict[int, set[int]] = {}
     for called, row in first:
-        identity = {name: row[name] for name in names}
-        values = _values(comparison, identity)
-        beats = beaten(comparison, identity)
+        values = values_of(comparison, row)
+        beats = beaten(comparison, row)
         rank = ranks(beats)
         cells = [plain(called)]
         for run in runs:
@@ -147,51 +181,29 @@ def _many(comparison: Comparison) -> Table:
         direction = comparison.directions.get(row["metric"], "higher")
         if known and direction != "neither":
             pick = max if direction == "higher" else min
-            best[len(rows)] = 1 + runs.index(pick(known, key=lambda run: known[run]))
+            top = pick(known.values())
+            best[len(rows)] = {1 + i for i, run in enumerate(runs) if known.get(run) == top}
         rows.append(cells)
-    header = ["metric", *(f"{letter[run]}: {plain(run)}" for run in runs)]
+    titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
     note = (
-        "letters: runs that a run is surely better than; (rank): one more than the runs that are"
-        " surely better"
+        "behind a number: letters of the runs that are surely worse, and in brackets the rank, one"
+        " more than the runs that are surely better"
     )
-    return Table("", header, rows, note, best)
-
-
-def _values(comparison: Comparison, identity: dict[str, Any]) -> dict[str, float | None]:
-    frame = comparison.differences
-    rows = frame.filter(
-        *(
-            pl.col(name).eq_missing(pl.lit(value, frame.schema[name]))
-            for name, value in identity.items()
-        )
-    )
-    values: dict[str, float | None] = {}
-    for row in rows.iter_rows(named=True):
-        values[row["run_a"]], values[row["run_b"]] = row["a"], row["b"]
-    return values
+    return Table("metric", ["metric", *map(plain, titles)], rows, note, best)
 
 
 def beside(comparison: Comparison) -> list[str]:
     """Lines below the tables: flips, notes."""
     lines = []
-    for a, b in pairs(comparison):
-        some = comparison.flips.filter(run_a=a, run_b=b)
-        lead = headline(comparison, of_pair(comparison, a, b))
-        if not some.height or not lead:
-            continue
-        name, row = lead[0]
-        of = some.filter(
-            *(
-                pl.col(column).eq_missing(pl.lit(row[column], some.schema[column]))
-                for column in some.columns
-                if column in row and column not in ("run_a", "run_b", "a", "b")
-            )
-        )
-        gained, lost = ((of["change"] == word).sum() for word in ("better", "worse"))
-        lines.append(
-            f"flips: {b} does {gained:,} datums better and {lost:,} worse than {a} by {name};"
-            f" all {some.height:,}: --frame flips"
-        )
+    found = lead(comparison)
+    if comparison.flips.height and found is not None:
+        name, row = found
+        said = ""
+        if len(comparison.runs) == 2 and row["wins"] is not None:
+            better_of, worse_of = count_of(row["wins"], "datum"), f"{row['losses']:,} worse"
+            said = f"by {name} {row['run_b']} does {better_of} better and {worse_of}; "
+        rows = count_of(comparison.flips.height, "row")
+        lines.append(f"flips: {said}{rows} of all numbers: --frame flips")
     kinds = [*(("warning", one) for one in comparison.warnings)]
     kinds += [("note", one) for one in comparison.notes if one not in comparison.warnings]
     return [*lines, *(f"{kind}: {plain(one)}" for kind, one in kinds)]
@@ -199,32 +211,74 @@ def beside(comparison: Comparison) -> list[str]:
 
 def heading(comparison: Comparison) -> str:
     """Task, dialect, runs and datums."""
-    said = f"{comparison.task}, dialect {comparison.dialect}: {' against '.join(comparison.runs)}"
-    return f"{said}, {comparison.n:,} datums"
+    runs = (
+        " against ".join(comparison.runs)
+        if len(comparison.runs) == 2
+        else ", ".join(comparison.runs)
+    )
+    said = f"{comparison.task}, dialect {comparison.dialect}: {runs}"
+    return f"{said}, {count_of(comparison.n, 'datum')}"
 
 
-def as_text(comparison: Comparison) -> str:
-    """For the prompt and the shell."""
-    lines = [plain(heading(comparison)), "", plain(comparison.verdict)]
+def as_text(comparison: Comparison, width: int | None = None) -> str:
+    """For the prompt and the shell.
+
+    Args:
+        comparison: what to show.
+        width: characters of a line; None for tables as wide as they are.
+    """
+    lines = [*_folded(heading(comparison), width), "", *_folded(comparison.verdict, width)]
     for table in tables(comparison):
-        columns = [[head, *(row[i] for row in table.rows)] for i, head in enumerate(table.header)]
-        widths = [max(map(len, column)) for column in columns]
-        lines.append("")
-        for at, row in enumerate(zip(*columns, strict=True)):
-            marked = [
-                f"{cell}*" if at and table.best.get(at - 1) == i else cell
-                for i, cell in enumerate(row)
-            ]
-            lines.append(
-                "  "
-                + "  ".join(
-                    cell.ljust(width) if i == 0 else cell.rjust(width)
-                    for i, (cell, width) in enumerate(zip(marked, widths, strict=True))
-                ).rstrip()
-            )
-        lines += [f"  {table.note}"] if table.note else []
-    more = beside(comparison)
+        lines += ["", *_laid_out(table, width)]
+        lines += _folded(table.note, width, "  ") if table.note else []
+    more = [line for said in beside(comparison) for line in _folded(said, width, hanging="      ")]
     return "\n".join([*lines, *([""] if more else []), *more])
+
+
+def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") -> list[str]:
+    """Lines of a text, broken between words."""
+    kept = _TOGETHER.sub("\xa0", plain(text))
+    lines = textwrap.wrap(
+        kept,
+        width or _WIDTH,
+        initial_indent=begin,
+        subsequent_indent=begin + hanging,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+def _laid_out(table: Table, width: int | None) -> list[str]:
+    """Lines of a table; in too little room the least of its columns are left out, and named."""
+    columns = [
+        [
+            head,
+            *(
+                f"{row[i]}*" if i in table.best.get(at, ()) else row[i]
+                for at, row in enumerate(table.rows)
+            ),
+        ]
+        for i, head in enumerate(table.header)
+    ]
+    gone: list[str] = []
+
+    def room() -> int:
+        return sum(2 + max(map(len, column)) for column in columns)
+
+    for name in _LEAST:
+        if width is not None and room() > width:
+            gone += [column[0] for column in columns if column[0] == name]
+            columns = [column for column in columns if column[0] != name]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  "
+        + "  ".join(
+            cell.ljust(wide) if i == 0 else cell.rjust(wide)
+            for i, (cell, wide) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
+    return [*lines, *([f"  not shown: {', '.join(gone)}"] if gone else [])]
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -233,7 +287,7 @@ def as_markdown(comparison: Comparison) -> str:
     for table in tables(comparison):
         rows = [
             [
-                f"**{cell}**" if table.best.get(at) == i else _marked(cell)
+                f"**{_marked(cell)}**" if i in table.best.get(at, ()) else _marked(cell)
                 for i, cell in enumerate(row)
             ]
             for at, row in enumerate(table.rows)
@@ -263,7 +317,7 @@ def as_html(comparison: Comparison) -> str:
             "<tr>"
             + "".join(
                 f'<td style="text-align:{"right" if i else "left"}">'
-                + (f"<b>{html.escape(c)}</b>" if table.best.get(at) == i else html.escape(c))
+                + (f"<b>{html.escape(c)}</b>" if i in table.best.get(at, ()) else html.escape(c))
                 + "</td>"
                 for i, c in enumerate(row)
             )
@@ -278,7 +332,7 @@ def as_html(comparison: Comparison) -> str:
 
 def as_latex(comparison: Comparison) -> str:
     """Tables for a paper, with the rules of the booktabs package; the best in bold."""
-    parts = [f"% {line}" for line in (heading(comparison), comparison.verdict)]
+    parts = [f"% {plain(line)}" for line in (heading(comparison), comparison.verdict)]
     for table in tables(comparison):
         parts += [
             f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
@@ -287,7 +341,7 @@ def as_latex(comparison: Comparison) -> str:
             "\\midrule",
             *(
                 " & ".join(
-                    f"\\textbf{{{_latex(cell)}}}" if table.best.get(at) == i else _latex(cell)
+                    f"\\textbf{{{_latex(cell)}}}" if i in table.best.get(at, ()) else _latex(cell)
                     for i, cell in enumerate(row)
                 )
                 + r" \\"
@@ -304,13 +358,16 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "–": "--",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{mark: f"${mark}$" for mark in "<>|"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }
+_SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in text)
+    """Text for LaTeX, in which a hyphen is no minus."""
+    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in text))
 
 
 def _as_json(comparison: Comparison) -> str:
@@ -355,6 +412,9 @@ def show(comparison: Comparison, form: str, out: IO[str] | None = None) -> None:
         OptionError: no such format, or bytes for a terminal.
     """
     out = sys.stdout if out is None else out
+    if form == "table" and out.isatty():
+        write_text(as_text(comparison, shutil.get_terminal_size().columns) + "\n", out)
+        return
     if form in _TEXTS:
         write_text(_TEXTS[form](comparison), out)
         return

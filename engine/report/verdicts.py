@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ..scorecard.lookup import KEYS
 from .grids import at_k, chosen, titled
 from .layouts import layout_of
+from .summary import number
 
 if TYPE_CHECKING:
     from ..statistics.comparison import Comparison
@@ -37,7 +39,10 @@ def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
         rows_of_entry = chosen(whole, entry).iter_rows(named=True)
         found += [(titled(entry, row), row) for row in rows_of_entry]
     rest = whole.filter(~pl.col("metric").is_in(list(placed)))
-    return found + [(title(row), row) for row in rest.iter_rows(named=True)]
+    found += [(title(row), row) for row in rest.iter_rows(named=True)]
+    if whole["label_key"].n_unique() < 2:
+        return found
+    return [(f"{row['label_key'] or ''} {called}".strip(), row) for called, row in found]
 
 
 def title(row: dict[str, Any]) -> str:
@@ -65,8 +70,12 @@ def better(comparison: Comparison, row: dict[str, Any]) -> int:
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, four decimals."""
-    return f"{value:+.4f}"
+    """A difference with its sign, four decimals; what would seem to be none, in two digits."""
+    if value == 0:
+        return "0.0000"
+    if value.is_integer() and abs(value) >= 2:
+        return f"{value:+.0f}"
+    return f"{value:+.4f}" if abs(value) >= 0.00005 else f"{value:+.1e}"
 
 
 def probability(p: float | None) -> str:
@@ -74,40 +83,98 @@ def probability(p: float | None) -> str:
     return "–" if p is None else f"{p:.2g}" if p >= 0.001 else f"{p:.1g}"
 
 
-def verdict(comparison: Comparison) -> str:
-    """A sentence for every pair of runs, on the number that leads the tables."""
-    return " ".join(_of_pair(comparison, a, b) for a, b in pairs(comparison))
+def lead(comparison: Comparison) -> Titled | None:
+    """The number that leads the tables, of the first pair of runs; None without any defined."""
+    lines = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
+    return next((line for line in lines if line[1]["difference"] is not None), None)
 
 
-def _of_pair(comparison: Comparison, a: str, b: str) -> str:
-    lines = headline(comparison, of_pair(comparison, a, b))
-    lines = [line for line in lines if line[1]["difference"] is not None]
-    if not lines:
-        return f"{a} and {b} have no aggregate in common that is defined."
-    name, row = lines[0]
-    told = f"{name} {row['b']:.4f} against {row['a']:.4f}"
-    level = f"{100 * comparison.level:g} %"
-    if row["lower"] is None or row["p"] is None:
-        return f"{b} has {told}; how sure that is cannot be told."
-    reach = (
-        f"{signed(row['difference'])}, {level} interval {signed(row['lower'])} to"
-        f" {signed(row['upper'])}, p = {probability(row['p'])}"
+def same_number(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    """The rows of a frame of the number that a row of the differences is of."""
+    names = [name for name in frame.columns if name in KEYS or name == "metric"]
+    return frame.filter(
+        *(pl.col(name).eq_missing(pl.lit(row[name], frame.schema[name])) for name in names)
     )
-    many = comparison.differences["p"].drop_nulls().len()
-    if many > 1 and row["p_adjusted"] is not None:
-        reach += f", adjusted for {many:,} numbers {probability(row['p_adjusted'])}"
+
+
+def verdict(comparison: Comparison) -> str:
+    """What came out, in a sentence on the number that leads the tables."""
+    found = lead(comparison)
+    if found is None:
+        return f"{' and '.join(comparison.runs)} have no aggregate in common that is defined."
+    if len(comparison.runs) == 2 or comparison.directions.get(found[1]["metric"]) == "neither":
+        rows = same_number(comparison.differences, found[1]).iter_rows(named=True)
+        return " ".join(_of_pair(comparison, found[0], row) for row in rows)
+    return _of_many(comparison, *found)
+
+
+def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
+    a, b = row["run_a"], row["run_b"]
+    if row["difference"] is None:
+        return f"{a} and {b} cannot be compared by {name}, which is undefined."
+    told = f"{name} {number(row['b'])} against {number(row['a'])}"
+    if row["p"] is None:
+        return f"{b} has {told}; whether that is luck cannot be told."
+    if row["difference"] == 0 and not row["se"]:
+        return f"{a} and {b} are alike: {name} is {number(row['a'])} in both, in every draw."
+    reach = [signed(row["difference"])]
+    if row["lower"] is not None:
+        ends = f"{signed(row['lower'])} to {signed(row['upper'])}"
+        reach.append(f"{100 * comparison.level:g} % interval {ends}")
+    reach.append(f"p = {probability(row['p'])}")
+    many = tests_beside(comparison, row)
+    if many > 1 and comparison.adjust != "none":
+        reach.append(f"adjusted for {many:,} numbers {probability(row['p_adjusted'])}")
+    said = f"{told} ({', '.join(reach)})."
     sure = better(comparison, row)
     if sure:
-        return f"{b} is {'better' if sure > 0 else 'worse'} than {a}: {told} ({reach})."
-    if row["p"] <= 1 - comparison.level and many > 1:
-        return f"{b} and {a} differ, but of so many numbers some do by luck: {told} ({reach})."
+        return f"{b} is {'better' if sure > 0 else 'worse'} than {a}: {said}"
+    if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
+        return f"{a} and {b} may differ, but not surely so among {many:,} numbers: {said}"
     seen = row["detectable"]
     power = (
-        f" These {comparison.n:,} datums show a difference of {seen:.4f} in four of five cases."
-        if seen
-        else ""
+        f" A true difference of {number(seen)} would be found four times in five." if seen else ""
     )
-    return f"{a} and {b} cannot be told apart: {told} ({reach}).{power}"
+    return f"{a} and {b} cannot be told apart: {said}{power}"
+
+
+def tests_beside(comparison: Comparison, row: dict[str, Any]) -> int:
+    """How many p-values are adjusted together with that of a row of aggregates."""
+    whole = comparison.differences.filter(
+        pl.col("slice").is_null(), pl.col("label_value").is_null()
+    )
+    return whole["p"].count()
+
+
+def _of_many(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
+    """Which of three runs or more is best, and whether it surely is."""
+    values = values_of(comparison, row)
+    known = {run: value for run, value in values.items() if value is not None}
+    pick = max if comparison.directions.get(row["metric"], "higher") == "higher" else min
+    best = pick(known, key=lambda run: known[run])
+    below = beaten(comparison, row)[best]
+    beside = [run for run in known if run != best and run not in below]
+    said = [
+        f"{words} {_listed([f'{run} ({number(known[run])})' for run in some])}"
+        for words, some in (
+            ("it is surely better than", below),
+            ("it cannot be told apart from", beside),
+        )
+        if some
+    ]
+    return f"{best} has the best {name}, {number(known[best])}: {', and '.join(said)}."
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def values_of(comparison: Comparison, row: dict[str, Any]) -> dict[str, float | None]:
+    """Of every run the number that a row of the differences is of."""
+    values: dict[str, float | None] = {}
+    for one in same_number(comparison.differences, row).iter_rows(named=True):
+        values[one["run_a"]], values[one["run_b"]] = one["a"], one["b"]
+    return values
 
 
 def letters(comparison: Comparison) -> dict[str, str]:
@@ -115,26 +182,15 @@ def letters(comparison: Comparison) -> dict[str, str]:
     return {name: chr(ord("a") + i % 26) for i, name in enumerate(comparison.runs)}
 
 
-def beaten(comparison: Comparison, identity: dict[str, Any]) -> dict[str, list[str]]:
-    """Of one number, the runs that each run is surely better than.
-
-    Args:
-        comparison: of the runs.
-        identity: the columns that tell the number apart.
-    """
-    rows = comparison.differences.filter(
-        *(
-            pl.col(name).eq_missing(pl.lit(value, comparison.differences.schema[name]))
-            for name, value in identity.items()
-        )
-    )
+def beaten(comparison: Comparison, row: dict[str, Any]) -> dict[str, list[str]]:
+    """Of the number that a row of the differences is of, what each run is surely better than."""
     found: dict[str, list[str]] = {name: [] for name in comparison.runs}
-    for row in rows.iter_rows(named=True):
-        sure = better(comparison, row)
+    for one in same_number(comparison.differences, row).iter_rows(named=True):
+        sure = better(comparison, one)
         if sure > 0:
-            found[row["run_b"]].append(row["run_a"])
+            found[one["run_b"]].append(one["run_a"])
         elif sure < 0:
-            found[row["run_a"]].append(row["run_b"])
+            found[one["run_a"]].append(one["run_b"])
     return found
 
 

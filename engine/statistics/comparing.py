@@ -38,8 +38,10 @@ class Compared(msgspec.Struct, frozen=True):
         flips: datums whose numbers differ.
         n: datums that were compared.
         left_out: datums that one run alone has.
-        lone: numbers that one run of a pair alone has, first ones by name.
+        lone: numbers that one run of a pair alone has, by metric and label.
         failed: why some numbers have no test, with how many.
+        clusters: how many datums, or clusters of them, are drawn from.
+        most: how many p-values are adjusted together at most.
     """
 
     differences: pl.DataFrame
@@ -48,6 +50,8 @@ class Compared(msgspec.Struct, frozen=True):
     left_out: int
     lone: list[str]
     failed: dict[str, int]
+    clusters: int
+    most: int
 
 
 def compare_runs(
@@ -108,11 +112,26 @@ def compare_runs(
         flips.append(_flips(ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
     raised = np.full(table.height, np.nan)
-    for family in _families(table):
-        raised[family] = adjusted(_floats(table["p"])[family], adjust)
+    p = _floats(table["p"])
+    families = _families(table)
+    for family in families:
+        raised[family] = adjusted(p[family], adjust)
     table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
-    return Compared(table.select(order), pl.concat(flips), n, left_out, lone, failed)
+    keys = runs[names[0]].tallies.datums.keys[_all(within[names[0]], runs[names[0]])]
+    clusters = np.unique(keys).size
+    if nothing_found(clusters, asked.level):
+        table = table.with_columns(pl.lit(None, pl.Float64).alias("detectable"))
+    return Compared(
+        differences=table.select(order),
+        flips=pl.concat(flips),
+        n=n,
+        left_out=left_out,
+        lone=lone,
+        failed=failed,
+        clusters=clusters,
+        most=max((int((~np.isnan(p[family])).sum()) for family in families), default=0),
+    )
 
 
 _NUMBERS = (
@@ -132,6 +151,11 @@ _NUMBERS = (
 )
 
 
+def nothing_found(clusters: int, level: float) -> bool:
+    """Whether so few clusters can be swapped in too few ways for any p to be small."""
+    return bool(0.5 ** (clusters - 1) > 1 - level)
+
+
 def _families(table: pl.DataFrame) -> list[Array]:
     """Rows that are adjusted together: aggregates, labels, slices. A thousand labels do not make
     the aggregates less sure."""
@@ -146,30 +170,37 @@ def _families(table: pl.DataFrame) -> list[Array]:
 # -- the same datums -------------------------------------------------------------------------------
 
 
+def same_kind(runs: Mapping[str, Tallied]) -> None:
+    """Refuse runs whose datum ids cannot be held against each other.
+
+    Raises:
+        InputError: one has none, or they are of other types; rows without ids are not as many.
+    """
+    datums = {name: run.tallies.datums for name, run in runs.items()}
+    unnamed = [name for name, one in datums.items() if one.ids is None]
+    if unnamed and len(unnamed) < len(datums):
+        raise InputError(
+            f"{unnamed[0]} has no datum ids, and other runs have: give all of them the column."
+        )
+    if len({len(one) for one in datums.values()}) > 1 and unnamed:
+        said = ", ".join(f"{name} {len(one):,}" for name, one in datums.items())
+        raise InputError(
+            "the runs have no datum ids, so that rows are compared in their order, and not as many"
+            f" rows ({said}): give them a datum_id column."
+        )
+    if len({one.id_dtype.is_integer() for one in datums.values()}) > 1:
+        said = ", ".join(f"{name} {one.id_dtype}" for name, one in datums.items())
+        raise InputError(f"datum ids are not of one type: {said}. Cast them to one.")
+
+
 def _same_datums(
     runs: Mapping[str, Tallied], common: bool
 ) -> tuple[dict[str, Array | None], int, int]:
     """Which datums of each run are compared, how many, and how many are left out."""
-    datums = {name: run.tallies.datums for name, run in runs.items()}
-    unnamed = [name for name, one in datums.items() if one.ids is None]
-    if unnamed:
-        sizes = {name: len(one) for name, one in datums.items()}
-        if len(unnamed) < len(datums):
-            raise InputError(
-                f"{unnamed[0]} has no datum ids, and other runs have: give all of them the column."
-            )
-        if len(set(sizes.values())) > 1:
-            said = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-            raise InputError(
-                f"the runs have no datum ids, so that rows are compared in their order, and not"
-                f" as many rows ({said}): give them a datum_id column."
-            )
-        return dict.fromkeys(runs), next(iter(sizes.values())), 0
-    kinds = {name: one.ids.dtype.is_integer() for name, one in datums.items()}
-    if len(set(kinds.values())) > 1:
-        said = ", ".join(f"{name} {datums[name].ids.dtype}" for name in runs)
-        raise InputError(f"datum ids are not of one kind: {said}. Cast them to one.")
-    every = [one.ids for one in datums.values()]
+    datums = [run.tallies.datums for run in runs.values()]
+    if datums[0].ids is None:
+        return dict.fromkeys(runs), len(datums[0]), 0
+    every = [one.ids for one in datums]
     shared = every[0]
     for ids in every[1:]:
         shared = shared.filter(shared.is_in(ids.implode()))
@@ -223,9 +254,11 @@ def pair(
     rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
     rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     lone = [
-        one
+        f"{metric} of {label}" if label is not None else metric
         for mine, other in ((a, b), (b, a))
-        for one in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)["metric"].to_list()
+        for metric, label in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)
+        .select("metric", "label_value")
+        .iter_rows()
     ]
     at_a, at_b = rows["at_a"].to_numpy(), rows["at_b"].to_numpy()
     gone = second.drawn[:, at_b] - first.drawn[:, at_a]
@@ -238,6 +271,8 @@ def pair(
     lower, upper = quantiles(gone, tails)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
+    # A difference that no draw changes rests on one datum or cluster: it has no spread to tell.
+    still = undefined | ((se <= _TIE) & (np.abs(difference) > _TIE))
     p = randomisation_p(difference, swaps)
     reach = normal_quantile((1 + asked.level) / 2) + normal_quantile(POWER)
     why = [
@@ -247,11 +282,11 @@ def pair(
     ]
     made = {
         "difference": difference,
-        "lower": np.where(undefined, np.nan, lower),
-        "upper": np.where(undefined, np.nan, upper),
-        "se": np.where(undefined, np.nan, se),
+        "lower": np.where(still, np.nan, lower),
+        "upper": np.where(still, np.nan, upper),
+        "se": np.where(still, np.nan, se),
         "p": p,
-        "detectable": np.where(undefined, np.nan, reach * se),
+        "detectable": np.where(still, np.nan, reach * se),
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why
@@ -327,21 +362,23 @@ def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any,
 def _votes(
     rows: pl.DataFrame, first: Single, second: Single, directions: Mapping[str, str]
 ) -> list[pl.Series]:
-    """How many datums the second run does better, alike, and worse, of every number."""
+    """How many datums the second run does better, alike, and worse, of every number; of those that
+    have it in both runs, and null where none has."""
     wins: list[int | None] = []
     ties: list[int | None] = []
     losses: list[int | None] = []
     where = IDENTITY.index("slice")
     for identity in rows.select(IDENTITY).iter_rows():
         a, b = first.get(identity), second.get(identity)
-        if a is None or b is None or identity[where] is not None:
+        both = 0 if a is None or b is None else int((~np.isnan(a) & ~np.isnan(b)).sum())
+        if a is None or b is None or not both or identity[where] is not None:
             for column in (wins, ties, losses):
                 column.append(None)
             continue
         better, worse = _moved(a, b, directions.get(identity[0], "higher"))
         wins.append(int(better.sum()))
         losses.append(int(worse.sum()))
-        ties.append(int(a.size - better.sum() - worse.sum()))
+        ties.append(int(both - better.sum() - worse.sum()))
     return [
         pl.Series(name, values, dtype=pl.Int64)
         for name, values in (("wins", wins), ("ties", ties), ("losses", losses))

@@ -21,11 +21,9 @@ def paired_t(single: Single) -> float:
 
     Source: Student, "The probable error of a mean" (1908).
     """
-    a, b, of_a, of_b = single
-    known = ~(np.isnan(of_a) | np.isnan(of_b))
-    gone = of_b[known] - of_a[known]
-    means = abs(of_a[known].mean() - a) < 1e-9 and abs(of_b[known].mean() - b) < 1e-9
-    if gone.size < 2 or not means:
+    of_a, of_b = _known(single)
+    gone = of_b - of_a
+    if gone.size < 2:
         return math.nan
     spread = float(gone.std(ddof=1))
     if spread == 0:
@@ -41,21 +39,29 @@ def mcnemar(single: Single) -> float:
     proportions or percentages" (1947).
     Exact: the binomial distribution of the datums on which the two differ.
     """
-    a, b, of_a, of_b = single
-    binary = all(np.isin(of, (0.0, 1.0)).all() for of in (of_a, of_b))
-    if not of_a.size or not binary or abs(of_a.mean() - a) + abs(of_b.mean() - b) > 1e-9:
+    of_a, of_b = _known(single)
+    if not of_a.size or not all(np.isin(of, (0.0, 1.0)).all() for of in (of_a, of_b)):
         return math.nan
     gained, lost = int((of_b > of_a).sum()), int((of_b < of_a).sum())
-    n, few = gained + lost, min(gained, lost)
-    tail = term = 1  # each binomial coefficient from the one before it
-    for k in range(few):
-        term = term * (n - k) // (k + 1)
-        tail += term
-    return min(1.0, float(2 * tail / (1 << n)))
+    n, k = gained + lost, np.arange(min(gained, lost))
+    ways = np.concatenate([[0.0], np.cumsum(np.log(n - k) - np.log(k + 1))])  # logs of binomials
+    return min(1.0, 2 * float(np.exp(ways - n * math.log(2)).sum()))
 
 
+def _known(single: Single) -> tuple[Array, Array]:
+    """The values of datums that have one in both runs; nothing where the numbers are not their
+    means."""
+    a, b, of_a, of_b = single
+    known = ~(np.isnan(of_a) | np.isnan(of_b))
+    of_a, of_b = of_a[known], of_b[known]
+    if not of_a.size or abs(of_a.mean() - a) > 1e-9 or abs(of_b.mean() - b) > 1e-9:
+        return of_a[:0], of_b[:0]
+    return of_a, of_b
+
+
+RANDOMISATION = "randomisation"
 TESTS: dict[str, Callable[[Single], float] | None] = {
-    "randomisation": None,
+    RANDOMISATION: None,
     "t": paired_t,
     "mcnemar": mcnemar,
 }

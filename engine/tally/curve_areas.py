@@ -55,6 +55,36 @@ def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array)
     return _over(total, positives, np.nan)
 
 
+def delong_variance(view: ScoredView) -> Array:
+    """DeLong's variance of each label's area under the ROC curve, [group, label].
+
+    NaN where a class has fewer than two members, where some datums do not list the label, and with
+    weights. Source: E. R. DeLong et al. (1988); placements of sorted scores as in X. Sun, W. Xu,
+    "Fast implementation of DeLong's algorithm" (2014).
+    """
+    out = np.full(view.shape, np.nan)
+    if view.unit_weight is not None:
+        return out
+    found = view.ordered_rows.sorted
+    variances = np.full(found.start.size // N_OUTCOMES, np.nan)
+    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
+    for s, (a, b, c, d) in enumerate(sides):
+        positives, negatives = found.score[a:b], found.score[c:d]
+        if min(positives.size, negatives.size) > 1:
+            won = [_placements(positives, negatives), 1 - _placements(negatives, positives)]
+            variances[s] = sum(float(one.var(ddof=1)) / one.size for one in won)
+    hits, others, _ = view.listed
+    complete = (hits == view.positives) & (others == view.negatives)
+    return np.where(complete, view.spread(variances, np.nan), np.nan)
+
+
+def _placements(scores: Array, others: Array) -> Array:
+    """The share of the others that lie below each score, ties counting half; both ascend."""
+    below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
+    placed: Array = (below + upto) / 2 / others.size
+    return placed
+
+
 def partial_area(view: ScoredView, limit: float) -> Array:
     """Area under each ROC curve up to a false-positive rate, [group, label].
 

@@ -18,7 +18,7 @@ from ....metrics.label_averages import (
     weighted,
 )
 from ....tally.cells import Cells, parameters
-from ....tally.curve_areas import partial_area
+from ....tally.curve_areas import delong_variance, partial_area
 from ....tally.scored_view import ScoredView
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ METRICS = (
         f"Valor metrics document, ROCAUC; {_SKLEARN}.roc_auc_score; Hanley and McNeil 1982",
         _label_auc,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
+        variance=lambda view, settings: [delong_variance(view)],
     ),
     _metric(
         "mROCAUC",
