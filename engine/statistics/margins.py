@@ -4,10 +4,11 @@ same: what gates rest on."""
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
-from .asked import Wanted
+from .asked import FEW_CLUSTERS, Wanted
 from .comparing import pair
 from .paired import numbers
 
@@ -19,7 +20,7 @@ class Margins(msgspec.Struct, frozen=True):
         rows: a row for every number that both have, with the columns that tell numbers apart and
             ``a`` (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``.
         level: confidence of the intervals, in (0, 1).
-        told: how far the two runs' data differ; empty where they do not.
+        told: how far the two runs' data differ, and whether they are too few; else empty.
     """
 
     rows: pl.DataFrame
@@ -49,7 +50,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
 
 
 def _told(first: Tallied, second: Tallied, differing: int) -> str:
-    """How far the data of two runs differ."""
+    """How far the data of two runs differ, and whether they are too few."""
     ids, others = second.tallies.datums.id, first.tallies.datums.id
     alike = ids.dtype.is_integer() == others.dtype.is_integer()
     both = int(ids.is_in(others.implode()).sum()) if alike else 0
@@ -58,4 +59,7 @@ def _told(first: Tallied, second: Tallied, differing: int) -> str:
         said.append(f"{both:,} of {len(ids):,} datums are among the baseline's {len(others):,}")
     if differing:
         said.append(f"{differing:,} datums have other ground truths")
+    clusters = np.unique(second.tallies.datums.keys).size
+    if clusters < FEW_CLUSTERS:
+        said.append(f"of {clusters} clusters or datums intervals are often too narrow")
     return ", ".join(said)

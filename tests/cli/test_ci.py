@@ -274,7 +274,7 @@ class TestAction:
         inputs = {
             "GROUND_TRUTHS": "truths.parquet",
             "BASELINE": "base.parquet",
-            "OPTIONS": "--metric Accuracy,F1 --by 'kind'",
+            "OPTIONS": "--metric Accuracy,F1 --by 'kind' --draws 200",
             "FAIL_UNDER": "Accuracy >= baseline - 0.05 surely\n\nF1[kind=*] > 0.5\n",
             "FAIL_IF": "Accuracy < baseline surely",
         }
