@@ -157,6 +157,19 @@ class TestPlanted:
             assert (found.status, found.lower) == ("failed", None)
             assert "no interval" in found.reason
 
+    def test_few_datums_are_told(self, tmp_path: Path) -> None:
+        cards = [
+            ee.score(
+                planted.write(tmp_path, name, wrong, range(10)),
+                tmp_path / "truths.parquet",
+                metrics=["Accuracy"],
+            )
+            for name, wrong in (("base", {1}), ("worse", {1, 2, 3}))
+        ]
+        (found,) = verdicts(cards[1], cards[0], "Accuracy >= baseline surely")
+        assert found.status == "failed"
+        assert found.reason == "of 10 clusters or datums intervals are often too narrow"
+
     def test_no_earlier_run_skips(self, runs: dict[str, ee.Scorecard]) -> None:
         (found,) = verdicts(runs["same"], None, "Accuracy >= baseline surely")
         assert (found.status, found.reason) == ("skipped", "no earlier run")
