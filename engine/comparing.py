@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from .scorecard.storage import RUN_FILE, TALLY_FILE
 from .statistics.asked import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .statistics.comparing import Compared, compare_runs, nothing_found, same_kind
 from .statistics.comparison import Comparison
+from .statistics.margins import Margins
+from .statistics.margins import margins as margins_between
 from .statistics.multiple import ADJUSTMENTS
 from .statistics.significance import RANDOMISATION, TESTS
 from .tally import stored
@@ -78,7 +80,7 @@ def compared(
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
         cards[name] = _card(run, ground_truths, options, datums, labels, storage_options)
-    tallied = {name: _tallied(name, card) for name, card in cards.items()}
+    tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     _same_options(cards, options)
     same_kind(tallied)
     tallied = _same_metrics(tallied, options)
@@ -125,6 +127,49 @@ def compared(
         notes=tuple(map(in_python, (*warnings, *notes))),
         warnings=tuple(warnings),
     )
+
+
+def margins(
+    earlier: Scorecard, card: Scorecard, *, metrics: Collection[str], by: Collection[str]
+) -> Margins:
+    """How sure the differences of a run to an earlier one are, for gates.
+
+    Args:
+        earlier: the baseline, held or saved.
+        card: the run; its options say level, draws, seed and cluster.
+        metrics: those that are needed.
+        by: slices that are needed.
+
+    Raises:
+        InputError: they were scored by other rules.
+        ResultError: what the numbers were made of was not kept.
+    """
+    options = card.options if card.options.drawn else card.options.replace(intervals=LEVEL)
+    asked = wanted(options)
+    assert asked is not None
+    cards = {"the baseline": earlier, "this run": card}
+    runs = {name: tallied_of(name, one) for name, one in cards.items()}
+    _same_options(cards, Options())
+    runs = _same_metrics(runs, options.replace(metrics=None))
+    first, second = (
+        _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
+        for name, run in runs.items()
+    )
+    truth_of = first.plan.does.truth
+    differing = None if truth_of is None else _differing(first, second, truth_of)
+    none = first.tallies.datums.id.clear() if differing is None else differing
+    return margins_between(first, second, none, asked)
+
+
+def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:
+    """A run with some of its metrics and slices; all metrics where some rows are not of their own
+    metric's name."""
+    plan = run.plan
+    if {*metrics} <= {metric.name for metric in plan.metrics}:
+        plan = planner.narrowed(plan, list(metrics))
+    some = tuple(column for column in plan.options.by if column in by)
+    plan = msgspec.structs.replace(plan, options=plan.options.replace(by=some))
+    return msgspec.structs.replace(run, plan=plan)
 
 
 def _all_read(runs: Sequence[Any], **tables: Any) -> None:
@@ -217,7 +262,7 @@ def _source(run: Any, card: Scorecard) -> str:
     return str(card.folder) if card.folder is not None else type(run).__name__
 
 
-def _tallied(name: str, card: Scorecard) -> Tallied:
+def tallied_of(name: str, card: Scorecard) -> Tallied:
     """What a run's numbers were made of.
 
     Raises:

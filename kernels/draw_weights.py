@@ -32,22 +32,26 @@ MOST = len(_COUNTS) - 1
 """The largest weight."""
 
 
-def _table() -> Array:
-    return np.repeat(np.arange(len(_COUNTS), dtype=np.uint8), _COUNTS)
+_FIRST = tuple(sum(_COUNTS[: k + 1]) for k in range(MOST))
+"""The first of these values that stands for the weights 1, 2, ..."""
 
 
 @kernel
-def _draw(keys: Array, seed: Any, first_word: int, table: Array, out: Array) -> None:
+def _draw(
+    keys: Array, seed: Any, first_word: int, words: Array, values: Array, first: Array, out: Array
+) -> None:
     golden = np.uint64(_GOLDEN)
-    low = np.uint64(0xFFFF)
-    words = (out.shape[1] + 3) // 4
+    n_draws = out.shape[1]
     for i in range(keys.size):
         state = mixed(keys[i] ^ seed)
-        for j in range(words):
-            word = mixed(state + np.uint64(first_word + j + 1) * golden)
-            for d in range(4 * j, min(4 * j + 4, out.shape[1])):
-                out[i, d] = table[word & low]
-                word >>= np.uint64(16)
+        for j in range(words.size):
+            words[j] = mixed(state + np.uint64(first_word + j + 1) * golden)
+        # Comparisons of 16 bits, which go many at a time, where a table is looked up one by one.
+        for d in range(n_draws):
+            out[i, d] = values[d] >= first[0]
+        for k in range(1, first.size):
+            for d in range(n_draws):
+                out[i, d] += values[d] >= first[k]
 
 
 def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
@@ -65,7 +69,10 @@ def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
     assert first % PER_WORD == 0
     out = np.empty((keys.size, last - first), np.uint8)
     seed_word = np.uint64(seed * 0xD1342543DE82EF95 & 0xFFFFFFFFFFFFFFFF)
-    _draw(frozen(keys, np.uint64), seed_word, first // PER_WORD, _table(), out)
+    words = np.empty(-(-out.shape[1] // PER_WORD), np.uint64)
+    first_of = np.array(_FIRST, np.uint16)
+    values = words.view("<u2")
+    _draw(frozen(keys, np.uint64), seed_word, first // PER_WORD, words, values, first_of, out)
     return out
 
 

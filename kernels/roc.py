@@ -177,11 +177,15 @@ def _weighted_wins(
         j, p_end = p_start[s], p_stop[s]
         i, n_end = n_start[s], n_stop[s]
         sums[0] = 0
+        below = 0.0
         while j < p_end:
             positive = score[j]
+            k = i
             while i < n_end and score[i] < positive:
                 add_bits(sums, 0, first, bits[i])
                 i += 1
+            if i > k:
+                below = nearest(sums, 0, first)
             tied = 0.0
             k = i
             while k < n_end and score[k] == positive:
@@ -192,7 +196,7 @@ def _weighted_wins(
             while j < p_end and score[j] == positive:
                 j += 1
             here = _sum(weight, bits, begin, j, first, sums)
-            product[0] = here * (2.0 * nearest(sums, 0, first) + tied)
+            product[0] = here * (2.0 * below + tied)
             add_bits(won, s, first_won, product_bits[0])
 
 

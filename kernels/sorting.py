@@ -21,6 +21,8 @@ _INSERTION = 24
 _DEPTH = 64
 _LONG = 1 << 17  # scores from which digits are counted, whose tables stay in the cache
 _DIGIT, _DIGITS = np.uint64(11), 6
+_FIRST = 4  # digits by which millions of scores that differ are in order, but for a few neighbours
+_MOVES = 1  # per score, up to which those are put in order one by one
 _LOW, _SIGN = np.uint64((1 << 11) - 1), np.uint64(1 << 63)
 
 
@@ -117,6 +119,30 @@ def _by_digit(
 
 
 @kernel
+def _finish(bits: Array, beside: Array, moves: int) -> bool:
+    """Put values in order that nearly are, equal ones as they stand; False after too many moves."""
+    both = beside.size > 0
+    for i in range(1, bits.size):
+        value = bits[i]
+        if bits[i - 1] <= value:
+            continue
+        with_it = beside[i] if both else 0
+        j = i
+        while j > 0 and bits[j - 1] > value and moves > 0:
+            bits[j] = bits[j - 1]
+            if both:
+                beside[j] = beside[j - 1]
+            j -= 1
+            moves -= 1
+        bits[j] = value
+        if both:
+            beside[j] = with_it
+        if moves == 0:
+            return False
+    return True
+
+
+@kernel
 def _as_doubles(source: Array, target: Array) -> None:
     """The bits of doubles again."""
     for i in range(source.size):
@@ -166,13 +192,15 @@ def _sort_digits(score: Array, beside: Array | None) -> None:
     source, target = bits, np.empty_like(bits)
     own = np.zeros(0, np.int64) if beside is None else beside.view(np.int64)
     here, there = own, np.empty_like(own)
-    for place, rows in enumerate(count):
-        if rows.max() == bits.size:
-            continue  # all alike
-        free = np.cumsum(rows) - rows
-        _by_digit(source, free, np.uint64(place) * _DIGIT, target, here, there)
-        source, target = target, source
-        here, there = there, here
+    places = np.flatnonzero(count.max(axis=1) < bits.size)  # of the others all digits are alike
+    for some in (places[-_FIRST:], places):
+        for place in some:
+            free = np.cumsum(count[place]) - count[place]
+            _by_digit(source, free, np.uint64(place) * _DIGIT, target, here, there)
+            source, target = target, source
+            here, there = there, here
+        if some.size == places.size or _finish(source, here, _MOVES * bits.size):
+            break
     _as_doubles(source, bits)
     if here is not own:
         own[:] = here

@@ -114,6 +114,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         list[str],
         _meta("What must hold for exit status 0.", ["mAP[iou=0.5] >= 0.42"]),
     ] = []
+    fail_if: Annotated[
+        list[str],
+        _meta(
+            "Gates the other way round: the run fails where one holds.", ["AP < baseline surely"]
+        ),
+    ] = []
     strict: Annotated[bool, _meta("Whether a warning fails the job as a gate does; false.")] = False
     baseline: Annotated[
         str | None,

@@ -39,7 +39,7 @@ def drawn(name: str, seed: int) -> Case:
         case = replace(case, options={**case.options, "by": []})
     found, truths = case.sides
     within = pl.int_range(pl.len()).over("datum_id")
-    found = found.with_columns(score=pl.col("score") + within / 1000)
+    found = found.with_columns(score=pl.col("score") / 2 + within / 1000)
     return replace(case, sides=(found, truths.drop("annotation_id", strict=False)))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalengine.ingest import codes, repeats
 from evalengine.ingest.known import Known
-from evalengine.ingest.marks import Marks, marks_of
+from evalengine.ingest.marks import Bucket, Marks, dealt, marks_of
 from evalengine.schemas.tuning import tuned
 
 ENDS = {
@@ -67,6 +68,41 @@ def test_ids_with_flags_compare_as_sets(columns: list[pl.Series]) -> None:
     assert ours.meets(theirs) == bool(first & second)
     assert len(ours.lacking(theirs)) == len(first - second)
     assert ours.lacking(theirs).first(3) == sorted(first - second)[:3]
+
+
+@settings(deadline=None)
+@given(close(2), st.sampled_from([2, 7, 27, 400]), st.booleans())
+def test_flags_of_a_bucket_are_the_set(columns: list[pl.Series], of: int, both: bool) -> None:
+    if columns[0].dtype == pl.UInt64:
+        assert dealt(columns[0], of) is None
+        return
+    n = 0
+    for number in range(of):
+        bucket = Bucket(number, of)
+        held = [c.filter(pl.Series(dealt(c, of)) % of == number) for c in columns]
+        n += sum(map(len, held))
+        ours, theirs = map(set, held)
+        marks = [marks_of(column, 41, bucket) for column in held]
+        if not ours or not theirs:
+            continue
+        if not both:
+            marks[1] = None
+        first, second = map(Known, held, marks)
+        assert first.lowest(2).to_list() == sorted(ours)[:2]
+        assert first.meets(second) == bool(ours & theirs)
+        assert first.lacking(second).first(40) == sorted(ours - theirs)
+        values, found = codes.encode(held, marks)
+        assert values.to_list() == sorted(ours | theirs)
+        for column, code in zip(held, found, strict=True):
+            assert values.gather(code).to_list() == column.to_list()
+    assert n == sum(map(len, columns))
+
+
+@pytest.mark.parametrize("step", [1, 2, 27, 270, 1 << 40])
+def test_ids_in_any_steps_fill_buckets_evenly(step: int) -> None:
+    found = dealt(pl.Series(range(0, 5400 * step, step)) - 2**40, 27)
+    sizes = np.bincount(found % np.uint64(27), minlength=27)
+    assert abs(sizes - 200).max() < 80
 
 
 def test_flags_made_by_the_checks_are_handed_on() -> None:

@@ -51,3 +51,26 @@ def test_what_stands_beside_scores_goes_with_them(dtype: type) -> None:
             score[a:b], np.sort(expected[a:b]) if inside else expected[a:b]
         )
         assert set(beside[a:b]) == set(range(a, b))
+
+
+def test_scores_alike_in_their_high_digits() -> None:
+    """Groups of a thousand that differ in low digits alone: too many moves to be left to these."""
+    score = (rng.integers(1, 400, N) / 400) * (1 + rng.integers(0, 1000, N) * 2.0**-50)
+    expected, moves = score.copy(), np.arange(N)
+    order = np.argsort(score, kind="stable")
+    sorting.sort_with(np.array([0, N]), 0, 1, score, moves)
+    np.testing.assert_array_equal(score, expected[order])
+    np.testing.assert_array_equal(moves, order)
+    sorting.sort_range(expected)
+    np.testing.assert_array_equal(score, expected)
+
+
+def test_neighbours_are_put_in_order_with_few_moves() -> None:
+    bits, beside = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
+    assert sorting._finish(bits, beside, 7)
+    assert bits.tolist() == [0, 1, 2, 2, 3, 5]
+    assert beside.tolist() == [4, 0, 2, 3, 1, 5]
+    bits, beside = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
+    assert not sorting._finish(bits, beside, 4)
+    assert sorted(bits.tolist()) == [0, 1, 2, 2, 3, 5]
+    assert sorted(beside.tolist()) == list(range(6))

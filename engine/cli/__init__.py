@@ -23,13 +23,13 @@ from .base import (
     with_tables,
 )
 from .compare import compare
-from .gates import gate_keeper, told_gates
+from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
-_FORMATS = ("table", "json", "csv", "parquet", "markdown")
+_FORMATS = ("table", "json", "csv", "parquet", "markdown", "github")
 _EXPORTS = ("coco", "continuous-eval", "phoenix", "ragas", "remem", "trec", "valor")
 _FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "per_datum")
 _LISTINGS = ("text", "json", "csv", "markdown")
@@ -59,7 +59,8 @@ def cli() -> None:
     "form",
     "--format",
     type=click.Choice(_FORMATS),
-    help="How to print: a table for people (what there is without --frame), or the metrics frame.",
+    help="How to print: a table for people (what there is without --frame), the metrics frame, or"
+    " annotations and a step summary for GitHub Actions.",
 )
 @click.option(
     "frame",
@@ -72,14 +73,7 @@ def cli() -> None:
     type=click.Choice(_EXPORTS),
     help="Print another tool's shape instead: JSON, or trec_eval's lines.",
 )
-@click.option(
-    "gates",
-    "--fail-under",
-    multiple=True,
-    metavar="GATE",
-    help="Exit with 1 unless it holds; repeatable. E.g. 'mAP[iou=0.5] >= 0.42',"
-    " 'recall[label=cat] >= baseline - 0.01', 'F1[weather=*] > 0.8'.",
-)
+@with_gates
 @click.option(
     "--baseline", metavar="DIR", help="Earlier result (--out) that gates call the baseline."
 )
@@ -100,6 +94,8 @@ def score(
     frame: str | None,
     export: str | None,
     gates: tuple[str, ...],
+    fail_if: tuple[str, ...],
+    junit: str | None,
     baseline: str | None,
     executor: str | None,
     address: str | None,
@@ -123,6 +119,8 @@ def score(
     given = arguments(storage, datums, labels, fields)
     if export is not None and (form or frame):
         raise click.UsageError("--export has a form of its own: leave --format and --frame out.")
+    if form == "github" and frame:
+        raise click.UsageError("--format github is of the whole result: leave --frame out.")
     form = form or ("table" if frame is None else "csv")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
@@ -130,7 +128,8 @@ def score(
         from ..scorecard.storage import check_target
 
         check_target(out, overwrite=overwrite)
-    judge_gates = gate_keeper(gates, baseline)
+    keeper = Keeper(gates, fail_if, baseline, given["options"], junit)
+    given["options"] = keeper.options
     with progress_line() as progress:
         from ..api import score as run
 
@@ -147,7 +146,7 @@ def score(
 
         click.echo(as_text(card, export), nl=False)
         tell_notes(card)
-    elif form != "parquet" or not sys.stdout.isatty():
+    elif form != "github" and (form != "parquet" or not sys.stdout.isatty()):
         from ..report.show import show, show_frame
 
         if frame is None:
@@ -164,8 +163,20 @@ def score(
         kept = kept_bytes(out)
         said = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{said}", err=True)
-    failed = told_gates(judge_gates(card)) or (warned and bool(card.warnings))
-    return GATE_FAILED if failed else DONE
+    failed = told_gates(
+        keeper.judge(card),
+        about=_about(card),
+        junit=junit,
+        form=None if frame or export else form,
+        warnings=card.warnings,
+        result=lambda: markdown_of(card),
+    )
+    return GATE_FAILED if failed or (warned and card.warnings) else DONE
+
+
+def _about(card: Any) -> dict[str, object]:
+    """What JUnit's properties say of a run."""
+    return {"evalengine": __version__, "task": card.task, "dialect": card.dialect, **card.read}
 
 
 def _tell_of_frames(card: Any, *, written: bool) -> None:
@@ -481,6 +492,7 @@ def _report(error: BaseException) -> int:
     kind = "" if ours else f"{type(error).__name__}: "
     said = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
     click.echo(f"evalengine: {kind}{said}", err=True)
+    told_error(f"{kind}{said}")
     if not ours and not STATE["debug"]:
         click.echo("This should not happen; --debug shows where it did.", err=True)
     return BAD_INPUT if ours and not isinstance(error, PASSING) else FAILED

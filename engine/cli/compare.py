@@ -7,9 +7,12 @@ from typing import Any
 
 import click
 
+from .._version import __version__
 from .base import WithOptions, arguments, progress_line, with_tables
+from .gates import compared_gates, told_gates, with_gates
 
-_FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
+_GATE_FAILED = 1
+_FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
 
 
 @click.command(cls=WithOptions)
@@ -49,6 +52,7 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
     type=click.Choice(("differences", "flips")),
     help="Print the rows of a frame instead, as csv unless --format is json, parquet or markdown.",
 )
+@with_gates
 @with_tables
 def compare(
     runs: tuple[str, ...],
@@ -61,6 +65,9 @@ def compare(
     overwrite: bool,
     form: str,
     frame: str | None,
+    gates: tuple[str, ...],
+    fail_if: tuple[str, ...],
+    junit: str | None,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
@@ -70,17 +77,21 @@ def compare(
 
     A run is a folder that `score --out` wrote, or predictions, with --ground-truths or as one table
     that holds both sides. Differences are of the second run less the first; of more than two runs
-    every pair is compared.
+    every pair is compared. Gates hold the second of two runs against the first.
 
     \b
     Example:
       evalengine compare runs/monday runs/tuesday
       evalengine compare a.parquet b.parquet --ground-truths gts.parquet --by weather
       evalengine compare a.parquet b.parquet -g gts.parquet --cluster video --format markdown
+      evalengine compare runs/main runs/mine --fail-under 'mAP >= baseline - 0.01 surely'
     """
     given = arguments(storage, datums, labels, fields)
     if len(runs) < 2:
         raise click.UsageError("compare needs two runs or more.")
+    if form == "github" and frame:
+        raise click.UsageError("--format github is of the comparison: leave --frame out.")
+    judge = compared_gates(gates, fail_if, runs, given["options"], junit)
     with progress_line() as progress:
         from ..api import compare as run
 
@@ -101,7 +112,7 @@ def compare(
 
         shown = "csv" if form in ("table", "latex") else form
         show_frame(getattr(found, frame), shown, name=frame)
-    else:
+    elif form != "github":
         from ..report.comparison import show
 
         show(found, form)
@@ -113,4 +124,24 @@ def compare(
     if out is not None:
         click.echo(f"differences, flips and comparison.json are in {out}", err=True)
     sys.stdout.flush()
-    return 0
+    failed = told_gates(
+        judge(found),
+        about={
+            "evalengine": __version__,
+            "task": found.task,
+            "dialect": found.dialect,
+            "datums": found.n,
+        },
+        junit=junit,
+        form=None if frame else form,
+        warnings=found.warnings,
+        notice=found.verdict,
+        result=lambda: _markdown(found),
+    )
+    return _GATE_FAILED if failed else 0
+
+
+def _markdown(found: Any) -> str:
+    from ..report.comparison import as_markdown
+
+    return as_markdown(found)

@@ -1,53 +1,240 @@
-"""Gates of the command ``score``."""
+"""Gates of the commands ``score`` and ``compare``, and what all commands tell CI of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
+    from ..schemas.options import Options
     from ..scorecard.card import Scorecard
+    from ..statistics.comparison import Comparison
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "gates",
+        "--fail-under",
+        multiple=True,
+        metavar="GATE",
+        help="Exit with 1 unless it holds; repeatable. E.g. 'mAP[iou=0.5] >= 0.42',"
+        " 'recall[label=cat] >= baseline - 0.01', 'F1[weather=*] > 0.8',"
+        " 'mAP >= baseline - 0.01 surely'.",
+    ),
+    click.option(
+        "fail_if",
+        "--fail-if",
+        multiple=True,
+        metavar="GATE",
+        help="Exit with 1 if it holds; repeatable. E.g. 'mAP < baseline surely'.",
+    ),
+)
+_junit = click.option(
+    "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Write gates as JUnit XML."
+)
 
 
-def gate_keeper(gates: Sequence[str], baseline: str | None) -> Callable[[Scorecard], list[Verdict]]:
-    """What judges a scorecard by gates, which are read now: mistakes show before any work.
+def with_gates(command: C) -> C:
+    """The options of gates."""
+    for option in reversed((*_OPTIONS, _junit)):
+        command = option(command)
+    return command
+
+
+with_junit = _junit
+
+
+def check_junit(junit: str | None) -> None:
+    """Refuse a file that cannot be written, before the work."""
+    if junit is not None and not os.access(Path(junit).absolute().parent, os.W_OK):
+        raise click.UsageError(f"--junit {junit}: its folder is not there, or cannot be written.")
+
+
+class Keeper:
+    """Gates of ``score``, read before any work.
+
+    Args:
+        gates: what has to hold.
+        fail_if: what must not.
+        baseline: folder of an earlier result.
+        options: of the run.
+        junit: file that verdicts are written to.
+
+    Attributes:
+        options: of the run, with the intervals that gates need.
 
     Raises:
-        OptionError: a gate that cannot be read, or one about a baseline that is not given.
-        ResultError: the baseline is no result.
+        OptionError: a gate that cannot be read, or about what is not made.
+        ResultError: the baseline is no result, or keeps not what gates need.
     """
-    if not gates:
+
+    def __init__(
+        self,
+        gates: Sequence[str],
+        fail_if: Sequence[str],
+        baseline: str | None,
+        options: Options,
+        junit: str | None,
+    ) -> None:
+        self.options = options
+        self._gates: Sequence[Any] = ()
+        self._earlier: Scorecard | None = None
+        check_junit(junit)
+        if not gates and not fail_if:
+            for name, given in (("--baseline", baseline), ("--junit", junit)):
+                if given is not None:
+                    raise click.UsageError(f"{name} is for gates: add --fail-under GATE.")
+            return
+        from ..jobs.checking import check_gates
+        from ..jobs.gates import parse_gates
+        from ..jobs.surely import hold, with_intervals
+        from ..scorecard.card import load
+
+        self._gates = parse_gates(gates, fail_if)
+        check_gates(self._gates, options)
+        self.options = with_intervals(options, self._gates)
+        needing = [gate for gate in self._gates if gate.needs_baseline]
+        if needing and baseline is None:
+            raise click.UsageError(
+                f"gate {needing[0].text!r} speaks of a baseline: say which earlier result with"
+                " --baseline DIR."
+            )
         if baseline is not None:
-            raise click.UsageError("--baseline is for gates: add --fail-under GATE.")
-        return lambda card: []
+            self._earlier = load(baseline)
+            hold(self._gates, self._earlier)
+
+    def judge(self, card: Scorecard) -> list[Verdict]:
+        """The verdicts on a scorecard."""
+        if not self._gates:
+            return []
+        from ..jobs.surely import compare_with
+        from ..jobs.verdicts import judge_gates, numbers_of
+
+        earlier = self._earlier
+        return judge_gates(
+            self._gates,
+            numbers_of(card),
+            None if earlier is None else numbers_of(earlier),
+            compare=compare_with(earlier, card),
+        )
+
+
+def compared_gates(
+    gates: Sequence[str],
+    fail_if: Sequence[str],
+    runs: Sequence[str],
+    options: Options,
+    junit: str | None,
+) -> Callable[[Comparison], list[Verdict]]:
+    """What judges a comparison by gates: the first run is the baseline, the second the run.
+
+    Raises:
+        OptionError: a gate that cannot be read, or about what is not made.
+    """
+    check_junit(junit)
+    if not gates and not fail_if:
+        if junit is not None:
+            raise click.UsageError("--junit is for gates: add --fail-under GATE.")
+        return lambda comparison: []
+    if len(runs) != 2:
+        raise click.UsageError("gates are of two runs: the first is the baseline of the second.")
+    from ..comparing import is_saved
+    from ..jobs.checking import check_gates
     from ..jobs.gates import parse_gates
-    from ..jobs.verdicts import judge_gates, numbers_of
+    from ..jobs.surely import compared_numbers, refuse_own_intervals
+    from ..jobs.verdicts import judge_gates
     from ..scorecard.card import load
 
-    parsed = parse_gates(gates)
-    earlier = None if baseline is None else numbers_of(load(baseline))
-    needing = [gate for gate in parsed if gate.needs_baseline]
-    if needing and earlier is None:
-        raise click.UsageError(
-            f"gate {needing[0].text!r} speaks of a baseline: say which earlier result with"
-            " --baseline DIR."
+    parsed = parse_gates(gates, fail_if)
+    refuse_own_intervals(parsed)
+    saved = load(runs[1]) if is_saved(runs[1]) else None
+    if saved is not None:
+        options = options.replace(
+            by=options.by or saved.options.by,
+            metrics=options.metrics or tuple(saved.directions),
+            task=saved.task,
+            dialect=saved.dialect,
         )
-    return lambda card: judge_gates(parsed, numbers_of(card), earlier)
+    check_gates(parsed, options)
+
+    def judge(comparison: Comparison) -> list[Verdict]:
+        earlier, run, margins = compared_numbers(
+            comparison, None if saved is None else saved.labels
+        )
+        return judge_gates(parsed, run, earlier, compare=lambda metrics, slices: margins)
+
+    return judge
 
 
-def told_gates(verdicts: Sequence[Verdict]) -> bool:
-    """Print what became of gates, if there were any, to standard error.
+def on_github(form: str | None) -> bool:
+    """Whether GitHub is told: asked for by format, or the table is printed in one of its runs."""
+    return form == "github" or (form == "table" and os.environ.get("GITHUB_ACTIONS") == "true")
+
+
+def markdown_of(card: Scorecard) -> str:
+    """A scorecard for GitHub's summary."""
+    from ..report.summary import markdown
+
+    return markdown(card)
+
+
+def told_error(said: str) -> None:
+    """Annotate a run of GitHub Actions with what stopped it."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from ..jobs.github import command
+
+        click.echo(command("error", "evalengine", said), err=True)
+
+
+def told_gates(
+    verdicts: Sequence[Verdict],
+    *,
+    about: Mapping[str, object],
+    junit: str | None = None,
+    form: str | None = None,
+    warnings: Sequence[str] = (),
+    notice: str = "",
+    result: Callable[[], str] = str,
+    table: str = "err",
+) -> bool:
+    """Tell what became of gates: a table, a JUnit file, and GitHub where it is asked for or there.
+
+    Args:
+        verdicts: of all gates.
+        about: properties of the run: task, dialect and so on.
+        junit: a file for JUnit XML.
+        form: how the command prints its result.
+        warnings: of the run, for GitHub.
+        notice: what came out, for GitHub.
+        result: makes the Markdown of what came out, for GitHub's summary.
+        table: whether the table goes to standard ``err`` or ``out``; nowhere if empty.
 
     Returns:
-        whether one failed.
+        whether a gate failed.
     """
+    if junit is not None:
+        from ..jobs.junit import write_junit
+
+        write_junit(junit, verdicts, "evalengine", about)
+    if verdicts and table:
+        from ..jobs.showing import gates_table
+
+        click.echo(gates_table(verdicts), err=table == "err" or form == "github", nl=False)
+    if on_github(form):
+        from ..jobs.github import summarise, workflow_commands
+
+        err = table == "err" and form != "github"
+        click.echo(workflow_commands(verdicts, warnings, notice), err=err, nl=False)
+        if not summarise(verdicts, result()) and form == "github":
+            click.echo("GITHUB_STEP_SUMMARY is not set: no summary is written", err=True)
     if not verdicts:
         return False
-    from ..jobs.showing import gates_table
     from ..jobs.verdicts import failed
 
-    click.echo(gates_table(verdicts), err=True, nl=False)
     return bool(failed(verdicts))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .base import STATE, debug
+from .gates import check_junit, markdown_of, told_error, told_gates, with_junit
 
 if TYPE_CHECKING:
     from ..jobs.running import JobPlan, JobResult
@@ -42,6 +43,15 @@ _SIGNALLED = 128
     show_default=True,
     help="Log lines, on standard error: for people, or a JSON object each.",
 )
+@click.option(
+    "form",
+    "--format",
+    type=click.Choice(("table", "github")),
+    default="table",
+    show_default=True,
+    help="Gates as a table, or as annotations and a step summary for GitHub Actions.",
+)
+@with_junit
 @click.option("--quiet", is_flag=True, help="Print warnings, errors and failed gates alone.")
 @debug
 def run(
@@ -51,6 +61,8 @@ def run(
     wait: float,
     dry_run: bool,
     log_format: str,
+    form: str,
+    junit: str | None,
     quiet: bool,
 ) -> int:
     """Run a scheduled JOB, a TOML file: inputs, options, gates and where results go.
@@ -66,7 +78,6 @@ def run(
     """
     from ..jobs.logs import ERROR, log_to
     from ..jobs.running import LockedError, plan_job, run_job
-    from ..jobs.showing import gates_table
     from ..jobs.stopping import Stopped, stoppable
     from ..schemas.errors import PASSING, EvalengineError
     from ..schemas.wording import in_shell
@@ -74,6 +85,7 @@ def run(
     strange = [pair for pair in changes if not pair.partition("=")[1]]
     if strange:
         raise click.BadParameter(f"--set {strange[0]!r} is not of the form name=value.")
+    check_junit(junit)
     variables = dict(pair.split("=", 1) for pair in changes)
     tell = log_to(form=log_format, job=os.path.basename(job).removesuffix(".toml"), quiet=quiet)
 
@@ -82,6 +94,7 @@ def run(
             tell(said, level=ERROR)
         else:
             click.echo(f"evalengine: {said}", err=True)
+            told_error(said)
 
     try:
         with stoppable():
@@ -89,11 +102,7 @@ def run(
                 click.echo(_planned(plan_job(job, variables)), nl=False)
                 return 0
             done = run_job(job, variables=variables, force=force, wait=wait, tell=tell)
-            if quiet and not done.gate_failed:
-                return 0
-            click.echo(_said(done))
-            if done.verdicts:
-                click.echo(gates_table(done.verdicts), nl=False)
+            _tell(done, form, junit, quiet=quiet)
             return _GATE_FAILED if done.gate_failed else 0
     except EvalengineError as error:
         if STATE["debug"]:
@@ -108,6 +117,24 @@ def run(
         _delete_scratch()
         # Not sys.exit: the thread that was at work would be waited for, or die with noise.
         os._exit(_SIGNALLED + stopped.signal)
+
+
+def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None:
+    """Say what was done, and what became of the gates."""
+    card = done.card
+    silent = quiet and not done.gate_failed
+    if not silent:
+        click.echo(_said(done), err=form == "github")
+    told_gates(
+        done.verdicts,
+        about={"job": done.plan.loaded.job.name, "run_id": done.plan.run_id,
+               "task": card.task, "dialect": card.dialect, **card.read},
+        junit=junit,
+        form=form,
+        warnings=card.warnings,
+        result=lambda: markdown_of(card),
+        table="" if silent else "out",
+    )  # fmt: skip
 
 
 def _end_workers() -> None:

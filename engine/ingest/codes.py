@@ -11,7 +11,7 @@ import polars as pl
 
 from evalengine.schemas.tuning import tuning
 
-from .marks import Marks, codes_of, marks_of, span_of
+from .marks import ALL, Marks, codes_of, marks_of, span_of
 from .text_order import text_order
 
 Array = np.ndarray[Any, Any]
@@ -101,6 +101,10 @@ def _table(
     filled = [(column, marks) for column, marks in zip(columns, made, strict=True) if len(column)]
     if not filled:
         return None
+    buckets = {ALL if marks is None else marks.bucket for _, marks in filled}
+    if len(buckets) > 1:  # flags that do not compare
+        filled, buckets = [(column, None) for column, _ in filled], {ALL}
+    (bucket,) = buckets
     ends = [span_of(c) if marks is None else (marks.low, marks.end) for c, marks in filled]
     low, end = min(first for first, _ in ends), max(last for _, last in ends)
     n_rows = sum(len(column) for column in columns)
@@ -122,8 +126,8 @@ def _table(
         code -= 1
     codes = []
     while columns:
-        codes.append(codes_of(columns.pop(0), low, code))
-    return Marks(low, present, n_rows).series(like), codes
+        codes.append(codes_of(columns.pop(0), low, code, bucket.of))
+    return Marks(low, present, n_rows, bucket).series(like), codes
 
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:

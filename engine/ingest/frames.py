@@ -25,9 +25,9 @@ from .file_overlap import overlapping
 from .geometry_choice import leave_unread
 from .infer import infer_task
 from .kept import Kept
-from .known import Known
+from .known import Known, marks_in_bucket
 from .label_maps import maybe_scores
-from .marks import Marks
+from .marks import Bucket, Marks
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
@@ -64,7 +64,7 @@ def _met(ids: dict[str, Known], frames: dict[str, pl.DataFrame]) -> Met | None:
         return Met((n, n), n, (lowest, lowest))
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     common = len(ours) - len(ours.lacking(theirs))
-    return Met((len(ours), len(theirs)), common, (ours.ordered.head(3), theirs.ordered.head(3)))
+    return Met((len(ours), len(theirs)), common, (ours.lowest(3), theirs.lowest(3)))
 
 
 class Frames(msgspec.Struct, kw_only=True):
@@ -95,8 +95,7 @@ class Frames(msgspec.Struct, kw_only=True):
         facts: what the files say of themselves.
         folders: role to where the paths of rasters within the table lead.
         kept: role to the rows of its source that are left, where some were removed.
-        drawn: whether datums are to have keys that draws can be made of.
-        cluster: the slice column whose groups are drawn together; None for single datums.
+        drawn: whether datums have keys for draws; ``cluster`` is the slice column they are of.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -149,10 +148,12 @@ class Part(msgspec.Struct):
     Attributes:
         pairs: side to the distinct (label_key, label_value) of all its rows.
         known: label_key and label_value of all sides, before any label map.
+        bucket: of its datum ids, where these are integers.
     """
 
     pairs: dict[str, pl.DataFrame]
     known: pl.DataFrame | None
+    bucket: Bucket
 
     @property
     def labels(self) -> pl.Series | None:
@@ -251,7 +252,10 @@ def assemble(
     sources = {role: side.source.description for role, side in sides.items()}
     notes = [] if part is not None else told_before(ready, options, frames)
     problems: list[Problem] = []
-    made: dict[str, dict[str, Marks]] = {role: {} for role in sides}
+    made: dict[str, dict[str, Marks]] = {
+        role: {} if part is None else marks_in_bucket(frames[role], side.table.datum, part.bucket)
+        for role, side in sides.items()
+    }
     looked_at = each(
         [
             partial(checked, s, frames[r], made[r], filtered=r in where, part=part is not None)
@@ -464,11 +468,8 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
         return False
     ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
     # A look at the first few spares most others: comparing long strings all over memory is slow.
-    return (
-        len(ours) == len(theirs)
-        and ours.head(1000).equals(theirs.head(1000))
-        and ours.equals(theirs)
-    )
+    alike = len(ours) == len(theirs) and ours.head(1000).equals(theirs.head(1000))
+    return alike and ours.equals(theirs)
 
 
 def _ids(
@@ -493,7 +494,7 @@ def _kept(side: Side, condition: Condition) -> Kept:
 
     def numbers() -> pl.Series:
         numbered = side.source.frame.with_row_index(_NUMBER)
-        left = filtered(numbered, Named(side.schema, side.naming), condition)
-        return left.select(_NUMBER).collect().to_series()
+        named = Named(side.schema, side.naming)
+        return filtered(numbered, named, condition).select(_NUMBER).collect().to_series()
 
     return Kept(numbers)

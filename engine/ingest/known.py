@@ -11,11 +11,27 @@ from numpy.typing import NDArray
 
 from .codes import Coded, coded
 from .distinct import distinct
-from .marks import Marks, marks_of
+from .marks import ALL, Bucket, Marks, marks_of
 
 _SEED = 20_000_003
 _SPAN = 1 << 22  # flags that any table may have
 _FLAGS = 8  # flags per id that it may have beyond that
+
+
+def marks_in_bucket(frame: pl.DataFrame, name: str, bucket: Bucket) -> dict[str, Marks]:
+    """Flags of a bucket's ids, by the name of their column; none where they lie far apart.
+
+    Args:
+        frame: all rows of the bucket of one table.
+        name: of the column of ids, which may be missing.
+        bucket: which.
+    """
+    marks = _marks(frame[name], bucket) if name in frame.columns else None
+    return {} if marks is None else {name: marks}
+
+
+def _marks(values: pl.Series, bucket: Bucket = ALL) -> Marks | None:
+    return marks_of(values, max(_SPAN, _FLAGS * len(values)), bucket)
 
 
 class Known:
@@ -36,7 +52,7 @@ class Known:
     @cached_property
     def marks(self) -> Marks | None:
         """Flags of integers that lie close together; None of other ids."""
-        return self._made or marks_of(self.values, max(_SPAN, _FLAGS * len(self.values)))
+        return self._made or _marks(self.values)
 
     @cached_property
     def coded(self) -> Coded | None:
@@ -55,6 +71,12 @@ class Known:
             return self.coded.values.sort()
         return distinct(self.values) if self.marks is None else self.marks.series(self.values)
 
+    def lowest(self, most: int) -> pl.Series:
+        """The lowest of the ids, ascending."""
+        if self.marks is None:
+            return self.ordered.head(most)
+        return self.marks.series(self.values, most)
+
     @cached_property
     def keys(self) -> NDArray[Any]:
         """What stands for each id in comparisons, each once, ascending."""
@@ -70,19 +92,26 @@ class Known:
     def __len__(self) -> int:
         return int(self.keys.size) if self.marks is None else self.marks.count
 
+    def _flags(self, other: Known) -> tuple[Marks, Marks] | None:
+        """The flags of both, where there are some that compare."""
+        ours, theirs = self.marks, other.marks
+        if ours is None or theirs is None or ours.bucket != theirs.bucket:
+            return None
+        return ours, theirs
+
     def meets(self, other: Known) -> bool:
         """Whether some id is on both sides; of ids without flags one of the first few."""
-        if self.marks is not None and other.marks is not None:
-            return self.marks.meets(other.marks)
+        if (flags := self._flags(other)) is not None:
+            return flags[0].meets(flags[1])
         few = self.keys[:100]
         place = np.minimum(np.searchsorted(other.keys, few), len(other) - 1)
         return bool((other.keys[place] == few).any())
 
     def lacking(self, other: Known) -> Lone:
         """The ids that the other table lacks."""
-        if self.marks is not None and other.marks is not None:
+        if (flags := self._flags(other)) is not None:
             dtype = self.values.clear().to_numpy().dtype
-            return Lone(self, self.marks.lacking(other.marks, dtype))
+            return Lone(self, flags[0].lacking(flags[1], dtype))
         ours, theirs = self.keys, other.keys
         if self is other or (ours.size == theirs.size and bool((ours == theirs).all())):
             return Lone(self, ours[:0])

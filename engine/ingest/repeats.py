@@ -28,7 +28,7 @@ def rows_repeat(
     Args:
         frame: the rows.
         key: its columns.
-        made: where flags of single columns go that were made on the way, by name.
+        made: flags of single columns by name; those that are made on the way go there.
     """
     made = {} if made is None else made
     columns = [frame[name] for name in key]
@@ -98,7 +98,7 @@ def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
         return None
     room = max(1 << 22, _FLAGS * len(columns[0]))
     if len(columns) == 1:
-        marks = marks_of(columns[0], room)
+        marks = made.get(columns[0].name) or marks_of(columns[0], room)
         if marks is None:
             return None
         made[columns[0].name] = marks

@@ -11,7 +11,8 @@ import polars as pl
 from ..schemas.errors import ResultError
 from ..scorecard.card import Scorecard, load
 from .loading import LAST, LoadedJob
-from .records import BASELINE_FILE, Success, last_passed, read_success
+from .records import BASELINE_FILE, BASELINE_FOLDER, Success, last_passed, read_success
+from .surely import can_be_compared, hold, needing_margins, unkept
 from .verdicts import PASSED, Numbers
 
 
@@ -25,6 +26,7 @@ class Baseline(msgspec.Struct, frozen=True):
         finished: when it was finished, where that is known.
         run_id: its run id, where that is known.
         first: whether there is none because no earlier run passed its gates.
+        card: it, where its result still stands.
     """
 
     metrics: pl.DataFrame | None = None
@@ -33,6 +35,25 @@ class Baseline(msgspec.Struct, frozen=True):
     finished: str | None = None
     run_id: str | None = None
     first: bool = False
+    card: Scorecard | None = None
+
+    @property
+    def kept(self) -> Scorecard | None:
+        """What a run keeps of it to be compared with again: metrics, labels and what made them."""
+        card = self.card
+        if card is None or not can_be_compared(card):
+            return None
+        return Scorecard(
+            task=card.task,
+            dialect=card.dialect,
+            options=card.options,
+            frames={"metrics": lambda: card.metrics},
+            labels=card.labels,
+            run=card.run,
+            directions=card.directions,
+            read=card.read,
+            folder=card.folder,
+        )
 
     def numbers(self, card: Scorecard) -> Numbers | None:
         """What gates look at; label names are the run's own where the baseline's were not kept."""
@@ -64,8 +85,24 @@ def baseline_of(
         warn: called with what is worth a warning.
 
     Raises:
-        ResultError: the named folder holds no result.
+        ResultError: the named folder holds no result, or not what gates with ``surely`` need.
     """
+    found = _baseline_of(loaded, folder, run_id, before, warn)
+    if found.card is not None and needing_margins(loaded.gates):
+        if loaded.job.baseline != LAST:
+            hold(loaded.gates, found.card)
+        elif not can_be_compared(found.card):
+            warn(unkept(found.card))
+    return found
+
+
+def _baseline_of(
+    loaded: LoadedJob,
+    folder: Path,
+    run_id: str,
+    before: Success | None,
+    warn: Callable[[str], None],
+) -> Baseline:
     wanted = loaded.job.baseline
     if wanted is None:
         return Baseline()
@@ -80,7 +117,7 @@ def baseline_of(
     card = load(loaded.beside(wanted))
     success = read_success(Path(loaded.beside(wanted)))
     finished, its_id = (None, None) if success is None else (success.finished, success.run_id)
-    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished, its_id)
+    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished, its_id, card=card)
 
 
 def _last(
@@ -107,14 +144,23 @@ def _last(
     if found is None:
         return Baseline(first=True)
     card = load(found[0])
-    return Baseline(card.metrics, card.labels, str(found[0]), found[1].finished, found[1].run_id)
+    success = found[1]
+    return Baseline(
+        card.metrics, card.labels, str(found[0]), success.finished, success.run_id, card=card
+    )
 
 
 def _kept(folder: Path, before: Success) -> Baseline:
     """The baseline that stands beside a run's numbers."""
     metrics = _read(folder / BASELINE_FILE)
+    kept = folder / BASELINE_FOLDER
     return Baseline(
-        metrics, None, before.baseline_folder, before.baseline_finished, before.baseline_id
+        metrics,
+        None,
+        before.baseline_folder,
+        before.baseline_finished,
+        before.baseline_id,
+        card=load(kept) if kept.is_dir() else None,
     )
 
 

@@ -2,13 +2,15 @@
 
 ::
 
-    gate       = metric [ "[" condition { "," condition } "]" ] operator bound
+    gate       = metric [ "[" condition { "," condition } "]" ] operator bound [ "surely" ]
     condition  = name "=" ( value | "*" )
     operator   = ">=" | "<=" | ">" | "<" | "=="
     bound      = number | "baseline" [ ( "+" | "-" | "*" ) number ]
 
 A condition's name is a column of the metrics frame, a slice column, ``label`` or ``iou``; ``*``
-stands for every value there is, each of which has to hold.
+stands for every value there is, each of which has to hold. With ``surely`` it is the low end of the
+number's interval that has to reach the bound, the high end where the operator is ``<`` or ``<=``;
+beside a baseline the interval is that of the difference, in draws that both runs share.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ _CONDITION = re.compile(
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _BOUND = re.compile(
     rf"\s*(?P<operator>>=|<=|==|>|<)\s*(?:(?P<number>{_NUMBER})|(?P<baseline>baseline)"
-    rf"(?:\s*(?P<sign>[-+*])\s*(?P<by>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?))?)\s*",
+    rf"(?:\s*(?P<sign>[-+*])\s*(?P<by>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?))?)"
+    r"(?P<surely>\s+surely)?\s*",
     re.IGNORECASE,
 )
 _SIGNS: dict[str, Callable[[float, float], float]] = {
@@ -63,10 +66,12 @@ class Gate(msgspec.Struct, frozen=True):
         text: as it was written.
         metric: name as written, in any capitals; ``nDCG@10`` has its cut-off in it.
         conditions: (name, value) as written, quotes removed.
-        quoted: names whose value stood in quotes: a star or null in them is a value like others.
         operator: one of ``>= <= > < ==``.
         number: the bound, or what the baseline is changed by.
         sign: how ``number`` changes the baseline, ``+ - *``; empty where there is no baseline.
+        quoted: names whose value stood in quotes: a star or null in them is a value like others.
+        surely: whether an interval has to hold, not the number alone.
+        fails: whether the run fails where this holds, not where it does not.
     """
 
     text: str
@@ -76,6 +81,13 @@ class Gate(msgspec.Struct, frozen=True):
     number: float
     sign: str = ""
     quoted: tuple[str, ...] = ()
+    surely: bool = False
+    fails: bool = False
+
+    @property
+    def title(self) -> str:
+        """What verdicts call it."""
+        return f"fail if {self.text}" if self.fails else self.text
 
     @property
     def needs_baseline(self) -> bool:
@@ -85,9 +97,17 @@ class Gate(msgspec.Struct, frozen=True):
     @property
     def written_bound(self) -> str:
         """Operator and bound as text."""
-        if not self.sign:
-            return f"{self.operator} {self.number:g}"
-        return f"{self.operator} baseline {self.sign} {self.number:g}"
+        bound = f"baseline {self.sign} {self.number:g}" if self.sign else f"{self.number:g}"
+        return f"{self.operator} {bound}{' surely' if self.surely else ''}"
+
+    @property
+    def margin(self) -> float:
+        """The bound of the difference to the baseline, where an interval has to hold."""
+        return -self.number if self.sign == "-" else self.number
+
+    def end(self, lower: float, upper: float) -> float:
+        """The end of an interval that has to hold."""
+        return lower if self.operator in (">", ">=") else upper
 
     def stars(self, name: str) -> bool:
         """Whether a condition stands for every value there is."""
@@ -105,8 +125,12 @@ class Gate(msgspec.Struct, frozen=True):
         return _HOLDS[self.operator](value, bound, slack)
 
 
-def parse_gate(text: str) -> Gate:
+def parse_gate(text: str, *, fails: bool = False) -> Gate:
     """A gate from its text.
+
+    Args:
+        text: as written.
+        fails: whether it is a condition to fail by.
 
     Raises:
         OptionError: it is not written as a gate is; the message shows where it stops.
@@ -144,7 +168,7 @@ def parse_gate(text: str) -> Gate:
     by = float(number)
     if not math.isfinite(by):
         raise OptionError(f"gate {text!r}: {number} is too large a number.")
-    return Gate(
+    gate = Gate(
         text.strip(),
         head["metric"],
         tuple(conditions),
@@ -152,16 +176,44 @@ def parse_gate(text: str) -> Gate:
         by,
         sign,
         tuple(quoted),
+        bound["surely"] is not None,
+        fails,
     )
+    if gate.surely:
+        _can_be_sure(gate)
+    return gate
 
 
-def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:
+def _can_be_sure(gate: Gate) -> None:
+    """Refuse a gate that no interval answers."""
+    why = ""
+    if gate.operator == "==":
+        why = "no number is surely equal to another: write >= and <= with a margin"
+    elif gate.sign == "*":
+        why = (
+            "the interval is one of the difference to the baseline, not of a share of it: write"
+            " baseline - 0.01 surely"
+        )
+    elif gate.metric.casefold() == COVERAGE:
+        why = f"{COVERAGE} is a count of this run's rows, without an interval: leave surely out"
+    if why:
+        raise OptionError(f"gate {gate.text!r}: {why}.")
+
+
+def parse_gates(texts: Sequence[str], fail_if: Sequence[str] = ()) -> tuple[Gate, ...]:
     """Gates from their texts, all of them looked at before any work.
+
+    Args:
+        texts: what has to hold.
+        fail_if: what must not.
 
     Raises:
         OptionError: a gate that cannot be read, or is about no metric of any task.
     """
-    gates = tuple(parse_gate(text) for text in texts)
+    gates = (
+        *(parse_gate(text) for text in texts),
+        *(parse_gate(text, fails=True) for text in fail_if),
+    )
     for gate in gates:
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):

@@ -18,7 +18,9 @@ from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
 from ..schemas.option_synonyms import meant
 from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
+from .checking import check_gates
 from .gates import Gate, parse_gates
+from .surely import with_intervals
 from .variables import Lookup, dates, expanded, for_records, from_environment, in_texts, mark
 
 LAST = "last"
@@ -40,7 +42,7 @@ class LoadedJob(msgspec.Struct, frozen=True):
     Attributes:
         job: the file's content, variables replaced.
         path: the file.
-        options: of the file, as ``score`` takes them.
+        options: of the file, as ``score`` takes them, with the intervals that gates need.
         gates: taken apart.
         variables: name -> value, for records: without the environment's, and without secrets
             (:func:`evalengine.jobs.variables.for_records`).
@@ -127,8 +129,10 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     except msgspec.ValidationError as error:
         raise OptionError(f"{error}.") from None
     settled = msgspec.structs.replace(job.outputs, folder=folder)
-    gates = parse_gates(job.gates)
+    gates = parse_gates(job.gates, job.fail_if)
     _check_together(job, gates)
+    check_gates(gates, options)
+    options = with_intervals(options, gates)
     return LoadedJob(
         job=msgspec.structs.replace(job, outputs=settled),
         path=path,

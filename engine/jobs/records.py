@@ -16,11 +16,15 @@ import polars as pl
 
 from ..atomic import sync, whole_file
 from ..schemas.errors import ResultError
-from ..scorecard.card import load
+from ..scorecard.card import Scorecard, load
+from ..scorecard.storage import write_into
+from .verdicts import Verdict
 
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
 BASELINE_FILE = "baseline.parquet"
+BASELINE_FOLDER = "baseline"
+"""The baseline as a result of its own, where gates ask how sure the difference to it is."""
 
 
 class Success(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,19 +137,45 @@ def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str
     return told.partitions, finished
 
 
+def recorded(folder: Path) -> list[Verdict]:
+    """The verdicts in a run's ``job.json``; none where they cannot be read."""
+    try:
+        return msgspec.json.decode((folder / JOB_FILE).read_bytes(), type=_Gates).gates
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return []
+
+
+class _Gates(msgspec.Struct):
+    gates: list[Verdict] = []
+
+
 class _Partitions(msgspec.Struct):
     partitions: list[str] = []
 
 
 def write_records(
-    folder: Path, details: dict[str, Any], baseline: pl.DataFrame | None, success: Success
+    folder: Path,
+    details: dict[str, Any],
+    baseline: pl.DataFrame | None,
+    success: Success,
+    kept: Scorecard | None = None,
 ) -> None:
-    """Complete a folder that holds a scorecard; all is on disk on return, ``_SUCCESS`` last."""
+    """Complete a folder that holds a scorecard; all is on disk on return, ``_SUCCESS`` last.
+
+    Args:
+        folder: the scorecard's.
+        details: of ``job.json``.
+        baseline: the numbers that gates were held against.
+        success: the mark.
+        kept: the baseline, where what its numbers were made of is needed again.
+    """
     (folder / JOB_FILE).write_bytes(_text(details))
     sync(folder / JOB_FILE)
     if baseline is not None:
         baseline.write_parquet(folder / BASELINE_FILE)
         sync(folder / BASELINE_FILE)
+    if kept is not None:
+        write_into(kept, folder / BASELINE_FOLDER)
     sync(folder)
     replace_success(folder, success)
 

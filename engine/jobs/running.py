@@ -27,12 +27,22 @@ from .lock import LockedError, locked
 from .logs import ERROR, INFO, WARNING, Tell, nothing
 from .parts import score_parts
 from .planning import JobPlan, plan_job, planned, planned_again
-from .records import Success, finished_as, read_success, replace_success, write_records
+from .records import (
+    Success,
+    finished_as,
+    read_success,
+    recorded,
+    replace_success,
+    write_records,
+)
 from .sources import File
 from .stopping import Stopped, aside, held
+from .surely import compare_with, needing_margins
 from .verdicts import Verdict, failed, judge_gates, numbers_of
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
+STRICT = "strict"
+"""What verdicts on warnings are called."""
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -140,12 +150,13 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
     assert success is not None
     tell("finished before; nothing to do", finished=success.finished)
     card = load(plan.folder)
-    baseline = baseline_of(
-        plan.loaded, plan.folder, plan.run_id, success, partial(tell, level=WARNING)
-    )
-    verdicts = judge_gates(
-        plan.loaded.gates, numbers_of(card), baseline.numbers(card), first=baseline.first
-    ) + _warned(plan, card)
+    verdicts = _before(plan, success)
+    if verdicts is None:
+        baseline = baseline_of(
+            plan.loaded, plan.folder, plan.run_id, success, partial(tell, level=WARNING)
+        )
+        verdicts = _verdicts(plan, card, baseline)
+    verdicts += _warned(plan, card)
     status = _status(verdicts)
     with held():
         if status != success.gates:
@@ -158,6 +169,25 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
             lineage.resume(success.untold, plan.found, plan.folder)
             _complete(plan, success, verdicts, lineage)
     return JobResult(plan, False, verdicts)
+
+
+def _before(plan: JobPlan, success: Success) -> list[Verdict] | None:
+    """The verdicts that a run came to, where the same is asked again and would be drawn again."""
+    gates = plan.loaded.gates
+    if not needing_margins(gates) or success.baseline != plan.loaded.job.baseline:
+        return None
+    found = [one for one in recorded(plan.folder) if one.gate != STRICT]
+    return found if {one.gate for one in found} == {gate.title for gate in gates} else None
+
+
+def _verdicts(plan: JobPlan, card: Scorecard, baseline: Baseline) -> list[Verdict]:
+    return judge_gates(
+        plan.loaded.gates,
+        numbers_of(card),
+        baseline.numbers(card),
+        first=baseline.first,
+        compare=compare_with(baseline.card, card),
+    )
 
 
 def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage: Lineage) -> None:
@@ -204,7 +234,8 @@ def _score(
             untold=lineage.run_id,
         )
         with held():
-            write_records(fresh, _details(plan, verdicts), baseline.metrics, success)
+            kept = baseline.kept if needing_margins(plan.loaded.gates) else None
+            write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
             swap(fresh, target, partial(tell, level=WARNING))
             _remember(plan, card, success, again=True)  # as of now, whatever stands there
             _complete(plan, success, verdicts, lineage)
@@ -283,9 +314,7 @@ def _judged(
 ) -> tuple[list[Verdict], EvalengineError | None]:
     """Verdicts, or why the gates could not be judged: the numbers are kept either way."""
     try:
-        gates, numbers = plan.loaded.gates, numbers_of(card)
-        found = judge_gates(gates, numbers, baseline.numbers(card), first=baseline.first)
-        return found + _warned(plan, card), None
+        return _verdicts(plan, card, baseline) + _warned(plan, card), None
     except EvalengineError as error:
         kept = f"{error.said} The numbers are kept in {plan.shown}: mend the gate and run again."
         return [], type(error)(kept)
@@ -294,7 +323,7 @@ def _judged(
 def _warned(plan: JobPlan, card: Scorecard) -> list[Verdict]:
     """A failed verdict for each warning, of jobs that are strict."""
     warnings = card.warnings if plan.loaded.job.strict else ()
-    return [Verdict("strict", "", FAILED, None, None, reason=said) for said in warnings]
+    return [Verdict(STRICT, "", FAILED, None, None, reason=said) for said in warnings]
 
 
 def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ..report.frames import aligned
+from ..report.frames import aligned, markdown_frame
+from ..report.summary import plain
 from .verdicts import FAILED, SKIPPED, Verdict
 
 _ORDER = (FAILED, SKIPPED)
@@ -14,10 +15,42 @@ _ORDER = (FAILED, SKIPPED)
 
 def gates_table(verdicts: Sequence[Verdict]) -> str:
     """All verdicts as text, failed ones first, with as many digits as tell numbers apart."""
+    return f"{headline(verdicts)}\n{aligned(_frame(verdicts))}"
+
+
+def gates_markdown(verdicts: Sequence[Verdict]) -> str:
+    """The same as Markdown."""
+    return f"**{headline(verdicts)}**\n\n{markdown_frame(_frame(verdicts))}"
+
+
+def headline(verdicts: Sequence[Verdict]) -> str:
+    """How many gates passed, failed and were skipped."""
     bad = sum(one.status == FAILED for one in verdicts)
     left = sum(one.status == SKIPPED for one in verdicts)
     said = f"{bad} of {len(verdicts)} failed" if bad else f"{len(verdicts) - left} passed"
-    said += f", {left} skipped" if left else ""
+    return f"gates: {said}" + (f", {left} skipped" if left else "")
+
+
+def named(one: Verdict) -> str:
+    """A gate, with its row where it has several."""
+    return f"{one.gate} [{one.row}]" if one.row else one.gate
+
+
+def sentence(one: Verdict) -> str:
+    """What a verdict rests on, in one line."""
+    parts = [
+        f"{name} {_number(value)}"
+        for name, value in (("value", one.value), ("bound", one.bound), ("baseline", one.baseline))
+        if value is not None
+    ]
+    if one.level is not None:
+        parts.append(f"{100 * one.level:g} % interval of the {_interval(one)}")
+    if one.n is not None:
+        parts.append(f"n {one.n:,}")
+    return "; ".join(filter(None, (", ".join(parts), one.reason)))
+
+
+def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     ordered = sorted(
         verdicts,
         key=lambda one: _ORDER.index(one.status) if one.status in _ORDER else len(_ORDER),
@@ -25,18 +58,28 @@ def gates_table(verdicts: Sequence[Verdict]) -> str:
     rows = [
         {
             "status": one.status,
-            "gate": one.gate,
-            "row": one.row or None,
+            "gate": plain(one.gate),
+            "row": plain(one.row) or None,
             "value": _number(one.value),
             "bound": _number(one.bound),
             "baseline": _number(one.baseline),
-            "reason": one.reason or None,
+            "interval": _interval(one) or None,
+            "n": f"{one.n:,}" if one.interval_of and one.n is not None else None,
+            "reason": plain(one.reason) or None,
         }
         for one in ordered
     ]
-    columns = ("status", "gate", "row", "value", "bound", "baseline", "reason")
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
-    return f"gates: {said}\n{aligned(frame)}"
+    columns = (
+        "status", "gate", "row", "value", "bound", "baseline", "interval", "n", "reason",
+    )  # fmt: skip
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+
+def _interval(one: Verdict) -> str:
+    if one.lower is None or one.upper is None:
+        return ""
+    sign = "+" if one.interval_of == "difference" else ""
+    return f"{one.interval_of} [{one.lower:{sign}.4f}, {one.upper:{sign}.4f}]"
 
 
 def _number(value: float | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,8 @@ from ..report.layouts import by_title
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
+from ..statistics.asked import wanted
+from ..statistics.margins import Margins
 from .gates import COVERAGE, Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -30,14 +32,20 @@ class Verdict(msgspec.Struct, frozen=True):
     """What became of one gate on one row.
 
     Attributes:
-        gate: the gate as written.
+        gate: the gate as written, behind "fail if" where it is a condition to fail by.
         row: which row of a gate for each of several, such as ``weather=rain``; else empty.
         status: ``passed``, ``failed`` or ``skipped``.
         value: the metric; None where it is undefined.
         bound: what it was held against; None where the baseline has no number.
         baseline: the earlier run's number; None without one.
-        reason: why there was nothing to compare, where that is so.
+        reason: why there was nothing to compare, or what it was compared over, where that is not
+            all of the run.
         coverage: the share of the number's rows that could be scored.
+        lower: of the interval that a gate with ``surely`` asks about; else None.
+        upper: of the same.
+        interval_of: ``number``, or ``difference`` to the baseline; empty without an interval.
+        level: its confidence.
+        n: what the number rests on, its ``support``.
     """
 
     gate: str
@@ -48,15 +56,34 @@ class Verdict(msgspec.Struct, frozen=True):
     baseline: float | None = None
     reason: str = ""
     coverage: float = 1.0
+    lower: float | None = None
+    upper: float | None = None
+    interval_of: str = ""
+    level: float | None = None
+    n: float | None = None
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """What gates look at: the metrics frame of a run, the names of its labels, and its dialect."""
+    """What gates look at.
+
+    Attributes:
+        task: the run's.
+        metrics: its metrics frame.
+        labels: names of its labels.
+        dialect: its rule set.
+        level: confidence of the intervals in the frame; None without.
+    """
 
     task: str
     metrics: pl.DataFrame
     labels: pl.DataFrame
     dialect: str = "standard"
+    level: float | None = None
+
+
+Compare = Callable[[Collection[str], Collection[str]], Margins | str]
+"""From metrics and slices to how sure the differences to the baseline are, or why there are none.
+"""
 
 
 def numbers_of(card: Scorecard) -> Numbers:
@@ -71,11 +98,19 @@ def numbers_of(card: Scorecard) -> Numbers:
     )
     least = each.bottom_k(1, by="value").with_columns(statistic=pl.lit(None, pl.String))
     rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
-    return Numbers(card.task, pl.concat([card.metrics, *rows]), card.labels, card.dialect)
+    asked = wanted(card.options)
+    level = None if asked is None else asked.level
+    frame = pl.concat([card.metrics, *rows])
+    return Numbers(card.task, frame, card.labels, card.dialect, level)
 
 
 def judge_gates(
-    gates: Sequence[Gate], numbers: Numbers, baseline: Numbers | None = None, *, first: bool = False
+    gates: Sequence[Gate],
+    numbers: Numbers,
+    baseline: Numbers | None = None,
+    *,
+    first: bool = False,
+    compare: Compare = lambda metrics, slices: "there is nothing to compare with",
 ) -> list[Verdict]:
     """Hold gates against a run.
 
@@ -85,6 +120,8 @@ def judge_gates(
         baseline: an earlier run's, for gates that are about one.
         first: whether a missing baseline means that there was no run before this one: then gates
             that are about it are skipped.
+        compare: how sure differences to the baseline are, of the metrics and slices that gates ask
+            about; called only where they do.
 
     Returns:
         one verdict a gate; several for a gate with ``*``, one a row.
@@ -93,7 +130,16 @@ def judge_gates(
         OptionError: a gate about a baseline, and none was given.
         ResultError: a gate that no row matches, or that leaves open which of several.
     """
-    found = [one for gate in gates for one in _judged(gate, numbers, baseline, first)]
+    asked = [_asked(gate, numbers, baseline, first) for gate in gates]
+    needing = [one.rows for one in asked if one.gate.surely and one.gate.needs_baseline]
+    margins: Margins | str = ""
+    if needing and baseline is not None:
+        metrics, slices = (
+            {value for rows in needing for value in rows[column].drop_nulls().to_list()}
+            for column in ("metric", "slice")
+        )
+        margins = compare(metrics, slices)
+    found = [one for each in asked for one in _judged(each, baseline, numbers, margins)]
     if any(gate.metric.casefold() == COVERAGE for gate in gates):
         return found
     return [_covered(one) for one in found]
@@ -115,9 +161,17 @@ def failed(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [one for one in verdicts if one.status == FAILED]
 
 
-def _judged(
-    gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool
-) -> Iterable[Verdict]:
+class _Asked(msgspec.Struct, frozen=True):
+    """A gate and the rows it is about: metric, filters and starred columns that chose them."""
+
+    gate: Gate
+    metric: str
+    filters: dict[str, Any]
+    each: tuple[str, ...]
+    rows: pl.DataFrame
+
+
+def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) -> _Asked:
     if gate.needs_baseline and baseline is None and not first:
         raise OptionError(
             f"gate {gate.text!r} speaks of a baseline, and there is none: say which earlier run,"
@@ -131,52 +185,119 @@ def _judged(
                 raise ResultError(ambiguous(group, metric) + _for_example(gate, group, each))
     except (ResultError, OptionError) as error:
         raise type(error)(f"gate {gate.text!r}: {error.said}") from None
-    for row in rows.iter_rows(named=True):
+    return _Asked(gate, metric, filters, each, rows)
+
+
+def _judged(
+    asked: _Asked, baseline: Numbers | None, numbers: Numbers, margins: Margins | str
+) -> Iterable[Verdict]:
+    gate, each = asked.gate, asked.each
+    for row in asked.rows.iter_rows(named=True):
         starred = {name: row[name] for name in each}
-        shown = _shown(gate, row) if each else ""
-        if gate.needs_baseline and baseline is None:
-            yield Verdict(gate.text, shown, SKIPPED, row["value"], None, None, "no earlier run")
-            continue
+        part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
+        blank = Verdict(
+            gate.title,
+            _shown(gate, row) if each else "",
+            FAILED,
+            row["value"],
+            None,
+            coverage=part,
+            n=row["support"],
+        )
         earlier, why = None, ""
+        if gate.needs_baseline and baseline is None:
+            yield _with(blank, status=SKIPPED, reason="no earlier run")
+            continue
         if gate.needs_baseline and baseline is not None:
             try:
-                earlier, why = _earlier(gate, baseline, metric, filters, starred)
+                earlier, why = _earlier(gate, baseline, asked.metric, asked.filters, starred)
             except ResultError as error:
                 raise ResultError(f"gate {gate.text!r}, of the baseline: {error.said}") from None
             if why:
-                status = SKIPPED if why == _NEW else FAILED
-                yield Verdict(gate.text, shown, status, row["value"], None, None, why)
+                yield _with(blank, status=SKIPPED if why == _NEW else FAILED, reason=why)
                 continue
-        bound = gate.bound(earlier)
+        blank = _with(blank, bound=gate.bound(earlier), baseline=earlier)
         if row["value"] is None:
             why = f"undefined: {row['reason'] or 'no reason is told'}"
-            yield Verdict(gate.text, shown, FAILED, None, bound, earlier, why)
+            yield _with(blank, reason=why)
+        elif gate.surely and gate.needs_baseline:
+            yield _of_difference(gate, blank, row, margins)
+        elif gate.surely:
+            yield _of_interval(gate, blank, row, numbers.level)
         else:
-            status = PASSED if gate.holds(row["value"], bound) else FAILED
-            part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
-            yield Verdict(gate.text, shown, status, row["value"], bound, earlier, coverage=part)
+            yield _with(blank, status=_status(gate, row["value"], blank.bound))
     if gate.needs_baseline and baseline is not None and each:
-        yield from _gone(gate, rows, baseline, metric, filters, each)
+        yield from _gone(asked, baseline)
 
 
-def _gone(
-    gate: Gate,
-    rows: pl.DataFrame,
-    baseline: Numbers,
-    metric: str,
-    filters: dict[str, Any],
-    each: tuple[str, ...],
-) -> Iterable[Verdict]:
+_with = msgspec.structs.replace
+
+
+def _status(gate: Gate, value: float, bound: float | None) -> str:
+    assert bound is not None
+    return PASSED if gate.holds(value, bound) != gate.fails else FAILED
+
+
+def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float | None) -> Verdict:
+    """The verdict on a number whose own interval has to hold."""
+    lower, upper = row["lower"], row["upper"]
+    if lower is None or upper is None:
+        return _with(blank, reason="the number has no interval; the notes say why")
+    status = _status(gate, gate.end(lower, upper), blank.bound)
+    why = "no draw moved the number: an interval without width says little" * (lower == upper)
+    return _with(
+        blank, status=status, lower=lower, upper=upper, interval_of="number", level=level,
+        reason=why,
+    )  # fmt: skip
+
+
+def _of_difference(
+    gate: Gate, blank: Verdict, row: dict[str, Any], margins: Margins | str
+) -> Verdict:
+    """The verdict on a number whose difference to the baseline has to hold with its interval.
+
+    Number and baseline are those of the datums that were compared.
+    """
+    if isinstance(margins, str):
+        return _with(blank, status=SKIPPED, reason=margins)
+    schema = margins.rows.schema
+    same = (pl.col(name).eq_missing(pl.lit(row[name], schema[name])) for name in ("metric", *KEYS))
+    found = next(margins.rows.filter(*same).iter_rows(named=True), None)
+    if found is None:
+        return _with(blank, reason="the baseline has no number of the same row")
+    lower, upper = found["lower"], found["upper"]
+    about = _with(
+        blank,
+        value=found["b"],
+        baseline=found["a"],
+        bound=None if found["a"] is None else gate.bound(found["a"]),
+        n=found["support"],
+        reason=margins.told,
+    )
+    if lower is None or upper is None:
+        why = "; ".join(filter(None, ("the difference has no interval", margins.told)))
+        return _with(about, reason=why)
+    status = _status(gate, gate.end(lower, upper), gate.margin)
+    return _with(
+        about, status=status, lower=lower, upper=upper, interval_of="difference",
+        level=margins.level,
+    )  # fmt: skip
+
+
+def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
     """What a gate with ``*`` says of rows that the baseline alone has: nobody is to miss them."""
+    gate, each = asked.gate, asked.each
     try:
-        before = chosen_rows(baseline.metrics, baseline.labels, metric, filters, each)
+        before = chosen_rows(baseline.metrics, baseline.labels, asked.metric, asked.filters, each)
     except ResultError:
         return  # none of them
     keys = pl.col(list(each)).cast(pl.String)
-    there = set(rows.select(keys).iter_rows())
+    there = set(asked.rows.select(keys).iter_rows())
     for row, key in zip(before.iter_rows(named=True), before.select(keys).iter_rows(), strict=True):
         if key not in there:
-            yield Verdict(gate.text, _shown(gate, row), SKIPPED, None, None, row["value"], _MISSING)
+            yield Verdict(
+                gate.title, _shown(gate, row), SKIPPED, None, None, row["value"], _MISSING
+            )
 
 
 def _for_example(gate: Gate, rows: pl.DataFrame, each: tuple[str, ...]) -> str:

@@ -200,7 +200,17 @@ Ratio = Callable[["Settings", Array, Array, Array], Array]
 """From right, predicted and actual labels to the value, ``zero_division`` where it is 0 / 0."""
 
 
-def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str) -> list[Cells]:
+TRIALS = "trials"
+"""Column of cells that says how many datums a proportion rests on; no column of the frame."""
+
+
+def averaged_ratio(
+    view: ScoredView,
+    settings: Settings,
+    of: Ratio,
+    reason: str,
+    trials: Callable[[Array, Array, Array], Array] | None = None,
+) -> list[Cells]:
     """A ratio of counts per label, and its macro, micro, weighted (and samples) averages.
 
     Averages as scikit-learn's ``precision_recall_fscore_support``: undefined labels are filled by
@@ -215,7 +225,10 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
         unused = ~in_use(view)
         shown = np.where(unused, neither, value)
         inside = inside & ~unused
-    cells = [label_cells(view, shown, present(view, settings), reason, counts.actual)]
+    rests = (
+        {} if trials is None else {TRIALS: trials(counts.right, counts.predicted, counts.actual)}
+    )
+    cells = [label_cells(view, shown, present(view, settings), reason, counts.actual, **rests)]
     if not settings.rules.unused_in_means:
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
@@ -239,8 +252,9 @@ def averaged_ratio(view: ScoredView, settings: Settings, of: Ratio, reason: str)
         why |= {k: np.where(broken, "a label has no value", why[k]) for k in ("macro", "weighted")}
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
+    pooled = {} if trials is None else {"micro": {TRIALS: trials(*sums)}}
     cells += [
-        key_cells(view, mean, why[average], average, support=sums[2])
+        key_cells(view, mean, why[average], average, support=sums[2], **pooled.get(average, {}))
         for average, mean in averages.items()
     ]
     return cells

@@ -24,6 +24,7 @@ import polars as pl
 from ..atomic import fresh_name
 from ..ingest import meeting
 from ..ingest.collecting import Side, rows_of
+from ..ingest.marks import dealt
 from ..ingest.slices import SlicePlan
 from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
@@ -184,10 +185,15 @@ def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
         for batch in _batches_of(shuffle, span):
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
+            order: Array | slice
             if side.table.datum in rows.columns:
-                start, order = by_bucket(hashes_of(rows[side.table.datum]), n)
-            else:
-                start, order = by_bucket(((span[1] + here) // shuffle.per).astype(np.uint64), n)
+                ids = rows[side.table.datum]
+                found = dealt(ids, n)
+                start, order = by_bucket(hashes_of(ids) if found is None else found, n)
+            else:  # rows are datums of their own, and stand by bucket
+                order = slice(None)
+                start = np.clip(np.arange(n + 1) * shuffle.per - span[1] - done, 0, rows.height)
+                start[n] = rows.height
             if values is not None:
                 values.write(rows.with_columns(pl.Series(ROW, here)))
             ordered = rows[order].with_columns(pl.Series(ROW, here[order]))

@@ -21,6 +21,7 @@ from .._version import __version__
 from ..executors import Threads
 from ..ingest.collecting import Prepared
 from ..ingest.frames import Part, assemble
+from ..ingest.marks import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
 from ..plan import planner
 from ..schemas.contract import LABELS
@@ -171,7 +172,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         ) from error
     if whole.labels is not None:
         frames[LABELS] = whole.labels
-    part = Part(whole.pairs, whole.known)
+    part = Part(whole.pairs, whole.known, Bucket(bucket, whole.n))
     checked = assemble(job.ready, frames, {}, job.options, part)
     heights = {role: frame.height for role, frame in checked.sides.items()}
     if checked.datums is not None:

@@ -18,7 +18,7 @@ from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from .frames import frame_of
-from .planner import Plan
+from .plan import Plan
 
 R = TypeVar("R")
 

@@ -213,7 +213,7 @@ def kept_bytes(directory: str | Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet")
+BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline")
 """What a job writes into a result's folder beside the result."""
 
 

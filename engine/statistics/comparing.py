@@ -97,7 +97,7 @@ def compare_runs(
             inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
             some = None if inside.all() else inside
             mixed = swapped(both, side, asked.draws, asked.seed, some)
-        part, alone, why = _pair(found[a], found[b], mixed, asked)
+        part, alone, why = pair(found[a], found[b], mixed, asked)
         if mixed is None:
             p, left = _by_test(part, singles[a], singles[b], test)
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
@@ -238,7 +238,7 @@ def _ids(run: Tallied, within: Array | None) -> pl.Series:
 # -- a pair of runs --------------------------------------------------------------------------------
 
 
-def _pair(
+def pair(
     first: Numbers, second: Numbers, mixed: tuple[Numbers, Array] | None, asked: Wanted
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Differences of two runs, a row for every number that both have."""

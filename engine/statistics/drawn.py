@@ -60,9 +60,11 @@ class Drawing:
         """How many draws are computed together: fewer where datums or numbers are many."""
         sizes = tuning()
         n = len(self.keys) if self.keys is not None else 1
-        cells = view.n_groups * self.plan.does.cells_per_group(self.tallies, self.plan.settings)
+        cells: int = view.n_groups * self.plan.does.cells_per_group(
+            self.tallies, self.plan.settings
+        )
         room = min(sizes.drawn_weights // max(n, 1), sizes.drawn_cells // max(cells, 1))
-        return min(sizes.draws_at_once, max(4, room // 4 * 4))
+        return int(min(sizes.draws_at_once, max(4, room // 4 * 4)))
 
     def by_chance(self, view: Any, draws: int, seed: int) -> Iterator[Draws]:
         """Blocks of bootstrap draws of a view's datums."""
@@ -140,19 +142,18 @@ class Drawing:
             pass
         if draws.keys is None:
             raise _Unlike("not computed for draws of a run in bounded memory")
+        weights = draws.weights.astype(np.int64)
         return [
-            metric.compute(
-                self.plan.does.view(
-                    self.tallies,
-                    self.plan.settings,
-                    view.group,
-                    view.n_groups,
-                    weights=draws.weights[:, d].astype(np.int64),
-                ),
-                settings,
-            )
-            for d in range(len(draws))
+            metric.compute(self._one_draw(view, weights[:, d]), settings) for d in range(len(draws))
         ]
+
+    def _one_draw(self, view: Any, weights: Array) -> Any:
+        does = self.plan.does
+        if does.one_draw is not None:
+            return does.one_draw(view, weights)
+        return does.view(
+            self.tallies, self.plan.settings, view.group, view.n_groups, weights=weights
+        )
 
 
 class _Unlike(Exception):

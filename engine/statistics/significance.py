@@ -29,7 +29,7 @@ def paired_t(single: Single) -> float:
     if spread == 0:
         return 1.0 if gone[0] == 0 else 0.0
     t = abs(float(gone.mean())) / (spread / math.sqrt(gone.size))
-    return 2 * (1 - t_cdf(t, gone.size - 1))
+    return max(0.0, 2 * (1 - t_cdf(t, gone.size - 1)))  # the function may round to above 1
 
 
 def mcnemar(single: Single) -> float:

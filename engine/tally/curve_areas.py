@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels.partial_area import area_in_all, areas_onward, no_area
 from ..kernels.partition import partition
-from ..kernels.point_precision import PrecisionCarried, no_precision, precision_onward
+from ..kernels.point_precision import no_precision, precision_onward
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
@@ -37,16 +37,52 @@ def average_precision(view: ScoredView) -> Array:
     carried = no_precision(hits.size)
     for found in view.point_blocks():
         precision_onward(found.start, found.tp, found.fp, carried)
-    return _with_unlisted(carried, hits, positives, negatives).reshape(view.shape)
+    return with_unlisted(carried.total + carried.lost, hits, positives, negatives).reshape(
+        view.shape
+    )
 
 
-def _with_unlisted(
-    carried: PrecisionCarried, hits: Array, positives: Array, negatives: Array
-) -> Array:
-    """Average precision of curves, float64 [s]; NaN without positives."""
-    total = carried.total + carried.lost
+def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array) -> Array:
+    """Average precision of curves, float64 [s]; NaN without positives.
+
+    Args:
+        total: float64 [s], precision times the positives that have it, over all scores.
+        hits: float64 [s], positives that are listed.
+        positives: float64 [s].
+        negatives: float64 [s].
+    """
     total = total + (positives - hits) * _over(positives, positives + negatives, 0.0)
     return _over(total, positives, np.nan)
+
+
+def delong_variance(view: ScoredView) -> Array:
+    """DeLong's variance of each label's area under the ROC curve, [group, label].
+
+    NaN where a class has fewer than two members, where some datums do not list the label, and with
+    weights. Source: E. R. DeLong et al. (1988); placements of sorted scores as in X. Sun, W. Xu,
+    "Fast implementation of DeLong's algorithm" (2014).
+    """
+    out = np.full(view.shape, np.nan)
+    if view.unit_weight is not None:
+        return out
+    found = view.ordered_rows.sorted
+    variances = np.full(found.start.size // N_OUTCOMES, np.nan)
+    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
+    for s, (a, b, c, d) in enumerate(sides):
+        positives, negatives = found.score[a:b], found.score[c:d]
+        if min(positives.size, negatives.size) > 1:
+            won = [_placements(positives, negatives), 1 - _placements(negatives, positives)]
+            variances[s] = sum(float(one.var(ddof=1)) / one.size for one in won)
+    hits, others, _ = view.listed
+    complete = (hits == view.positives) & (others == view.negatives)
+    return np.where(complete, view.spread(variances, np.nan), np.nan)
+
+
+def _placements(scores: Array, others: Array) -> Array:
+    """The share of the others that lie below each score, ties counting half; both ascend."""
+    below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
+    placed: Array = (below + upto) / 2 / others.size
+    return placed
 
 
 def partial_area(view: ScoredView, limit: float) -> Array:
@@ -100,4 +136,4 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
     carried = no_precision(n)
     found_at, _, tp, fp = points(*bounds, score)
     precision_onward(found_at, tp, fp, carried)
-    return roc, _with_unlisted(carried, hits, positives, negatives)
+    return roc, with_unlisted(carried.total + carried.lost, hits, positives, negatives)

@@ -117,9 +117,7 @@ class RankedDraws:
             start = part.rows[0]
             bounds = start[:-1], start[1:]
             self._down(part, bounds, part.tally.skipped, self._view.caps, counted)
-        for one in counted:
-            np.cumsum(one.right, axis=1, out=one.right)
-        return counted
+        return _under_each_cap(counted)
 
     @cached_property
     def precision(self) -> Array:
@@ -186,9 +184,7 @@ class RankedDraws:
         for part in self._view.parts():
             at = _reaching(part, lowest)
             self._down(part, (at[1], at[0]), np.zeros(0, np.bool_), caps, counted)
-        for one in counted:
-            np.cumsum(one.right, axis=1, out=one.right)
-        return counted
+        return _under_each_cap(counted)
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
         """True and false positives, [draw * group, label, area, threshold, score] each.
@@ -225,6 +221,14 @@ class RankedDraws:
     def sampled_with_scores(self, cap: int) -> Any:
         """Not of many draws at once: levels are reached at other scores in each."""
         raise OneByOne
+
+
+def _under_each_cap(counted: list[Counted]) -> list[Counted]:
+    """The same, with true positives under each cap in place of those between two."""
+    for one in counted:
+        for m in range(1, one.right.shape[1]):
+            one.right[:, m] += one.right[:, m - 1]
+    return counted
 
 
 def _cells(rows: tuple[Array, Array], datum: Array) -> tuple[Array, Array]:

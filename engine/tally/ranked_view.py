@@ -169,6 +169,8 @@ class RankedView(View):
         start, order = self.gt_rows
         rows = order[: start[-1]]
         for w, word in enumerate(self.tally.variants.words):
+            if word.first_threshold:  # more thresholds of an area range that came before
+                continue
             counted = self.tally.gt_counted[w][rows]
             for a in range(word.n_areas):
                 here = (counted >> np.uint64(a * word.n_thresholds)) & np.uint64(1) != 0

@@ -16,6 +16,7 @@ from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
 from .datums import Labels, keys_as_labels
 from .grid import GridCounts
+from .ordered_rows import OrderedRows
 from .pairwise import areas_between, sorted_by_truth
 from .sorted_scores import (
     HIT,
@@ -175,6 +176,11 @@ class ScoredView(UnitClasses):
         return out
 
     @cached_property
+    def ordered_rows(self) -> OrderedRows:
+        """Rows in the order of their scores, which draws share."""
+        return OrderedRows(self)
+
+    @cached_property
     def sorted(self) -> Sorted:
         """Scores by (group, slot, outcome), ascending."""
         found, ascending = self.run()
@@ -197,14 +203,14 @@ class ScoredView(UnitClasses):
         """Scores, and weights beside them, by (group, slot, outcome), in any order within each."""
         scored, weight = self.scored, self.unit_weight
         assert scored is not None
-        start, score, _ = partition(scored.parts, *self._segments)
+        start, score, _ = partition(scored.parts, *self.segments)
         if weight is None:
             return Sorted(start, score, None)
         own = weight if scored.unit_codes is None else weight[scored.unit_codes]
-        return Sorted(start, score, partition([own], *self._segments)[1])
+        return Sorted(start, score, partition([own], *self.segments)[1])
 
     @property
-    def _segments(
+    def segments(
         self,
     ) -> tuple[Array, Array | None, Array | None, Array | None, tuple[int, int, int]]:
         """What says where rows belong: outcome, label, datum, its group, and how many there are."""
@@ -307,6 +313,13 @@ class ScoredView(UnitClasses):
         from .curve_areas import sample_areas
 
         return sample_areas(self)
+
+    @cached_property
+    def average_precision(self) -> Array:
+        """See :func:`~evalengine.tally.curve_areas.average_precision`."""
+        from .curve_areas import average_precision
+
+        return average_precision(self)
 
     @cached_property
     def points(self) -> Points:

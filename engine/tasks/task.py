@@ -199,6 +199,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
         drawn: the view of a block of draws of a view's datums, whose groups are draws; None where
             numbers of draws are computed one draw after the other.
+        one_draw: the view of one draw, from a view of a tally in memory and how often each datum
+            counts, where it can share what the view has found; None where ``view`` makes it.
         truth: of a tally, a number for each datum that differs where its ground truths do, uint64
             [n_datums].
         in_parts: seeing a tally whose parts stay in files.
@@ -226,6 +228,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     told_by_rows: ToldByRows | None = None
     by_labels: bool = False
     drawn: Callable[[Any, Draws], Any] | None = None
+    one_draw: Callable[[Any, Array], Any] | None = None
     truth: Callable[[Any], Array] | None = None
     in_parts: InParts | None = None
     growth: int | None = None

@@ -10,9 +10,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
+from evalengine import dialects
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
-from evalengine.plan import planner, summary
+from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.tally.merging import merge_datums
 
@@ -57,7 +58,7 @@ def test_partitions_of_unlike_scores_are_refused() -> None:
         planner.merge(plan, parts)
 
 
-@pytest.mark.parametrize("dialect", ["standard", "valor", "valor-lite"])
+@pytest.mark.parametrize("dialect", dialects.names("detection"))
 def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     """Weights give the frames of tables in which each datum stands that often.
 
@@ -72,7 +73,7 @@ def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     plan = planner.make_plan(options, "detection")
     tallies = tallied(plan, predictions, drawn.truths)
     weights = rng.integers(0, 4, len(tallies.datums))
-    frames, _ = summary.summarise(plan, tallies, weights=weights)
+    frames, _ = planner.summarise(plan, tallies, weights=weights)
     times = dict(zip(tallies.datums.id.to_list(), weights.tolist(), strict=True))
 
     def repeated(table: pl.DataFrame) -> pl.DataFrame:
@@ -85,6 +86,6 @@ def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
         ]
         return pl.concat(copies).drop("annotation_id", strict=False)
 
-    again, _ = summary.summarise(plan, tallied(plan, repeated(predictions), repeated(drawn.truths)))
+    again, _ = planner.summarise(plan, tallied(plan, repeated(predictions), repeated(drawn.truths)))
     for name in ("metrics", "curves", "confusion"):
         assert_frame_equal(frames[name](), again[name](), abs_tol=1e-12)

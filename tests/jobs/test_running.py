@@ -61,7 +61,7 @@ class TestOnce:
         assert result.card.metrics.equals(plain.metrics)
         assert {*content(folder / "runs" / "2026-11-20")} == {
             "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
-            "curves.parquet",
+            "curves.parquet", "tally.zip",
         }  # fmt: skip
         assert {path.name for path in (folder / "runs").iterdir()} == {
             "2026-11-20", ".2026-11-20.lock",

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from evalengine import metrics
 from evalengine.executors import Threads
 from evalengine.ingest.frames import Frames, load_frames
-from evalengine.plan import planner, summary
+from evalengine.plan import planner
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.option_values import make_options
 
@@ -83,7 +83,7 @@ def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None =
 
 def shown(plan: planner.Plan, tallies: Any) -> dict[str, pl.DataFrame]:
     """All frames of a run."""
-    makers, _ = summary.summarise(plan, tallies)
+    makers, _ = planner.summarise(plan, tallies)
     return {name: make() for name, make in makers.items()}
 
 

@@ -18,7 +18,7 @@ from sizes import tune
 
 from evalengine.statistics.intervals import METHODS
 
-BY_PARTS = ("retrieval", "lists", "text", "judged", "segmentation")
+BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation")
 """Cases whose draws are added up part by part."""
 
 

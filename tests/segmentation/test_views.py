@@ -14,7 +14,7 @@ import evalengine as ee
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.metrics import registry
-from evalengine.plan import planner, summary
+from evalengine.plan import planner
 from evalengine.tasks.segmentation import per_image
 from evalengine.tasks.segmentation.metrics.images import OF_IMAGE, OfImage
 
@@ -57,7 +57,7 @@ def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
     plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
     frames = load_frames(found, truth, task="segmentation")
     tallies = planner.run(plan, frames, Threads(1))
-    makers, _ = summary.summarise(plan, tallies, weights=weights)
+    makers, _ = planner.summarise(plan, tallies, weights=weights)
     return {name: makers[name]() for name in ("metrics", "confusion")}
 
 

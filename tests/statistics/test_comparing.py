@@ -1,344 +1,269 @@
-"""Differences of two runs against other programs, plain loops, and chance itself."""
+"""Comparisons against other libraries' tests, and against tables in which datums are drawn."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
+from drawn_tables import drawn, identity, repeated, scored
+from merging.parts import Case
+from merging.test_parts import CASES
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
+from scipy import stats
 
 import evalengine as ee
-from evalengine.statistics.multiple import adjusted
+from evalengine.kernels.draw_weights import draw_weights, swap_bits
+from evalengine.statistics.multiple import adjusted, randomisation_p
+from evalengine.statistics.significance import paired_t
+from evalengine.tasks.packing import hashes_of
 
-N = 150
+DRAWS = 24
+
+# -- p-values --------------------------------------------------------------------------------------
+
+P = np.array([0.01, 0.04, 0.03, 0.005, 0.2, 0.03, 1.0])
 
 
-def sides(
-    seed: int, n: int = N, right: tuple[float, float] = (0.75, 0.8), alike: float = 0.7
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two runs of a classifier over the same rows, some of which both get right or wrong alike."""
+def test_holm_as_statsmodels() -> None:
+    """statsmodels 0.15.0: multipletests(p, method="holm")."""
+    assert adjusted(P, "holm") == pytest.approx([0.06, 0.15, 0.15, 0.035, 0.4, 0.15, 1.0])
+
+
+def test_benjamini_hochberg_as_scipy() -> None:
+    assert adjusted(P, "bh") == pytest.approx(stats.false_discovery_control(P))
+    assert (adjusted(P, "none") == P).all()
+
+
+@pytest.mark.parametrize("how", ["holm", "bh"])
+def test_what_was_not_tested_is_not_counted(how: str) -> None:
+    some = np.array([np.nan, 0.01, np.nan, 0.04])
+    found = adjusted(some, how)
+    assert np.isnan(found[[0, 2]]).all()
+    assert found[[1, 3]] == pytest.approx(adjusted(some[[1, 3]], how))
+    assert np.isnan(adjusted(np.full(3, np.nan), how)).all()
+
+
+def test_one_is_added_to_draws_as_extreme() -> None:
+    swaps = np.array([[0.1, 0.0, np.nan], [-0.5, 0.0, np.nan], [0.3, 0.0, np.nan]])
+    found = randomisation_p(np.array([0.3, 0.2, 0.2]), swaps)
+    assert found[:2] == pytest.approx([3 / 4, 1 / 4])
+    assert np.isnan(found[2])
+
+
+def queries(seed: int, n: int, gain: float = 0.0) -> tuple[pl.DataFrame, ...]:
+    """Two runs of six documents a query, and what is relevant."""
     rng = np.random.default_rng(seed)
-    truth = rng.choice(["cat", "dog", "fox"], n)
-    luck = rng.random(n)
-    tables = []
-    for share in right:
-        chance = np.where(rng.random(n) < alike, luck, rng.random(n))
-        wrong = np.array([{"cat": "dog", "dog": "fox", "fox": "cat"}[one] for one in truth])
-        said = np.where(chance < share, truth, wrong)
-        ids = pl.format("row {}", pl.int_range(n)).alias("datum_id")
-        table = pl.DataFrame({"actual": truth, "predicted": said}).with_columns(ids)
-        tables.append(table.with_columns(site=pl.int_range(n) % 25))
-    return tables[0], tables[1]
-
-
-def compared(a: Any, b: Any, *more: Any, **options: Any) -> ee.Comparison:
-    return ee.compare(a, b, *more, **{"draws": 400, "metrics": ["Accuracy"], **options})
-
-
-def lead(comparison: ee.Comparison, metric: str = "Accuracy") -> dict[str, Any]:
-    rows = comparison.differences.filter(
-        pl.col("metric") == metric, pl.col("slice").is_null(), pl.col("label_value").is_null()
+    pairs = pl.DataFrame(
+        {"query_id": np.repeat(np.arange(n), 6), "doc_id": np.tile(np.arange(6), n)}
     )
-    return rows.row(0, named=True)
+    relevance = (rng.random(6 * n) < 0.3).astype(int)
+    relevance[::6] = 1
+    scores = rng.random((2, 6 * n)) + np.array([[0.0], [gain]]) * relevance
+    runs = [pairs.with_columns(score=pl.Series(one)) for one in scores]
+    return *runs, pairs.with_columns(relevance=pl.Series(relevance))
 
 
-# -- other programs --------------------------------------------------------------------------------
+def compared(*sides: pl.DataFrame, **options: Any) -> dict[str, Any]:
+    """The row of the one number that two runs are compared by."""
+    (row,) = ee.compare(*sides[:2], ground_truths=sides[2], **options).differences.iter_rows(
+        named=True
+    )
+    return row
 
 
-def corpus() -> tuple[list[str], list[str], list[str]]:
-    """References and what two systems made of them."""
-    rng = np.random.default_rng(2)
-    words = [*"abcdefgh", "wheel", "bike", "is", "was", "sold", "on", "Monday", "her"]
-    references, systems = [], ([], [])
-    for _ in range(80):
-        text = rng.choice(words, rng.integers(6, 14)).tolist()
-        references.append(" ".join(text))
-        for system, error in zip(systems, (0.25, 0.22), strict=True):
-            wrong = rng.random(len(text)) < error
-            system.append(" ".join(np.where(wrong, rng.choice(words, len(text)), text)))
-    return references, systems[0], systems[1]
+def by_query(side: pl.DataFrame, judged: pl.DataFrame) -> np.ndarray:
+    values = ee.score(side, judged, metrics="nDCG@5").per_datum.sort("datum_id")["value"]
+    return values.to_numpy()
 
 
-def test_bleu_and_chrf_against_sacrebleu():
-    references, a, b = corpus()
-    named = [("a", a), ("b", b)]
-    metrics = {"CorpusBLEU": BLEU(), "chrF": CHRF()}
-    _, theirs = PairedTest(
-        named, metrics, [references], test_type="ar", n_samples=2000, n_ar_confidence=1000
-    )()
+def test_students_t_as_scipy() -> None:
+    first, second, judged = queries(1, 80, 0.2)
+    row = compared(first, second, judged, metrics="nDCG@5", test="t")
+    a, b = by_query(first, judged), by_query(second, judged)
+    assert row["p"] == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
+    assert row["difference"] == pytest.approx((b - a).mean())
+    assert (row["wins"], row["ties"], row["losses"]) == (
+        (b > a).sum(),
+        (b == a).sum(),
+        (b < a).sum(),
+    )
+    se = (b - a).std() / np.sqrt(80)
+    assert row["se"] == pytest.approx(se, rel=4 / np.sqrt(2 * 1000) + 2 / 80)
+    # What a two-sided test of 5 % finds in four of five cases.
+    assert row["detectable"] == pytest.approx((1.959963985 + 0.841621234) * row["se"])
+
+
+def test_a_p_of_t_is_never_below_zero() -> None:
+    rng = np.random.default_rng(1)
+    for n in range(15, 200):
+        of_a, of_b = rng.random(n) * 0.1, 0.5 + rng.random(n) * 0.1
+        assert 0 <= paired_t((of_a.mean(), of_b.mean(), of_a, of_b)) < 1e-12
+
+
+def test_randomisation_is_that_over_all_swaps() -> None:
+    """Eight queries: all 256 ways to swap them, of which draws are a sample."""
+    first, second, judged = queries(2, 8, 0.2)
+    a, b = by_query(first, judged), by_query(second, judged)
+    signs = np.array(list(product((1, -1), repeat=8)))
+    every = np.abs((signs * (b - a)).mean(axis=1))
+    exact = (every >= abs((b - a).mean()) - 1e-12).mean()
+    assert 0.01 < exact < 0.5
+    row = compared(first, second, judged, metrics="nDCG@5", draws=4000)
+    assert abs(row["p"] - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) + 1 / 4000
+
+
+# statsmodels 0.15.0: mcnemar([[both, a alone], [b alone, neither]], exact=True).
+MCNEMAR = [((10, 3, 12, 75), 0.03515625), ((0, 0, 6, 4), 0.03125), ((5, 7, 7, 3), 1.0)]
+
+
+@pytest.mark.parametrize(("counts", "p"), MCNEMAR)
+def test_mcnemar_as_statsmodels(counts: tuple[int, ...], p: float) -> None:
+    both, a_alone, b_alone, neither = counts
+    right = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], counts, axis=0)
     tables = [
-        pl.DataFrame({"id": range(len(text)), "text": text, "reference": references})
-        for _, text in named
+        pl.DataFrame({"datum_id": range(sum(counts)), "actual": 1, "predicted": one})
+        for one in right.T
     ]
-    found = ee.compare(*tables, dialect="sacrebleu", metrics=["CorpusBLEU", "chrF"], draws=2000)
-    single = ee.score(
-        tables[1], dialect="sacrebleu", metrics=["CorpusBLEU", "chrF"], intervals=0.95,
-        method="percentile",
-    )  # fmt: skip
-    titles = [title for title in theirs if title != "System"]
-    for metric, title in zip(metrics, titles, strict=True):
-        row = lead(found, metric)
-        of_a, of_b = theirs[title]
-        assert row["a"] == pytest.approx(of_a.score, abs=1e-9)
-        assert row["b"] == pytest.approx(of_b.score, abs=1e-9)
-        assert 0.002 < of_b.p_value < 0.5
-        error = 4 * np.sqrt(2 * of_b.p_value * (1 - of_b.p_value) / 2000)
-        assert row["p"] == pytest.approx(of_b.p_value, abs=error)
-        mine = single.metrics.filter(metric=metric).row(0, named=True)
-        assert (mine["upper"] - mine["lower"]) / 2 == pytest.approx(of_b.ci, rel=0.15)
+    comparison = ee.compare(*tables, labels=[0, 1], metrics="Accuracy", test="mcnemar")
+    (row,) = comparison.differences.iter_rows(named=True)
+    assert row["p"] == pytest.approx(p)
+    assert (row["wins"], row["losses"], row["ties"]) == (b_alone, a_alone, both + neither)
 
 
-def queries() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Qrels and two runs, by whole numbers, so that another program has the same."""
-    qrels: dict[str, Any] = {}
-    runs: list[dict[str, Any]] = [{}, {}]
-    for q in range(24):
-        qrels[f"q{q}"] = good = {f"d{(7 * q + 3 * j) % 12}": 1 for j in range(1 + q % 3)}
-        for side, (scale, shift) in enumerate(((5, 1), (7, 3))):
-            runs[side][f"q{q}"] = {
-                f"d{d}": ((scale * d * d + shift * q * (d + 1)) % 13)
-                + d / 100
-                + (5.0 if side and f"d{d}" in good and q % 4 else 0)
-                for d in range(12)
-            }
-    return qrels, runs
+SACREBLEU = {"CorpusBLEU": BLEU, "chrF": CHRF}
 
 
-@pytest.mark.parametrize(
-    ("metric", "a", "b", "t", "fisher"),
-    [
-        ("nDCG@10", 0.4536822932334674, 0.6188625956955311, 0.016470753990865852, 0.01698),
-        ("MAP", 0.3285007816257816, 0.5001939033189032, 0.028672966577463203, 0.02902),
-        ("MRR", 0.3653769841269841, 0.5959325396825396, 0.025788498027867063, 0.02741),
-    ],
-)
-def test_retrieval_against_ranx(metric, a, b, t, fisher):
-    """ranx 0.3.21: paired_student_t_test, fisher_randomization_test with 200,000 permutations."""
-    qrels, runs = queries()
-    given = {"ground_truths": qrels, "metrics": [metric], "draws": 4000}
-    row = ee.compare(*runs, **given).differences.row(0, named=True)
-    assert (row["a"], row["b"]) == pytest.approx((a, b), abs=1e-12)
-    assert row["p"] == pytest.approx(fisher, abs=4 * np.sqrt(fisher / 4000))
-    closed = ee.compare(*runs, **given, test="t").differences.row(0, named=True)
-    assert closed["p"] == pytest.approx(t, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("gained", "lost", "exact"),
-    [(5, 14, 0.063568115234375), (9, 3, 0.14599609375), (4, 0, 0.125)],
-)
-def test_accuracy_against_mcnemar(gained, lost, exact):
-    """statsmodels 0.15: mcnemar(exact=True); of accuracy randomisation is the same test."""
-    right = np.ones(60, np.int64)
-    a, b = right.copy(), right.copy()
-    a[:gained], b[gained : gained + lost] = 0, 0
-    a[-12:], b[-12:] = 0, 0
-    tables = [pl.DataFrame({"id": range(60), "actual": 1, "predicted": one}) for one in (a, b)]
-    assert lead(compared(*tables, test="mcnemar"))["p"] == pytest.approx(exact, abs=1e-12)
-    row = lead(compared(*tables, draws=4000))
-    assert row["p"] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000))
-    assert (row["wins"], row["ties"], row["losses"]) == (gained, 60 - gained - lost, lost)
-
-
-def test_adjusted_p_against_statsmodels():
-    """statsmodels 0.15: multipletests."""
-    p = np.array([0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216])
-    holm = [0.01, 0.072, 0.312, 0.312, 0.312, 0.312, 0.312, 0.615, 0.615, 0.615]
-    bh = [0.01, 0.04, 0.084, 0.084, 0.084, 0.1, 0.10571428571428572, 0.216, 0.216, 0.216]
-    turned = np.random.default_rng(0).permutation(10)
-    for name, known in (("holm", holm), ("bh", bh), ("none", p)):
-        assert adjusted(p[turned], name) == pytest.approx(np.array(known)[turned], abs=1e-12)
-    with_none = np.insert(p, 3, np.nan)
-    assert np.isnan(adjusted(with_none, "holm")[3])
-    assert np.delete(adjusted(with_none, "holm"), 3) == pytest.approx(holm, abs=1e-12)
-
-
-# -- chance ----------------------------------------------------------------------------------------
-
-
-def simulated(right: tuple[float, float], times: int = 200) -> pl.DataFrame:
-    """Differences of so many pairs of such models, each pair a slice of one comparison."""
-    tables = []
-    for side in zip(*(sides(seed, right=right, alike=0.5) for seed in range(times)), strict=True):
-        named = [
-            table.with_columns(pl.format("{} of {}", "datum_id", pl.lit(i)), pair=pl.lit(i))
-            for i, table in enumerate(side)
+@pytest.mark.parametrize("metric", SACREBLEU)
+def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
+    """The p of as many swaps, within four standard errors of the two."""
+    rng = np.random.default_rng(3)
+    words = np.array([f"{a}{b}{c}" for a in "klmnp" for b in "aeiou" for c in "rst"])
+    references = [rng.choice(words, rng.integers(8, 20)) for _ in range(120)]
+    systems = [
+        [
+            " ".join(np.where(rng.random(one.size) < wrong, rng.choice(words, one.size), one))
+            for one in references
         ]
-        tables.append(pl.concat(named))
-    rows = compared(*tables, by=["pair"]).differences
-    return rows.filter(pl.col("slice") == "pair")
-
-
-def test_equal_models_are_rarely_told_apart():
-    rows = simulated((0.7, 0.7))
-    assert rows.height == 200
-    assert 0.02 <= (rows["p"] < 0.05).mean() <= 0.08
-    within = (rows["lower"] <= 0) & (rows["upper"] >= 0)
-    assert 0.9 <= within.mean() <= 0.98
-
-
-def test_the_detectable_difference_is_found_four_times_in_five():
-    promised = simulated((0.7, 0.7), times=20)["detectable"].mean()
-    assert 0.05 < promised < 0.2
-    assert 0.7 <= (simulated((0.7, 0.7 + promised))["p"] < 0.05).mean() <= 0.9
-
-
-# -- what a difference is --------------------------------------------------------------------------
-
-
-def test_swapping_the_runs_mirrors_everything():
-    a, b = sides(1)
-    one = compared(a, b, metrics=["Accuracy", "F1"], draws=100).differences
-    other = compared(b, a, metrics=["Accuracy", "F1"], draws=100).differences
-    mirrored = other.with_columns(
-        a=pl.col("b"),
-        b=pl.col("a"),
-        difference=-pl.col("difference"),
-        lower=-pl.col("upper"),
-        upper=-pl.col("lower"),
-        wins=pl.col("losses"),
-        losses=pl.col("wins"),
-    )
-    assert_frame_equal(one, mirrored, abs_tol=1e-12)
-
-
-def test_equal_runs_have_no_difference():
-    a, _ = sides(1)
-    found = compared(a, a, metrics=["Accuracy", "F1"])
-    rows = found.differences
-    for name in ("difference", "lower", "upper", "se"):
-        assert (rows[name] == 0).all()
-    assert (rows["p"] == 1).all()
-    assert (rows["wins"] == 0).all()
-    assert (rows["losses"] == 0).all()
-    assert found.flips.is_empty()
-    assert found.verdict == "a and b are alike: Accuracy is 0.7733 in both, in every draw."
-
-
-def test_wins_and_flips_are_those_of_a_plain_loop():
-    a, b = sides(3)
-    better, worse = [], []
-    for of_a, of_b in zip(a.iter_rows(named=True), b.iter_rows(named=True), strict=True):
-        right_a, right_b = (row["predicted"] == row["actual"] for row in (of_a, of_b))
-        if right_b and not right_a:
-            better.append(of_a["datum_id"])
-        if right_a and not right_b:
-            worse.append(of_a["datum_id"])
-    assert better
-    assert worse
-    found = compared(a, b)
-    row = lead(found)
-    assert (row["wins"], row["losses"]) == (len(better), len(worse))
-    assert row["ties"] == N - len(better) - len(worse)
-    for word, ids in (("better", better), ("worse", worse)):
-        some = found.flips.filter(change=word)
-        assert sorted(some["datum_id"]) == sorted(ids)
-        assert (some["b"] - some["a"] == (1.0 if word == "better" else -1.0)).all()
-
-
-def test_datums_without_a_value_neither_win_nor_tie():
-    a, b = sides(3)
-    rows = compared(a, b, metrics=["Recall"]).differences
-    of_cats = rows.filter(label_value="cat").row(0, named=True)
-    cats = a.filter(actual="cat").height
-    assert of_cats["wins"] + of_cats["ties"] + of_cats["losses"] == cats < N
-
-
-def test_better_may_be_lower():
-    texts = pl.DataFrame({"id": range(30), "reference": "one two three four"})
-    a = texts.with_columns(text=pl.lit("one two three four"))
-    b = texts.with_columns(text=pl.lit("one two five six"))
-    found = ee.compare(a, b, metrics=["WER"], draws=100, names=["good", "bad"])
-    row = lead(found, "WER")
-    assert row["difference"] > 0
-    assert (row["wins"], row["losses"]) == (0, 30)
-    assert found.verdict.startswith("bad is worse than good: WER")
-    assert set(found.flips["change"]) == {"worse"}
-
-
-def test_p_is_adjusted_within_aggregates_labels_and_slices():
-    a, b = sides(4)
-    rows = compared(a, b, metrics=["Accuracy", "Recall"], by=["site"], draws=60).differences
-    sliced, labelled = pl.col("slice").is_not_null(), pl.col("label_value").is_not_null()
-    kinds = rows.with_columns(kind=sliced.cast(pl.Int8) * 2 + labelled.cast(pl.Int8))
-    assert kinds["kind"].n_unique() == 4
-    for _, family in kinds.group_by("kind"):
-        expected = adjusted(family["p"].fill_null(np.nan).to_numpy(), "holm")
-        some = family["p_adjusted"].fill_null(np.nan).to_numpy()
-        assert some == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-# -- the same answer, whatever the way -------------------------------------------------------------
-
-
-def test_rows_threads_and_folders_change_nothing(tmp_path: Path):
-    a, b = sides(5)
-    options: dict[str, Any] = {"metrics": ["Accuracy", "F1"], "draws": 60}
-    once = compared(a, b, **options)
-    shuffled = compared(a.sample(fraction=1, shuffle=True, seed=1), b.reverse(), **options)
-    threaded = compared(a, b, **options, threads=3)
-    for name, table in (("a", a), ("b", b)):
-        ee.score(table, metrics=["Accuracy", "F1"]).save(tmp_path / name)
-    saved = compared(tmp_path / "a", tmp_path / "b", **options)
-    mixed = compared(
-        tmp_path / "a", ee.score(b, metrics=["Accuracy", "F1"]), names=["a", "b"], **options
-    )
-    for other in (shuffled, threaded, saved, mixed):
-        assert_frame_equal(other.differences, once.differences, check_exact=True)
-        assert_frame_equal(other.flips, once.flips, check_exact=True)
-
-
-def test_a_comparison_comes_back_from_its_folder(tmp_path: Path):
-    a, b = sides(5)
-    found = compared(a, b)
-    found.save(tmp_path / "kept")
-    back = ee.load(tmp_path / "kept")
-    assert_frame_equal(back.differences, found.differences)
-    assert_frame_equal(back.flips, found.flips)
-    assert (back.verdict, repr(back), back.runs) == (found.verdict, repr(found), found.runs)
-    with pytest.raises(ee.ResultError, match="already holds a comparison"):
-        found.save(tmp_path / "kept")
-
-
-def test_clusters_are_swapped_and_drawn_as_one():
-    """Of copies of a datum in one cluster there is as much to learn as of the datum alone."""
-    a, b = sides(6, n=40)
-    alone = lead(compared(a, b, draws=1000))
-    copies = [
-        pl.concat(
-            table.with_columns(video=pl.col("datum_id"), datum_id=pl.format("{}/{}", "datum_id", i))
-            for i in range(5)
-        )
-        for table in (a, b)
+        for wrong in (0.25, 0.235)
     ]
-    apart = lead(compared(*copies, draws=1000))
-    together = lead(compared(*copies, draws=1000, cluster="video"))
-    for name in ("difference", "lower", "upper", "se", "p", "detectable"):
-        assert together[name] == pytest.approx(alone[name], abs=1e-12)
-    assert apart["se"] < 0.6 * together["se"]
-    assert apart["p"] < together["p"]
+    spoken = [" ".join(one) for one in references]
+    n = 2000
+    named = [("one", systems[0]), ("two", systems[1])]
+    test = PairedTest(named, {"M": SACREBLEU[metric]()}, [spoken], test_type="ar", n_samples=n)
+    _, results = test()
+    theirs = next(one for name, one in results.items() if name != "System")[1]
+    tables = [
+        pl.DataFrame({"datum_id": range(120), "text": t, "reference": spoken}) for t in systems
+    ]
+    comparison = ee.compare(*tables, dialect="sacrebleu", metrics=metric, draws=n)
+    (row,) = comparison.differences.iter_rows(named=True)
+    assert row["b"] == pytest.approx(theirs.score)
+    assert 0.01 < theirs.p_value < 0.9
+    p = theirs.p_value
+    assert abs(row["p"] - p) < 4 * np.sqrt(2 * p * (1 - p) / n) + 1 / n
 
 
-# -- more than two ---------------------------------------------------------------------------------
+# -- every task ------------------------------------------------------------------------------------
+
+MOVED = {"detection": "score", "classification": "score", "binary": "score",
+         "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
+         "judged": "verdict"}  # fmt: skip
 
 
-def test_three_runs_are_compared_by_pairs():
-    a, b = sides(7, right=(0.6, 0.9))
-    c = b.with_columns(predicted=pl.when(pl.int_range(N) < 3).then("actual").otherwise("predicted"))
-    found = compared(a, b, c, names=["old", "new", "newer"], adjust="bh")
-    rows = found.differences
-    assert rows.select("run_a", "run_b").rows() == [
-        ("old", "new"), ("old", "newer"), ("new", "newer"),
-    ]  # fmt: skip
-    pair = lead(compared(b, c))
-    same = rows.filter(run_a="new", run_b="newer").row(0, named=True)
-    for name in ("difference", "lower", "upper", "p"):
-        assert same[name] == pair[name]
-    assert "newer has the best Accuracy" in found.verdict
-    assert "surely better than old" in found.verdict
-    assert "cannot be told apart from new" in found.verdict
+def pair(name: str, seed: int) -> tuple[Case, Case]:
+    """Two runs, of which one has a column of predictions in another order."""
+    case = drawn(name, seed)
+    column = MOVED[name]
+    side = case.sides[0]
+    if column not in side.columns:  # whole score columns
+        column = next(one for one in side.columns if one.startswith("p_"))
+    moved = side.with_columns(pl.col(column).shuffle(seed))
+    return case, Case((moved, *case.sides[1:]), case.options, case.datum, case.tables)
+
+
+def of_tables(name: str, first: Case, second: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
+    """Differences in every draw, from tables in which datums stand as often as drawn."""
+    ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
+    weights = draw_weights(hashes_of(ids), seed, 0, DRAWS)
+    found = []
+    for of_draw in weights.T:
+        times = dict(zip(ids, of_draw.tolist(), strict=True))
+        values = [values_of(name, repeated(case, times), rows) for case in (first, second)]
+        found.append(values[1] - values[0])
+    return np.array(found)
+
+
+def values_of(name: str, case: Case, rows: pl.DataFrame) -> np.ndarray:
+    """The value of each row, NaN where such tables have none."""
+    found = scored(name, case)
+    own = [column for column in identity(found) if column in rows.columns]
+    found = found.select(*own, "value")
+    places = rows.select(own).with_row_index("place")
+    joined = places.join(found, on=own, how="left", nulls_equal=True).sort("place")
+    return joined["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def comparison_of(name: str, first: Case, second: Case, **options: Any) -> ee.Comparison:
+    given: dict[str, Any] = {**first.options, "by": [], **first.tables, **options}
+    if len(first.sides) == 2:
+        given["ground_truths"] = first.sides[1]
+    return ee.compare(first.sides[0], second.sides[0], task=CASES[name][0], **given)
+
+
+@pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
+@pytest.mark.parametrize("name", CASES)
+def test_draws_of_differences_are_datums_repeated(name: str) -> None:
+    """In both runs the same ones."""
+    first, second = pair(name, 31)
+    comparison = comparison_of(name, first, second, intervals=0.9, draws=DRAWS, seed=5)
+    rows = comparison.differences
+    rows = rows.filter(pl.col("difference").is_not_null() & (pl.col("metric") != "Counts"))
+    rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
+    assert rows.height
+    found = of_tables(name, first, second, rows, 5)
+    low, high = np.nanquantile(found, (0.05, 0.95), axis=0)
+    for column, theirs in (
+        ("lower", low),
+        ("upper", high),
+        ("se", np.nanstd(found, axis=0, ddof=1)),
+    ):
+        ours = rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        assert ours == pytest.approx(theirs, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_swaps_are_datums_of_the_other_run(name: str) -> None:
+    """p from tables in which datums have the other run's predictions."""
+    first, second = pair(name, 33)
+    comparison = comparison_of(name, first, second, draws=DRAWS, seed=5)
+    rows = comparison.differences.filter(pl.col("p").is_not_null() & (pl.col("metric") != "Counts"))
+    rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
+    ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
+    swaps = swap_bits(hashes_of(ids), 5, 0, DRAWS).astype(bool)
+    found = []
+    for swap in swaps.T:
+        other = pl.col(first.datum).is_in(ids.filter(pl.Series(swap)).implode())
+        a, b = (
+            Case((pl.concat([x.filter(~other), y.filter(other)]), *first.sides[1:]),
+                 {**first.options, "by": []}, first.datum, first.tables)
+            for x, y in ((first.sides[0], second.sides[0]), (second.sides[0], first.sides[0]))
+        )  # fmt: skip
+        found.append(values_of(name, b, rows) - values_of(name, a, rows))
+    theirs = randomisation_p(rows["difference"].to_numpy(), np.array(found))
+    assert rows["p"].to_numpy() == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_and_itself(name: str) -> None:
+    """No difference, no doubt, and no evidence."""
+    case = drawn(name, 34)
+    comparison = comparison_of(name, case, case, draws=DRAWS)
+    rows = comparison.differences.filter(pl.col("difference").is_not_null())
+    for column, value in (("difference", 0), ("lower", 0), ("upper", 0), ("se", 0), ("p", 1)):
+        assert set(rows[column].drop_nulls()) == {value}
+    assert set(rows["wins"].drop_nulls()) | set(rows["losses"].drop_nulls()) <= {0}
+    assert comparison.flips.height == 0

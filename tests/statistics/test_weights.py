@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import evalengine as ee
-from evalengine.kernels.draw_weights import MOST, draw_weights
+from evalengine.kernels.draw_weights import MOST, draw_weights, swap_bits
 from evalengine.tasks.packing import hashes_of
 
 IDS = pl.Series(range(2000))
@@ -56,6 +56,21 @@ def test_sums_of_draws_vary_as_they_should() -> None:
     n, mean = sizes.size, IDS.len()
     assert abs(sizes.mean() - mean) < 4 * np.sqrt(mean / n)
     assert abs(sizes.var(ddof=1) / mean - 1) < 4 * np.sqrt(2 / (n - 1))
+
+
+def test_swaps_are_fair_and_independent() -> None:
+    """Of one another, of the weights of the same draws, and of where blocks begin."""
+    swaps = swap_bits(KEYS, 0, 0, 500)
+    assert set(np.unique(swaps)) == {0, 1}
+    assert abs(swaps.mean() - 0.5) < 4 * 0.5 / np.sqrt(swaps.size)
+    for apart in (1, 2, 63, 64):
+        unrelated(swaps[:, apart:], swaps[:, :-apart])
+    unrelated(swaps[1:], swaps[:-1])
+    unrelated(swaps, MANY)
+    unrelated(swaps, swap_bits(KEYS, 1, 0, 500))
+    cuts = (0, 4, 60, 64, 72, 132, 500)
+    blocks = [swap_bits(KEYS, 0, *cut) for cut in pairwise(cuts)]
+    assert (np.concatenate(blocks, axis=1) == swaps).all()
 
 
 def test_equal_keys_have_equal_weights() -> None:

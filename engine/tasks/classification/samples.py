@@ -23,6 +23,7 @@ def samples() -> Iterator[Sample]:
     yield predicted, truth.with_columns(weight=pl.Series([1.0, 2.0])), every
     table = pl.DataFrame({"actual": [0, 1, 1], "score": [0.2, 0.7, 0.4], "slice": ["x", "x", "y"]})
     yield table, None, every
+    yield table, None, {"metrics": ["ROCAUC", "AP"], "intervals": 0.95, "draws": 20}
 
 
 def warm_large() -> None:

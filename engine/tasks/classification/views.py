@@ -10,9 +10,12 @@ import numpy as np
 import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
+from ...tally.draws import Draws, Refusing
 from ...tally.parts import GroupsByCode
+from ...tally.scored_draws import ScoredDraws
 from ...tally.scored_parts import PartsView
 from ...tally.scored_view import ScoredView
+from ...tally.sorted_scores import Sorted
 from ..workers import Workers
 from .settings import Settings
 from .tallies import Tallies
@@ -56,6 +59,38 @@ def view(
         n_groups=n_groups,
         weights=weights,
     )
+
+
+def drawn(view: ScoredView, draws: Draws) -> Any:
+    """The view of a block of draws; of tallies in files none."""
+    return Refusing() if isinstance(view, PartsView) else ScoredDraws(view, draws)
+
+
+def one_draw(view: ScoredView, weights: Array) -> ScoredView:
+    """The view of one draw, which shares the order of the scores.
+
+    Args:
+        view: of a tally in memory.
+        weights: int64 [n_datums], how often each datum counts.
+    """
+    one = ScoredView(
+        view.units,
+        view.scored,
+        view.labels,
+        declared=view.declared,
+        order=view.order,
+        decision=view.decision,
+        over=view.over,
+        group=view.group,
+        n_groups=view.n_groups,
+        weights=weights,
+    )
+    if view.scored is not None:
+        rows = view.ordered_rows
+        drawn = weights[rows.datum].astype(np.float64)
+        weight = drawn if rows.own is None else drawn * rows.own
+        one.__dict__["sorted"] = Sorted(rows.sorted.start, rows.sorted.score, weight)
+    return one
 
 
 def whole_datums(

@@ -13,7 +13,7 @@ Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:
-    """Predictions, ground truths and options: one for each dialect, and one of masks."""
+    """Predictions, ground truths and options: each dialect, draws of datums, and masks."""
     box = {"xmin": [0.0, 0.0], "ymin": [0.0, 0.0], "xmax": [9.0, 9.0], "ymax": [9.0, 8.0]}
     truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], **box})
     predicted = truth.with_columns(score=pl.Series([0.9, 0.8]))
@@ -28,6 +28,7 @@ def samples() -> Iterator[Sample]:
                 "datums": pl.DataFrame({"datum_id": [1], "slice": ["one"]}),
             },
         )
+    yield predicted, truth, {"intervals": 0.95, "draws": 20}
     square = {"size": [9, 9], "counts": [9, 36, 36]}
     shapes = truth.select("datum_id", "label_value").with_columns(
         polygon=pl.Series([[[0.0, 0.0, 9.0, 0.0, 9.0, 8.0]], None]),

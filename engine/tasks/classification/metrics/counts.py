@@ -11,6 +11,7 @@ import numpy as np
 
 from ....metrics.label_averages import (
     NO_TRUTH,
+    TRIALS,
     averaged_ratio,
     by_key,
     in_use,
@@ -223,14 +224,17 @@ _MEANS = ("macro", "micro", "weighted", "samples")
 _FILLED = ("zero_division", "multilabel", "decision_threshold", "average")
 
 
-def _ratio_metric(name: str, definition: str, of: Any, reason: str, source: str) -> Metric:
+def _ratio_metric(
+    name: str, definition: str, of: Any, reason: str, source: str, trials: Any = None
+) -> Metric:
     return metric(
         name,
         definition,
         source,
-        partial(averaged_ratio, of=of, reason=reason),
+        partial(averaged_ratio, of=of, reason=reason, trials=trials),
         params=_FILLED,
         averages=_MEANS,
+        trials=None if trials is None else TRIALS,
     )
 
 
@@ -263,6 +267,7 @@ METRICS = (
         f"{_VALOR}; {_SKLEARN}.accuracy_score",
         _accuracy,
         params=("multilabel", "decision_threshold"),
+        trials="support",
     ),
     _ratio_metric(
         "Precision",
@@ -270,6 +275,7 @@ METRICS = (
         _precision,
         "never predicted",
         f"{_VALOR}; {_SKLEARN}.precision_score",
+        trials=lambda right, predicted, actual: predicted,
     ),
     _ratio_metric(
         "Recall",
@@ -277,6 +283,7 @@ METRICS = (
         _recall,
         NO_TRUTH,
         f"{_VALOR}; {_SKLEARN}.recall_score",
+        trials=lambda right, predicted, actual: actual,
     ),
     _f_metric(1.0),
     _ratio_metric(
@@ -285,6 +292,7 @@ METRICS = (
         _jaccard,
         "neither ground truth nor prediction",
         f"{_SKLEARN}.jaccard_score",
+        trials=lambda right, predicted, actual: predicted + actual - right,
     ),
     metric(
         "BalancedAccuracy",

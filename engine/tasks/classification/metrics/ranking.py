@@ -18,7 +18,7 @@ from ....metrics.label_averages import (
     weighted,
 )
 from ....tally.cells import Cells, parameters
-from ....tally.curve_areas import average_precision, partial_area
+from ....tally.curve_areas import delong_variance, partial_area
 from ....tally.scored_view import ScoredView
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     ]
     if settings.average == "micro":
         pooled = view.pooled
-        found = pooled.roc_auc if micro == "roc" else average_precision(pooled)
+        found = pooled.roc_auc if micro == "roc" else pooled.average_precision
         cells.append(key_cells(view, found, nothing, "micro", support))
     if settings.average == "samples":
         cells.append(_over_samples(view, settings, micro, support))
@@ -123,7 +123,7 @@ def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Arra
 
 
 def _filled_precision(view: ScoredView, settings: Settings) -> Array:
-    value = average_precision(view)
+    value = view.average_precision
     rules, there = settings.rules, view.positives > 0
     if rules.precision_without_positives is None:
         return value
@@ -197,6 +197,7 @@ METRICS = (
         f"Valor metrics document, ROCAUC; {_SKLEARN}.roc_auc_score; Hanley and McNeil 1982",
         _label_auc,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
+        variance=lambda view, settings: [delong_variance(view)],
     ),
     _metric(
         "mROCAUC",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,14 +58,22 @@ def _fill(settings: Settings) -> float:
     return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
 
 
-def _members(view: RankedView, settings: Settings, group: int, area: int, key: Array) -> Array:
-    """Labels of a key that enter its means."""
+def _members(
+    view: RankedView, settings: Settings, area: int, key: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Labels of a key that enter its means: groups that have equally many, and theirs.
+
+    Yields:
+        int64 [g], groups; int64 [g, labels], at least one each.
+    """
     if settings.rules.unannotated_labels_are_zero:
-        inside = present(view)[group, key]
+        inside = present(view)[:, key]
     else:
-        inside = view.positives[group, key, area] > 0
-    members: Array = key[inside]
-    return members
+        inside = view.positives[:, key, area] > 0
+    many = inside.sum(axis=1)
+    for n in np.unique(many[many > 0]):
+        groups = np.flatnonzero(many == n)
+        yield groups, key[np.nonzero(inside[groups])[1].reshape(groups.size, n)]
 
 
 def row_means(values: Array) -> Array:
@@ -89,15 +97,16 @@ def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]
     at = _at_ious(view, ious)
     keys = key_members(view)
     out = np.full((view.n_groups, len(keys), len(settings.areas)), np.nan)
-    for g, k, a in np.ndindex(*out.shape):
-        members = _members(view, settings, g, a, keys[k])
-        if members.size:
-            cube = view.precision[g, members[:, None], a, at]  # label, threshold, level
+    for k, a in np.ndindex(*out.shape[1:]):
+        for groups, labels in _members(view, settings, a, keys[k]):
+            # group, label, threshold, level
+            cubes = view.precision[groups[:, None, None], labels[..., None], a, at]
             if settings.rules.mean_over_cells:
                 # pycocotools takes one mean over [threshold, level, label] laid out so
-                out[g, k, a] = np.ascontiguousarray(cube.transpose(1, 2, 0)).ravel().mean()
+                laid_out = cubes.transpose(0, 2, 3, 1).reshape(groups.size, -1)
+                out[groups, k, a] = row_means(laid_out)
             else:
-                out[g, k, a] = row_means(row_means(cube)).mean()
+                out[groups, k, a] = row_means(row_means(row_means(cubes)))
     return out
 
 
@@ -117,14 +126,14 @@ def mean_recall(view: RankedView, settings: Settings) -> Array:
     keys = key_members(view)
     shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
     out = np.full(shape, np.nan)
-    for g, k, m, a in np.ndindex(*shape):
-        members = _members(view, settings, g, a, keys[k])
-        if members.size:
-            cube = recall[g, members, m, a]  # label, threshold
+    for k, m, a in np.ndindex(*shape[1:]):
+        for groups, labels in _members(view, settings, a, keys[k]):
+            cubes = recall[groups[:, None], labels, m, a]  # group, label, threshold
             if settings.rules.mean_over_cells:
-                out[g, k, m, a] = np.ascontiguousarray(cube.T).ravel().mean()
+                means = row_means(cubes.transpose(0, 2, 1).reshape(groups.size, -1))
             else:
-                out[g, k, m, a] = row_means(cube).mean()
+                means = row_means(row_means(cubes))
+            out[groups, k, m, a] = means
     return out
 
 

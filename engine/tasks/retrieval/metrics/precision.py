@@ -65,6 +65,7 @@ METRICS = (
         definition="1 where a relevant document is among the first k, else 0",
         params=CUT,
         aliases=("success", "hit_rate", "HitRate"),
+        trials="scored",
     ),
     metric(
         "RelativePrecision",

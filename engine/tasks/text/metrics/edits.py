@@ -96,6 +96,7 @@ METRICS = (
         " over datums",
         source=_SQUAD,
         aliases=("exact_match", "EM"),
+        trials="scored",
     ),
     metric(
         "TokenPrecision",

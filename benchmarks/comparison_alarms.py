@@ -1,0 +1,283 @@
+"""False alarms and power of ``compare``: runs that are equally good, and runs that are not.
+
+    python benchmarks/comparison_alarms.py [CASE ...] [--sets N] [--draws N] [--quick]
+        [--write-docs]
+
+Every set has its own ground truths and two runs over them. Of equal runs a test of 5 % tells 5 %
+apart; of others as many as the smallest detectable difference promises, which is the one that is
+told in four of five sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import interval_coverage_data as data
+import measuring
+import numpy as np
+import polars as pl
+import reporting
+
+Array = np.ndarray[Any, Any]
+Tables = tuple[pl.DataFrame, ...]
+PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
+LEVEL = 0.05
+ALARMS = 0.03, 0.07
+NORMAL = NormalDist()
+MANY = 20_000  # datums from which true differences are computed
+
+
+@dataclass(frozen=True)
+class Case:
+    """Pairs of runs.
+
+    Attributes:
+        title: what the page calls it.
+        metric: that they are compared by.
+        counted: what ``size`` counts.
+        size: datums (or videos) of a set.
+        make: from generator, size and how much better the second run is to both runs, and ground
+            truths where those are a table of their own.
+        gain: of runs that are to be told apart.
+        options: of every comparison.
+    """
+
+    title: str
+    metric: str
+    counted: str
+    size: int
+    make: Callable[[np.random.Generator, int, float], Tables]
+    gain: float
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def answered(rng: np.random.Generator, n: int, gain: float) -> Tables:
+    """Datums some of which are hard for both runs."""
+    chance = rng.beta(4, 1, n)
+    actual = rng.integers(0, 2, n)
+    return tuple(_labels(rng, actual, one) for one in (chance, chance + gain * (1 - chance)))
+
+
+def _labels(rng: np.random.Generator, actual: Array, chance: Array, **more: Any) -> pl.DataFrame:
+    predicted = np.where(rng.random(actual.size) < chance, actual, 1 - actual)
+    ids = np.arange(actual.size)
+    return pl.DataFrame({"datum_id": ids, "actual": actual, "predicted": predicted, **more})
+
+
+def filmed(rng: np.random.Generator, n: int, gain: float) -> Tables:
+    """Frames of n videos, of which each run is good at some."""
+    video = np.repeat(np.arange(n), data.FRAMES)
+    actual = rng.integers(0, 2, video.size)
+    skill = 1.5 + rng.normal(size=n) + 0.7 * rng.normal(size=(2, n))
+    skill[1] += gain
+    chances = 1 / (1 + np.exp(-skill[:, video]))
+    return tuple(_labels(rng, actual, chance, video=video) for chance in chances)
+
+
+def searched(rng: np.random.Generator, n: int, gain: float) -> Tables:
+    """Queries of fifteen documents, ranked by what they are worth and by chance."""
+    relevance = (rng.random((n, data.DEPTH)) < rng.beta(1.5, 4, (n, 1))).astype(np.int64)
+    relevance[:, 0] = 1
+    pairs = pl.DataFrame(
+        {
+            "query_id": np.repeat(np.arange(n), data.DEPTH),
+            "doc_id": np.tile(np.arange(data.DEPTH), n),
+        }
+    )
+    runs = [
+        pairs.with_columns(
+            score=pl.Series((better * relevance + rng.normal(size=relevance.shape)).ravel())
+        )
+        for better in (1.0, 1.0 + gain)
+    ]
+    return *runs, pairs.with_columns(relevance=pl.Series(relevance.ravel()))
+
+
+def spoken(rng: np.random.Generator, n: int, gain: float) -> Tables:
+    """References, and texts of two systems with some other words, more of them in hard ones."""
+    length = rng.integers(6, 31, n)
+    reference = rng.zipf(1.3, length.sum()) % 200
+    hard = np.repeat(rng.random(n) * 0.6, length)
+    said = [
+        np.where(
+            rng.random(reference.size) < hard * share,
+            rng.zipf(1.3, reference.size) % 200,
+            reference,
+        )
+        for share in (1.0, 1.0 - gain)
+    ]
+    cuts = length.cumsum()[:-1]
+    references, *texts = (
+        [" ".join(map(str, words)) for words in np.split(one, cuts)] for one in (reference, *said)
+    )
+    return tuple(
+        pl.DataFrame({"datum_id": range(n), "text": text, "reference": references})
+        for text in texts
+    )
+
+
+CASES: dict[str, Case] = {
+    "answers": Case("accuracy", "Accuracy", "datums", 300, answered, 0.3),
+    "videos": Case(
+        "accuracy of frames, cluster=video", "Accuracy", "videos of 20 frames", 40, filmed, 0.5,
+        {"cluster": "video"},
+    ),
+    "frames": Case(
+        "accuracy of frames, without cluster=", "Accuracy", "videos of 20 frames", 40, filmed, 0.5
+    ),
+    "queries": Case("nDCG@10", "nDCG@10", "queries", 150, searched, 0.35),
+    "texts": Case("BLEU", "CorpusBLEU", "texts", 150, spoken, 0.12),
+    "boxes": Case(
+        "mAP over IoU, five classes",
+        "mAPAveragedOverIOUs",
+        "images",
+        150,
+        lambda rng, n, gain: data.scene(rng, n, (0.0, gain)),
+        0.5,
+        {"labels": range(data.CLASSES)},
+    ),
+}  # fmt: skip
+
+
+@dataclass
+class Found:
+    """What comparisons of one case told.
+
+    Attributes:
+        alarms: share of equal runs that were told apart.
+        held: share of intervals of the difference of equal runs that hold 0.
+        detectable: the smallest detectable difference, on the mean.
+        difference: of the other runs, of many datums.
+        told: share of them that were told apart.
+        promised: share that the detectable difference promises.
+    """
+
+    alarms: float
+    held: float
+    detectable: float
+    difference: float
+    told: float
+
+    @property
+    def promised(self) -> float:
+        z = NORMAL.inv_cdf(1 - LEVEL / 2)
+        shift = self.difference / self.detectable * (z + NORMAL.inv_cdf(0.8))
+        return NORMAL.cdf(shift - z) + NORMAL.cdf(-shift - z)
+
+
+def compared(case: Case, tables: Tables, **options: Any) -> dict[str, Any]:
+    """The row of a comparison."""
+    import evalengine as ee
+
+    truths: dict[str, Any] = {"ground_truths": tables[2]} if len(tables) > 2 else {}
+    if case.counted == "images":  # some have no box in any table
+        truths["datums"] = pl.DataFrame({"datum_id": range(case.size)})
+    given = {**case.options, **options, **truths, "metrics": case.metric, "threads": 1}
+    (row,) = ee.compare(*tables[:2], **given).differences.iter_rows(named=True)
+    return row
+
+
+def true_difference(case: Case) -> float:
+    """Of very many datums, that are no sample of anything."""
+    import evalengine as ee
+
+    tables = case.make(np.random.default_rng(data.MAKING), MANY, case.gain)
+    kept = {name: value for name, value in case.options.items() if name == "labels"}
+    values = [
+        ee.score(run, *tables[2:], metrics=case.metric, **kept).metrics["value"][0]
+        for run in tables[:2]
+    ]
+    return float(values[1] - values[0])
+
+
+def measured(case: Case, n_sets: int, draws: int) -> Found:
+    """Equal runs, and unequal ones."""
+    rows: dict[float, list[dict[str, Any]]] = {0.0: [], case.gain: []}
+    for i in range(n_sets):
+        for gain, found in rows.items():
+            tables = case.make(np.random.default_rng((i, int(gain > 0))), case.size, gain)
+            found.append(compared(case, tables, draws=draws, seed=i))
+    equal, apart = (pl.DataFrame(found) for found in rows.values())
+    return Found(
+        alarms=float((equal["p"] <= LEVEL).mean()),
+        held=float(((equal["lower"] <= 0) & (equal["upper"] >= 0)).mean()),
+        detectable=float(apart["detectable"].mean()),
+        difference=true_difference(case),
+        told=float((apart["p"] <= LEVEL).mean()),
+    )
+
+
+def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> str:
+    """The section, as Markdown."""
+    rows = []
+    for name, one in found.items():
+        case = CASES[name]
+        inside = ALARMS[0] <= one.alarms <= ALARMS[1]
+        rows.append(
+            [
+                case.title,
+                f"{case.size} {case.counted}",
+                f"{one.alarms:.3f}" + ("" if inside else " !"),
+                f"{one.held:.3f}",
+                f"{one.detectable:.3f}",
+                f"{one.difference:.3f}",
+                f"{one.told:.3f}",
+                f"{one.promised:.3f}",
+            ]
+        )
+    header = ["", "of", "false alarms", "0 inside", "detectable", "difference", "told apart",
+              "promised"]  # fmt: skip
+    chances = [math.sqrt(p * (1 - p) / n_sets) for p in (LEVEL, 0.8)]
+    m = measuring.machine()
+    return "\n\n".join(
+        [
+            "## False alarms and power of comparisons",
+            f"{n_sets:,} random pairs of equally good runs, and as many of which the second is"
+            f" better; {draws:,} draws. *False alarms*: equal runs with p of at most 0.05, which"
+            f" are known to {chances[0]:.3f}; `!` marks what is not within 0.03 and 0.07. *0"
+            " inside*: 95 % intervals of their difference that hold 0. *Told apart*: the better"
+            f" runs with p of at most 0.05, known to {chances[1]:.3f}, beside the share *promised*"
+            " by the smallest detectable difference, on the mean, for the true *difference* of"
+            f" {MANY:,} datums.",
+            reporting.table(header, rows),
+            f"{m['system']}, Python {m['python']}, {time.strftime('%Y-%m-%d')}; {seconds:.0f} s of"
+            f" CPU. Repeat with `python benchmarks/comparison_alarms.py {' '.join(sys.argv[1:])}`.",
+        ]
+    )
+
+
+def main() -> int:
+    """Measure, print, and write the page if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("cases", nargs="*", metavar="CASE", default=[])
+    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--quick", action="store_true", help="20 sets")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    given = parser.parse_args()
+    unknown = set(given.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    n_sets = 20 if given.quick else given.sets
+    found = {}
+    begun = time.process_time()
+    for name in given.cases or CASES:
+        started = time.process_time()
+        found[name] = measured(CASES[name], n_sets, given.draws)
+        print(f"{name}: {time.process_time() - started:.0f} s", file=sys.stderr, flush=True)
+    text = page(found, n_sets, given.draws, time.process_time() - begun)
+    print(text)
+    if given.write_docs:
+        reporting.write_docs("comparisons", text, PAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

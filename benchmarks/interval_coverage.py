@@ -1,0 +1,277 @@
+"""How often intervals hold the truth: samples of populations whose numbers are known.
+
+    python benchmarks/interval_coverage.py [STUDY ...] [--sets N] [--draws N] [--quick]
+        [--write-docs]
+
+Every set is scored by ``ee.score`` with percentile intervals; recentred and normal ones follow from
+the same frame (``bias`` and ``se``) and are held against ``method=`` in the first set of each
+size; others are runs of their own. ``--quick`` takes few sets of the smaller samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import interval_coverage_data as data
+import measuring
+import numpy as np
+import reporting
+from interval_coverage_data import Number, Study
+
+Array = np.ndarray[Any, Any]
+Key = tuple[str, str, int, str]  # number, kind of run, size, method
+PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
+LEVEL = 0.95
+WITHIN = 0.93, 0.97
+FROM_DRAWS = ("percentile", "recentred", "normal")
+WITH = ""
+BY_THEORY = ("wilson", "delong")
+
+
+@dataclass
+class Found:
+    """Intervals of one number, or one of each label, by one method, over sets.
+
+    Attributes:
+        rows: which label, value, low end, high end, truth, and the mean of the draws less the value
+            in standard errors (NaN without draws), of each interval.
+        missing: numbers without an interval.
+    """
+
+    rows: list[tuple[int, float, float, float, float, float]] = field(default_factory=list)
+    missing: int = 0
+
+    def columns(self) -> tuple[Array, ...]:
+        return tuple(np.array(self.rows).T)
+
+    @property
+    def coverage(self) -> float:
+        """Share of intervals that hold the population's number."""
+        _, _, low, high, truth, _ = self.columns()
+        return float(((low <= truth) & (truth <= high)).mean())
+
+    @property
+    def of_mean(self) -> float:
+        """Share of intervals that hold the mean of the number over sets of this size."""
+        which, value, low, high, _, _ = self.columns()
+        which = which.astype(int)
+        mean = (np.bincount(which, value) / np.maximum(np.bincount(which), 1))[which]
+        return float(((low <= mean) & (mean <= high)).mean())
+
+    @property
+    def own_bias(self) -> float:
+        """How far the number itself is off, on the mean, in its deviations over sets."""
+        which, value, _, _, truth, _ = self.columns()
+        gap = value - truth
+        spread = [gap[which == one].std() for one in np.unique(which)]
+        return float(gap.mean() / np.mean(spread))
+
+
+def ends(row: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Intervals that follow from those of percentiles, all of numbers from 0 to 1."""
+    low, high, bias = row["lower"], row["upper"], row["bias"]
+    reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * row["se"]
+    made = {
+        "percentile": (low, high),
+        "recentred": (low - bias, high - bias),
+        "normal": (row["value"] - reach, row["value"] + reach),
+    }
+    return {name: (max(a, 0.0), min(b, 1.0)) for name, (a, b) in made.items()}
+
+
+def rows_of(
+    sides: data.Tables, numbers: tuple[Number, ...], **options: Any
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each number."""
+    import evalengine as ee
+
+    asked = [one.metric for one in numbers]
+    frame = ee.score(*sides, metrics=asked, intervals=LEVEL, threads=1, **options).metrics
+    return {one.metric: list(frame.filter(one.row).iter_rows(named=True)) for one in numbers}
+
+
+Seen = tuple[Key, int, dict[str, Any], tuple[float, float] | None, float]
+"""Key, which label, row, ends if there are any, and truth."""
+
+
+def sampled(study: Study, size: int, n_sets: int, draws: int) -> Iterator[Seen]:
+    """Every interval of every set."""
+    truth = study.truth()
+    for i in range(n_sets):
+        sides = study.sample(np.random.default_rng((i, size)), size)
+        for kind, other in {WITH: {}, **study.apart}.items():
+            options = {**study.options, **other, "draws": draws, "seed": i}
+            found = rows_of(sides, study.numbers, **options, method="percentile")
+            if i == 0:
+                agree(study, sides, found, options)
+            for one in study.numbers:
+                for j, row in enumerate(found[one.metric]):
+                    known = row["lower"] is not None
+                    made = ends(row) if known else dict.fromkeys(FROM_DRAWS)
+                    for method, both in made.items():
+                        yield (one.title, kind, size, method), j, row, both, truth[one.metric][j]
+            if kind == WITH:
+                yield from others(study, sides, options, size, truth)
+
+
+def others(
+    study: Study,
+    sides: data.Tables,
+    options: dict[str, Any],
+    size: int,
+    truth: dict[str, list[float]],
+) -> Iterator[Seen]:
+    """Intervals by methods that need runs of their own."""
+    for method in dict.fromkeys(m for one in study.numbers for m in one.methods):
+        if method in BY_THEORY and options.get("cluster"):
+            continue
+        those = tuple(one for one in study.numbers if method in one.methods)
+        found = rows_of(sides, those, **options, method=method)
+        for one in those:
+            for j, row in enumerate(found[one.metric]):
+                known = row["lower"] is not None
+                both = (row["lower"], row["upper"]) if known else None
+                yield (one.title, WITH, size, method), j, row, both, truth[one.metric][j]
+
+
+def agree(
+    study: Study,
+    sides: data.Tables,
+    found: dict[str, Any],
+    options: dict[str, Any],
+) -> None:
+    """Fail where the ends that follow are not those of ``method=``."""
+    for method in ("recentred", "normal"):
+        asked = rows_of(sides, study.numbers, **options, method=method)
+        for metric, rows in asked.items():
+            for row, plain in zip(rows, found[metric], strict=True):
+                if row["lower"] is not None:
+                    own = row["lower"], row["upper"]
+                    assert np.allclose(own, ends(plain)[method], atol=1e-12), (metric, method)
+
+
+def measured(study: Study, sizes: tuple[int, ...], n_sets: int, draws: int) -> dict[Key, Found]:
+    """What intervals do in many sets."""
+    out: dict[Key, Found] = {}
+    for size in sizes:
+        for key, j, row, both, truth in sampled(study, size, n_sets, draws):
+            one = out.setdefault(key, Found())
+            if both is None:
+                one.missing += 1
+                continue
+            bias = row["bias"] / row["se"] if row["bias"] is not None and row["se"] else math.nan
+            one.rows.append((j, row["value"], *both, truth, bias))
+    return {key: one for key, one in out.items() if one.rows}
+
+
+def default_of(study: Study, number: Number) -> str:
+    """The method that its metric has unless another is asked for."""
+    from evalengine import metrics
+
+    return metrics.get(study.task, number.metric.split("@")[0]).interval
+
+
+def table_of(study: Study, found: dict[Key, Found]) -> tuple[str, list[str]]:
+    """The table of a study, and the default intervals in it that miss too often or too seldom."""
+    defaults = {one.title: default_of(study, one) for one in study.numbers}
+    titles = list(defaults)
+    rows, outside = [], []
+    order = sorted(found, key=lambda key: (titles.index(key[0]), key[2], key[1] != WITH))
+    for key in order:
+        title, kind, size, method = key
+        one = found[key]
+        count = f"{size // 2:,}" if study.counted.startswith("ground") else f"{size:,}"
+        default = method == defaults[title] and kind == WITH
+        name = method if kind == WITH else f"{method}, {kind}"
+        inside = WITHIN[0] <= one.coverage <= WITHIN[1]
+        _, _, low, high, _, bias = one.columns()
+        rows.append(
+            [
+                title,
+                count,
+                f"**{name}**" if default else name,
+                f"{one.coverage:.3f}" + ("" if inside else " !"),
+                f"{one.of_mean:.3f}",
+                f"{(high - low).mean():.3f}",
+                "" if np.isnan(bias).all() else f"{np.nanmean(bias):+.2f}",
+                f"{one.own_bias:+.2f}",
+                f"{one.missing}" if one.missing else "",
+            ]
+        )
+        if default and not inside:
+            outside.append(f"{title}, {count} {study.counted} ({method}: {one.coverage:.3f})")
+    header = ["", study.counted, "method", "coverage", "of the mean", "mean width", "bias",
+              "own bias", "none"]  # fmt: skip
+    lines = reporting.table(header, rows).splitlines()
+    lines[1] = lines[1].replace("---: | ---: |", "---: | --- |", 1)
+    return "\n".join(lines), outside
+
+
+def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds: float) -> str:
+    """The section, as Markdown."""
+    chance = math.sqrt(LEVEL * (1 - LEVEL) / n_sets)
+    parts = [
+        "## Coverage of intervals",
+        f"How often nominal 95 % intervals hold the truth: {n_sets:,} random sets of each size,"
+        f" {draws:,} draws a set, so that a coverage is known to {chance:.3f}. In bold the method"
+        " that the metric has unless another is asked for; `!` marks what is not within 0.93 and"
+        " 0.97. *Coverage* is of the population's number; *of the mean* is of the mean of the"
+        " number over sets of this size, which is another where the number itself is off:"
+        " interpolated precision is too high in small sets. *Bias* is the mean of the draws less"
+        " the number, in standard errors; *own bias* the mean of the number less the population's,"
+        " in deviations of the number. *None* counts numbers without an interval.",
+    ]
+    outside: list[str] = []
+    for name, found in studies.items():
+        study = data.STUDIES[name]
+        text, missed = table_of(study, found)
+        parts += [f"### {name.capitalize()}", study.about, text]
+        outside += missed
+    said = "; ".join(outside) if outside else "none"
+    m = measuring.machine()
+    parts += [
+        f"Defaults outside of 0.93 to 0.97: {said}.",
+        f"{m['system']}, Python {m['python']}, {time.strftime('%Y-%m-%d')};"
+        f" {seconds:.0f} s of CPU. Repeat with `python benchmarks/interval_coverage.py"
+        f" {' '.join(sys.argv[1:])}`.",
+    ]
+    return "\n\n".join(parts)
+
+
+def main() -> int:
+    """Measure, print, and write the page if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("studies", nargs="*", metavar="STUDY", default=[])
+    parser.add_argument("--sets", type=int, default=300)
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--quick", action="store_true", help="30 sets of the smallest samples")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    given = parser.parse_args()
+    unknown = set(given.studies) - set(data.STUDIES)
+    if unknown:
+        parser.error(f"no study {', '.join(unknown)}; there are {', '.join(data.STUDIES)}")
+    n_sets, draws = (30, 100) if given.quick else (given.sets, given.draws)
+    studies = {}
+    begun = time.process_time()
+    for name in given.studies or data.STUDIES:
+        study = data.STUDIES[name]
+        sizes = study.sizes[:1] if given.quick else study.sizes
+        started = time.process_time()
+        studies[name] = measured(study, sizes, n_sets, draws)
+        print(f"{name}: {time.process_time() - started:.0f} s", file=sys.stderr, flush=True)
+    text = page(studies, n_sets, draws, time.process_time() - begun)
+    print(text)
+    if given.write_docs:
+        reporting.write_docs("coverage", text, PAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

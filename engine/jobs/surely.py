@@ -1,0 +1,136 @@
+"""What gates with ``surely`` need before they are judged: intervals, and those of differences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import polars as pl
+
+from ..comparing import margins, tallied_of
+from ..schemas.errors import OptionError, ResultError
+from ..schemas.options import Options
+from ..schemas.results import frame_schema
+from ..scorecard.card import Scorecard
+from ..scorecard.lookup import KEYS
+from ..scorecard.storage import kept_bytes
+from ..statistics.asked import LEVEL
+from ..statistics.comparison import Comparison
+from ..statistics.margins import Margins
+from .gates import Gate
+from .verdicts import Compare, Numbers
+
+_ASKED = ("draws", "seed", "method", "cluster")
+
+
+def with_intervals(options: Options, gates: Sequence[Gate]) -> Options:
+    """The options of a run with intervals, where gates need them and none were asked for."""
+    wanted = [gate for gate in gates if gate.surely]
+    if options.drawn or not wanted:
+        return options
+    given = any(getattr(options, name) is not None for name in _ASKED)
+    own = given or not all(gate.needs_baseline for gate in wanted)
+    return options.replace(intervals=LEVEL) if own else options
+
+
+def needing_margins(gates: Sequence[Gate]) -> list[Gate]:
+    """Gates that are about the difference to a baseline and its interval."""
+    return [gate for gate in gates if gate.surely and gate.needs_baseline]
+
+
+def can_be_compared(earlier: Scorecard) -> bool:
+    """Whether a result keeps what its numbers were made of."""
+    return earlier.tallied is not None or (
+        earlier.folder is not None and kept_bytes(earlier.folder) > 0
+    )
+
+
+def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
+    """Read what gates need of a baseline before any work: its folder may be the run's own.
+
+    Raises:
+        ResultError: it does not keep what comparing needs.
+    """
+    _ = earlier.metrics
+    needing = needing_margins(gates)
+    if needing and not can_be_compared(earlier):
+        raise ResultError(f"gate {needing[0].text!r}: {unkept(earlier)}")
+    if needing:
+        earlier.tallied = tallied_of("the baseline", earlier)
+
+
+def unkept(earlier: Scorecard | None) -> str:
+    """Why a baseline has no difference with an interval, and the way out."""
+    where = f" {earlier.folder}" if earlier is not None and earlier.folder is not None else ""
+    return (
+        f"the baseline{where} keeps nothing to compare"
+        " with (it was made in bounded memory, of too many rows, or by an earlier version): score"
+        " it again, or leave surely out."
+    )
+
+
+def compare_with(earlier: Scorecard | None, card: Scorecard) -> Compare:
+    """What tells gates how sure differences of a run to its baseline are.
+
+    Args:
+        earlier: the baseline, if its result is still there.
+        card: the run.
+    """
+
+    def compare(metrics: Collection[str], slices: Collection[str]) -> Margins | str:
+        if earlier is None or not can_be_compared(earlier):
+            return unkept(earlier)
+        if not can_be_compared(card):
+            raise ResultError(
+                "a gate with baseline and surely: this run does not keep what comparing needs, as"
+                " none does that is made in bounded memory or by workers: score it in memory, or"
+                " leave surely out."
+            )
+        return margins(earlier, card, metrics=metrics, by=slices)
+
+    return compare
+
+
+def refuse_own_intervals(gates: Sequence[Gate]) -> None:
+    """Refuse gates of comparisons that ask about the interval of a number itself.
+
+    Raises:
+        OptionError: a comparison has intervals of differences alone.
+    """
+    for gate in gates:
+        if gate.surely and not gate.needs_baseline:
+            raise OptionError(
+                f"gate {gate.text!r}: a comparison has intervals of differences alone: write"
+                f" {gate.operator} baseline - 0.01 surely, or gate the number where the run is"
+                " scored."
+            )
+
+
+def compared_numbers(
+    comparison: Comparison, labels: pl.DataFrame | None
+) -> tuple[Numbers, Numbers, Margins]:
+    """The numbers of both runs of a comparison, and their differences, as gates look at them.
+
+    Args:
+        comparison: of two runs, the first of which is the baseline.
+        labels: names of labels, where they are known.
+    """
+    rows = comparison.differences
+    if labels is None:
+        labels = rows.select("label_key", "label_value").drop_nulls().unique(maintain_order=True)
+        labels = labels.with_columns(pl.lit(None, pl.String).alias("label_name"))
+    empty = frame_schema("metrics", label=rows.schema["label_value"])
+
+    def of(column: str) -> Numbers:
+        found = rows.select(
+            *(
+                pl.col(column).alias("value")
+                if name == "value"
+                else pl.col(name)
+                if name in ("metric", "support", *KEYS)
+                else pl.lit(None, dtype).alias(name)
+                for name, dtype in empty.items()
+            )
+        )
+        return Numbers(comparison.task, found, labels, comparison.dialect)
+
+    return of("a"), of("b"), Margins(rows, comparison.level)

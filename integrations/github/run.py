@@ -1,0 +1,76 @@
+"""The step of the action: install, score, judge, and tell GitHub. Inputs are in the environment."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+STATUS = {0: "passed", 1: "failed"}
+
+
+def given(name: str) -> str:
+    """An input of the action; empty where it was left out."""
+    return os.environ.get(f"INPUT_{name}", "").strip()
+
+
+def lines(name: str, option: str) -> list[str]:
+    """An option for every line of an input."""
+    gates = (line.strip() for line in given(name).splitlines())
+    return [word for gate in gates if gate for word in (option, gate)]
+
+
+def install() -> int:
+    """Install what the input ``version`` says; the exit status."""
+    wanted = given("VERSION")
+    if not wanted:
+        return 0
+    what = wanted if Path(wanted).exists() else f"evalengine=={wanted}"
+    return subprocess.call([sys.executable, "-m", "pip", "install", "--quiet", what])
+
+
+def score(predictions: str, out: Path, *more: str) -> int:
+    """Score predictions by the inputs and write the result into a folder; the exit status."""
+    sides = [predictions, *filter(None, [given("GROUND_TRUTHS")])]
+    options = [*shlex.split(given("OPTIONS")), "--out", str(out), "--overwrite", *more]
+    return subprocess.call([sys.executable, "-m", "evalengine", "score", *options, "--", *sides])
+
+
+def run(report: Path) -> int:
+    """The whole step; the exit status."""
+    status = install()
+    if status:
+        return status
+    gates = [*lines("FAIL_UNDER", "--fail-under"), *lines("FAIL_IF", "--fail-if")]
+    baseline = given("BASELINE")
+    if baseline and not (Path(baseline) / "run.json").is_file():
+        print("::group::baseline", flush=True)
+        status = score(baseline, report / "baseline", "--format", "markdown")
+        print("::endgroup::", flush=True)
+        if status:
+            return status
+        baseline = str(report / "baseline")
+    held = ["--baseline", baseline] if baseline and gates else []
+    kept = ["--junit", str(report / "junit.xml")] if gates else []
+    return score(given("PREDICTIONS"), report / "result", *gates, *held, *kept)
+
+
+def main() -> int:
+    """Run the step and write its outputs."""
+    report = Path(os.environ.get("RUNNER_TEMP", ".")) / "evalengine"
+    report.mkdir(parents=True, exist_ok=True)
+    status = run(report)
+    outputs = f"status={STATUS.get(status, 'error')}\nreport={report}\n"
+    target = os.environ.get("GITHUB_OUTPUT")
+    if target:
+        with open(target, "a", encoding="utf-8") as file:
+            file.write(outputs)
+    else:
+        print(outputs, end="")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

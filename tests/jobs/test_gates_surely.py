@@ -1,0 +1,395 @@
+"""Gates with ``surely`` and conditions to fail by: planted runs, and nights in jobs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import planted
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine import api
+from evalengine.jobs.checking import check_gates
+from evalengine.jobs.gates import parse_gate, parse_gates
+from evalengine.jobs.running import JobResult
+from evalengine.jobs.surely import compare_with, with_intervals
+from evalengine.jobs.verdicts import Verdict, judge_gates, numbers_of
+from evalengine.schemas.errors import InputError, OptionError, ResultError
+from evalengine.schemas.option_values import make_options
+
+METRICS = ["Accuracy", "F1"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ee.Scorecard]:
+    folder = planted.write_all(tmp_path_factory.mktemp("planted"))
+    return {
+        name: ee.score(
+            folder / f"{name}.parquet",
+            folder / "truths.parquet",
+            metrics=METRICS,
+            by="kind",
+            intervals=0.95,
+            draws=300,
+        )
+        for name in planted.WRONG
+    }
+
+
+def verdicts(
+    card: ee.Scorecard, earlier: ee.Scorecard | None, *gates: str, fail_if: tuple[str, ...] = ()
+) -> list[Verdict]:
+    return judge_gates(
+        parse_gates(gates, fail_if),
+        numbers_of(card),
+        None if earlier is None else numbers_of(earlier),
+        first=earlier is None,
+        compare=compare_with(earlier, card),
+    )
+
+
+class TestGrammar:
+    def test_it_is_the_last_word(self) -> None:
+        gate = parse_gate("mAP[iou=0.5] >= Baseline - 0.01 SURELY")
+        assert (gate.surely, gate.margin, gate.written_bound) == (
+            True,
+            -0.01,
+            ">= baseline - 0.01 surely",
+        )
+        assert parse_gate("mAP < baseline surely").margin == 0
+        assert parse_gate("mAP > 0.5 surely").bound(None) == 0.5
+        assert not parse_gate("mAP >= 0.5").surely
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("mAP >= baseline * 0.9 surely", "not of a share of it"),
+            ("mAP == 0.5 surely", "surely equal"),
+            ("coverage >= 0.5 surely", "leave surely out"),
+            ("mAP >= 0.5surely", "cannot be read"),
+            ("mAP >= 0.5 surely not", "cannot be read"),
+            ("mAP >= surely 0.5", "cannot be read"),
+            ("mAP surely >= 0.5", "cannot be read"),
+        ],
+    )
+    def test_what_is_refused(self, text: str, said: str) -> None:
+        with pytest.raises(OptionError, match=said):
+            parse_gate(text)
+
+    def test_the_end_of_the_interval_that_counts(self) -> None:
+        for operator, end in ((">=", 1.0), (">", 1.0), ("<=", 2.0), ("<", 2.0)):
+            assert parse_gate(f"m {operator} 0 surely").end(1.0, 2.0) == end
+
+
+class TestPlanted:
+    @pytest.mark.parametrize(
+        ("name", "not_worse", "surely_worse", "worse"),
+        [
+            ("same", True, False, False),
+            ("unlucky", True, False, True),
+            ("worse", False, True, True),
+            ("better", True, False, False),
+        ],
+    )
+    def test_a_surely_worse_run_alone_fails(
+        self,
+        runs: dict[str, ee.Scorecard],
+        name: str,
+        not_worse: bool,
+        surely_worse: bool,
+        worse: bool,
+    ) -> None:
+        found = verdicts(
+            runs[name],
+            runs["base"],
+            "Accuracy >= baseline - 0.05 surely",
+            fail_if=("Accuracy < baseline surely", "Accuracy < baseline"),
+        )
+        passed = [one.status == "passed" for one in found]
+        assert passed == [not_worse, not surely_worse, not worse]
+
+    def test_the_interval_is_the_comparison_s(self, runs: dict[str, ee.Scorecard]) -> None:
+        (found,) = verdicts(runs["unlucky"], runs["base"], "Accuracy >= baseline - 0.05 surely")
+        rows = ee.compare(runs["base"], runs["unlucky"], draws=300).differences
+        row = rows.filter(pl.col("slice").is_null(), metric="Accuracy").row(0, named=True)
+        assert (found.lower, found.upper) == (row["lower"], row["upper"])
+        assert row["lower"] < row["difference"] < row["upper"]
+        assert (found.value, found.baseline) == (row["b"], row["a"])
+        assert (found.interval_of, found.level, found.n) == ("difference", 0.95, planted.N)
+
+    def test_a_number_s_own_interval(self, runs: dict[str, ee.Scorecard]) -> None:
+        metrics = runs["base"].metrics
+        own = metrics.filter(pl.col("slice").is_null(), metric="Accuracy").row(0, named=True)
+        lower, upper = own["lower"], own["upper"]
+        assert lower < 0.9 < upper
+        for gate, passed in (
+            (f"Accuracy >= {lower} surely", True),
+            (f"Accuracy >= {lower + 0.001} surely", False),
+            (f"Accuracy <= {upper} surely", True),
+            (f"Accuracy <= {upper - 0.001} surely", False),
+            (f"Accuracy > {lower} surely", False),
+        ):
+            (found,) = verdicts(runs["base"], None, gate)
+            assert (found.status == "passed") == passed, gate
+            assert (found.lower, found.upper, found.interval_of) == (lower, upper, "number")
+
+    def test_slices_under_a_star(self, runs: dict[str, ee.Scorecard]) -> None:
+        found = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")
+        assert [one.row for one in found] == ["kind=x", "kind=y"]
+        assert {one.status for one in found} == {"failed"}
+        assert all(one.lower is not None and one.lower < -0.05 for one in found)
+
+    def test_without_an_interval_it_fails_and_says_so(self) -> None:
+        bare = ee.score(
+            pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["a", "a"]}),
+            metrics=["Accuracy"],
+        )
+        for given in ({"gates": ("Accuracy >= 0 surely",)}, {"fail_if": ("Accuracy < 0 surely",)}):
+            (found,) = verdicts(
+                bare, None, *given.get("gates", ()), fail_if=given.get("fail_if", ())
+            )
+            assert (found.status, found.lower) == ("failed", None)
+            assert "no interval" in found.reason
+
+    def test_no_earlier_run_skips(self, runs: dict[str, ee.Scorecard]) -> None:
+        (found,) = verdicts(runs["same"], None, "Accuracy >= baseline surely")
+        assert (found.status, found.reason) == ("skipped", "no earlier run")
+
+    def test_other_rules_are_refused(self, runs: dict[str, ee.Scorecard], tmp_path: Path) -> None:
+        folder = planted.write_all(tmp_path)
+        other = ee.score(
+            folder / "base.parquet", folder / "truths.parquet", metrics=METRICS, zero_division=0.0
+        )
+        with pytest.raises(InputError, match="the baseline was scored with"):
+            verdicts(runs["same"], other, "Accuracy >= baseline surely")
+
+    def test_a_baseline_that_keeps_nothing(
+        self, runs: dict[str, ee.Scorecard], tmp_path: Path
+    ) -> None:
+        folder = runs["base"].save(tmp_path / "base")
+        assert (folder / "tally.zip").is_file()
+        saved = ee.load(folder)
+        (found,) = verdicts(runs["same"], saved, "Accuracy >= baseline surely")
+        assert found.status == "passed"
+        account = json.loads((folder / "run.json").read_text())
+        del account["files"]["tally.zip"]
+        (folder / "run.json").write_text(json.dumps(account))
+        (folder / "tally.zip").unlink()
+        (found,) = verdicts(runs["same"], ee.load(folder), "Accuracy >= baseline surely")
+        assert found.status == "skipped"
+        assert "score it again" in found.reason
+        with pytest.raises(ResultError, match="score it in memory"):
+            verdicts(ee.load(folder), runs["base"], "Accuracy >= baseline surely")
+
+
+class TestFailIf:
+    @pytest.mark.parametrize(
+        ("gate", "status"), [("Accuracy < 0.8", "passed"), ("Accuracy < 0.95", "failed")]
+    )
+    def test_it_fails_where_it_holds(
+        self, runs: dict[str, ee.Scorecard], gate: str, status: str
+    ) -> None:
+        (found,) = verdicts(runs["base"], None, fail_if=(gate,))
+        assert (found.status, found.gate) == (status, f"fail if {gate}")
+
+    def test_undefined_fails_either_way(self) -> None:
+        empty = ee.score(
+            pl.DataFrame({"datum_id": [1], "actual": ["a"], "predicted": ["b"]}),
+            metrics=["Precision"],
+        )
+        (found,) = verdicts(empty, None, fail_if=("Precision[label=a] < 0",))
+        assert found.status == "failed"
+        assert found.reason.startswith("undefined")
+
+
+class TestChecked:
+    """Gates are held against the options before any table is read."""
+
+    @pytest.mark.parametrize(
+        ("gate", "options", "said"),
+        [
+            ("mAP[wether=rain] > 0", {"by": "weather"}, "mean 'weather'"),
+            ("mAP[weather=rain] > 0", {}, r"asked for with by=\['weather'\]"),
+            ("mAP[iuo=0.5] > 0", {}, "mean 'iou'"),
+            ("F1 > 0", {"metrics": "Accuracy", "task": "classification"}, "metric of this run"),
+            ("mAR > 0", {"metrics": "mAP", "task": "detection"}, "mean 'mAP'"),
+            ("Recall > 0", {"task": "detection"}, "metric of this run"),
+            ("ROUGE2 > 0", {"metrics": ["ROUGE1", "BLEU"]}, "mean 'ROUGE1'"),
+        ],
+    )
+    def test_what_is_refused(self, gate: str, options: dict[str, Any], said: str) -> None:
+        with pytest.raises(OptionError, match=said):
+            check_gates(parse_gates([gate]), make_options(**options))
+
+    @pytest.mark.parametrize(
+        ("gate", "options"),
+        [
+            ("mAP[weather*camera='a*b', iou=0.5] > 0", {"by": "weather*camera"}),
+            ("mAP[slice=weather] > 0", {"by": "weather"}),
+            ("map[label_name=car, area=small, max_detections=10] > 0", {"metrics": "mAP"}),
+            ("AP50 > 0", {"metrics": "mAP", "dialect": "coco"}),
+            ("nDCG@10 > 0", {"metrics": "nDCG"}),
+            ("P_5 > 0", {"metrics": "P@5", "task": "retrieval"}),
+            ("Precision > 0", {"metrics": "PrecisionRecallF1", "task": "retrieval"}),
+            ("ROUGE1 > 0", {"metrics": "ROUGE"}),
+            ("coverage[metric=Bias] > 0.9", {"metrics": "Bias", "task": "judged"}),
+            ("F1 > 0", {}),
+        ],
+    )
+    def test_what_is_not(self, gate: str, options: dict[str, Any]) -> None:
+        check_gates(parse_gates([gate]), make_options(**options))
+
+
+def test_intervals_are_made_where_gates_need_them() -> None:
+    def level(*gates: str, **options: Any) -> float | None:
+        return with_intervals(make_options(**options), parse_gates(gates)).intervals
+
+    assert level("mAP >= 0.5") is None
+    assert level("mAP >= 0.5 surely") == 0.95
+    assert level("mAP >= 0.5 surely", intervals=0.9) == 0.9
+    assert level("mAP >= baseline surely") is None  # its interval is one of the difference
+    assert level("mAP >= baseline surely", cluster="video") == 0.95
+
+
+JOB = """
+name = "nightly"
+metrics = ["Accuracy"]
+baseline = "last"
+gates = ["Accuracy >= baseline - 0.06 surely"]
+fail_if = ["Accuracy < baseline surely"]
+
+[variables]
+night = "1"
+
+[inputs]
+predictions = "night={night}/run.parquet"
+ground_truths = "night={night}/truths.parquet"
+
+[options]
+draws = 200
+
+[outputs]
+folder = "FOLDER"
+"""
+Job = Callable[..., JobResult]
+
+
+@pytest.fixture(params=["runs/{night}", "runs/only"])
+def job(tmp_path: Path, request: pytest.FixtureRequest) -> Job:
+    """Runs a night of a job, its results in a folder each, or all in one."""
+    path = tmp_path / "job.toml"
+    path.write_text(JOB.replace("FOLDER", request.param))
+
+    def night(name: str, wrong: Any = None, ids: Any = range(planted.N), **given: Any) -> JobResult:
+        if wrong is not None:
+            planted.write(tmp_path / f"night={name}", "run", wrong, ids)
+        return ee.run_job(path, variables={"night": name}, **given)
+
+    return night
+
+
+def statuses(result: JobResult) -> list[str]:
+    return [one.status for one in result.verdicts]
+
+
+class TestNights:
+    def test_a_worse_night_is_no_baseline(self, job: Job) -> None:
+        assert statuses(job("1", planted.WRONG["base"])) == ["skipped", "skipped"]
+        assert statuses(job("2", planted.WRONG["unlucky"])) == ["passed", "passed"]
+        worse = job("3", planted.WRONG["worse"])
+        assert statuses(worse) == ["failed", "failed"]
+        again = job("3")
+        assert (again.ran, statuses(again)) == (False, ["failed", "failed"])
+        fourth = job("4", planted.WRONG["worse"] - {1})
+        assert statuses(fourth) == ["failed", "failed"]  # held against the second, not the third
+        assert fourth.verdicts[0].baseline == pytest.approx(0.8925)
+        forced = job("4", force=True)
+        assert forced.ran
+        assert forced.verdicts == fourth.verdicts
+
+    def test_records(self, job: Job) -> None:
+        job("1", planted.WRONG["base"])
+        result = job("2", planted.WRONG["unlucky"])
+        said = json.loads((result.plan.folder / "job.json").read_text())["gates"]
+        assert [one["gate"] for one in said] == [
+            "Accuracy >= baseline - 0.06 surely",
+            "fail if Accuracy < baseline surely",
+        ]
+        for one in said:
+            assert one["lower"] < one["value"] - one["baseline"] < one["upper"]
+            assert (one["interval_of"], one["level"], one["n"]) == ("difference", 0.95, planted.N)
+        assert ee.load(result.plan.folder).metrics["lower"].null_count() == 0
+
+    def test_a_repeated_run_says_what_it_said(self, job: Job) -> None:
+        job("1", planted.WRONG["base"])
+        second = job("2", planted.WRONG["unlucky"])
+        job("3", planted.WRONG["better"])
+        if second.plan.folder.name == "2":  # else the third has taken its place
+            again = job("2")
+            assert (again.ran, again.verdicts) == (False, second.verdicts)
+            # A changed gate is drawn anew, against the baseline that the run had.
+            path = second.plan.loaded.path
+            path.write_text(path.read_text().replace("- 0.06", "- 0.005"))
+            changed = job("2")
+            assert (changed.ran, statuses(changed)) == (False, ["failed", "passed"])
+            assert changed.verdicts[0].lower == second.verdicts[0].lower
+
+    def test_data_that_grew_is_compared_over_what_both_have(self, job: Job) -> None:
+        """New datums that all are wrong make no model worse."""
+        base = planted.WRONG["base"]
+        job("1", base)
+        grown = range(planted.N + 100)
+        result = job("2", base | set(range(planted.N, planted.N + 100)), grown)
+        assert statuses(result) == ["passed", "passed"]
+        one = result.verdicts[0]
+        assert (one.value, one.baseline, one.n) == (0.9, 0.9, planted.N)
+        assert one.reason == "over the 400 datums of both runs, without 100 others"
+        assert result.card.value("Accuracy") == pytest.approx(0.72)
+
+    def test_other_data_is_drawn_apart(self, job: Job) -> None:
+        base = planted.WRONG["base"]
+        job("1", base)
+        shifted = {i + planted.N for i in base}
+        result = job("2", shifted, range(planted.N, 2 * planted.N))
+        one = result.verdicts[0]
+        assert one.reason == "other data than the baseline's: 0 of 400 datums in both"
+        # Equal accuracies, and the noise of two sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
+        assert one.lower == pytest.approx(-0.042, abs=0.012)
+        assert one.upper == pytest.approx(0.042, abs=0.012)
+        assert statuses(result) == ["passed", "passed"]
+
+    def test_a_last_run_that_keeps_nothing_is_passed_by(self, job: Job) -> None:
+        """Else no later night could ever pass."""
+        first = job("1", planted.WRONG["base"])
+        account = json.loads((first.plan.folder / "run.json").read_text())
+        del account["files"]["tally.zip"]
+        (first.plan.folder / "run.json").write_text(json.dumps(account))
+        (first.plan.folder / "tally.zip").unlink()
+        second = job("2", planted.WRONG["same"])
+        assert statuses(second) == ["skipped", "skipped"]
+        assert "keeps nothing to compare" in second.verdicts[0].reason
+        assert statuses(job("3", planted.WRONG["same"])) == ["passed", "passed"]
+
+
+def test_a_named_baseline_that_keeps_nothing_stops_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.write(tmp_path / "night=1", "run", planted.BASE)
+    text = JOB.replace("FOLDER", "runs/{night}")
+    (tmp_path / "job.toml").write_text(text)
+    made = ee.run_job(tmp_path / "job.toml").plan.folder
+    release = tmp_path / "release"
+    shutil.copytree(made, release)
+    account = json.loads((release / "run.json").read_text())
+    del account["files"]["tally.zip"]
+    (release / "run.json").write_text(json.dumps(account))
+    (release / "tally.zip").unlink()
+    (tmp_path / "job.toml").write_text(text.replace('"last"', '"release"'))
+    monkeypatch.setattr(api, "score", None)
+    with pytest.raises(ResultError, match="keeps nothing to compare"):
+        ee.run_job(tmp_path / "job.toml", force=True)
