@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -57,12 +58,6 @@ class ScoredDraws(ScoredView):
     def unit_group(self) -> Array | None:
         raise OneByOne
 
-    @cached_property
-    def _own(self) -> Array | None:
-        """Weights of units, on the grid."""
-        own = self.units.weight
-        return None if own is None else _gridded(own)
-
     # -- sums over units -----------------------------------------------------------------------
 
     def _cells(self, unit: Array | None, code: Array, width: int) -> Array:
@@ -73,31 +68,47 @@ class ScoredDraws(ScoredView):
         own = (group if unit is None else group[unit]).astype(np.int64)
         return np.where((own < 0) | (code < 0), -1, own * width + code)
 
-    def _drawn(self, unit: Array | None, code: Array, width: int, value: Array | None) -> Array:
-        """Sums of units under every draw, float64 [draws * groups, width]."""
+    def weighed(self, unit: Array | None, value: Array | None) -> Array | None:
+        """What is added up of units: their values times their own weights; None for 1 each."""
+        own = self.units.weight
+        if own is None or value is None:
+            return value if own is None else own if unit is None else own[unit]
+        return value * (own if unit is None else own[unit])
+
+    def drawn(self, summands: tuple[Any, ...], step: float | None = None) -> Array:
+        """Sums of units under every draw, float64 [draws * groups, width].
+
+        Args:
+            summands: units or None for all, the code of each, how many codes there are, values.
+            step: of the grid that values are rounded to; by the values themselves where None.
+        """
+        unit, code, width, value = summands
         cells = self._cells(unit, code, width)
-        units = self.units
-        datum = units.datum if unit is None else units.datum_of(unit)
-        own = self._own
-        if own is not None:
-            some = own if unit is None else own[unit]
-            value = some if value is None else _gridded(some * value)
-        elif value is not None:
-            value = _gridded(value)
-        sums = np.zeros((self._of.n_groups * width, 1, len(self._draws)))
-        if value is None:
+        datum = self.units.datum if unit is None else self.units.datum_of(unit)
+        values = self.weighed(unit, value)
+        return self._summed(datum, cells, values, width * self._of.n_groups, step)
+
+    def _summed(
+        self, datum: Any, cells: Array, values: Array | None, n: int, step: float | None
+    ) -> Array:
+        sums = np.zeros((n, 1, len(self._draws)))
+        if values is None:
             drawn_counts(datum, cells, None, self._draws.weights, sums)
         else:
-            drawn_sums(datum, cells, value[:, None], self._draws.weights, sums)
+            step = grid_of([values]) if step is None else step
+            drawn_sums(datum, cells, on_grid(values, step)[:, None], self._draws.weights, sums)
         return by_draw(sums, self._of.n_groups)[..., 0]
 
     def _added(self, summands: Summands, onto: Any) -> Any:
         assert onto is None
-        unit, code, width, value = summands
-        return self._drawn(unit, code, width, value).ravel()
+        return self.drawn(summands).ravel()
 
     @cached_property
     def _hard(self) -> tuple[Array, Array, Array, Array]:
+        return self.hard_counts(None)
+
+    def hard_counts(self, step: float | None) -> tuple[Array, Array, Array, Array]:
+        """What :attr:`.UnitClasses._hard` has, under every draw."""
         units, n = self.units, len(self.labels)
         truth = units.truth
         hard = np.full(truth.size, -1, np.int32) if units.hard is None else units.hard
@@ -109,7 +120,9 @@ class ScoredDraws(ScoredView):
             truth,
         )
         right, judged, stray, actual = (
-            self._drawn(None, code, n, None) if (code >= 0).any() else np.zeros((self.n_groups, n))
+            self.drawn((None, code, n, None), step)
+            if (code >= 0).any()
+            else np.zeros((self.n_groups, n))
             for code in codes
         )
         return right, judged, stray, actual
@@ -147,20 +160,10 @@ class ScoredDraws(ScoredView):
     def pairwise_auc(self) -> tuple[Array, Array]:
         raise OneByOne
 
-    @cached_property
-    def _own_rows(self) -> Array | None:
-        own = self._rows.own
-        return None if own is None else _gridded(own)
-
-    def _by_segment(self, cell: Array, n_cells: int) -> Array:
-        """Weights of rows by cell of [group, slot, outcome, ...], [draws * groups, cells]."""
-        rows, own = self._rows, self._own_rows
-        sums = np.zeros((n_cells, 1, len(self._draws)))
-        if own is None:
-            drawn_counts(rows.datum, cell, None, self._draws.weights, sums)
-        else:
-            drawn_sums(rows.datum, cell, own[:, None], self._draws.weights, sums)
-        return by_draw(sums, self._of.n_groups)[..., 0]
+    @property
+    def row_weights(self) -> Array | None:
+        """Weights of the rows, in the order of the scores; None for 1 each."""
+        return self._rows.own
 
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
         """[draws * groups, slots * outcomes * ...] to one array an outcome, by label."""
@@ -173,14 +176,27 @@ class ScoredDraws(ScoredView):
 
     @cached_property
     def listed(self) -> tuple[Array, Array, Array]:
-        n = self._rows.sorted.start.size - 1
-        hits, others, strays = self._by_outcome(self._by_segment(self._rows.segment, n))
+        return self.listed_rows(None)
+
+    def listed_rows(self, step: float | None) -> tuple[Array, Array, Array]:
+        """What :attr:`.ScoredView.listed` has, under every draw."""
+        rows = self._rows
+        n = rows.sorted.start.size - 1
+        sums = self._summed(rows.datum, rows.segment, rows.own, n, step)
+        hits, others, strays = self._by_outcome(sums)
         return hits, others, strays
 
     def reached(self, thresholds: tuple[float, ...]) -> tuple[Array, Array, Array]:
+        return self.rows_reaching(thresholds, None)
+
+    def rows_reaching(
+        self, thresholds: tuple[float, ...], step: float | None
+    ) -> tuple[Array, Array, Array]:
+        """What :meth:`.ScoredView.reached` gives, under every draw."""
         assert self.scored is not None
         grid = np.array([self.scored.comparable(t) for t in thresholds])
-        found, width = self._rows.sorted, grid.size + 1
+        rows, width = self._rows, grid.size + 1
+        found = rows.sorted
         first, last = found.start[:-1], found.start[1:]
         reaching = first_reaching(first, last, found.score, grid)  # [segments, thresholds]
         bin_of = np.zeros(found.score.size, np.int64)
@@ -190,9 +206,9 @@ class ScoredDraws(ScoredView):
             np.add.at(marks, reaching[:, t], 1)
             np.add.at(marks, last, -1)
             bin_of += np.cumsum(marks[:-1])
-        cell = self._rows.segment * width + bin_of
-        sums = self._by_segment(cell, (found.start.size - 1) * width)
-        by_bin = self._by_outcome(sums, width)
+        cell = rows.segment * width + bin_of
+        n = (found.start.size - 1) * width
+        by_bin = self._by_outcome(self._summed(rows.datum, cell, rows.own, n, step), width)
         out = [np.cumsum(one[..., ::-1], axis=-1)[..., ::-1][..., 1:] for one in by_bin]
         return out[0], out[1], out[2]
 
@@ -201,7 +217,8 @@ class ScoredDraws(ScoredView):
         rows = self._rows
         found = rows.sorted
         sides = found.bounds(HIT), found.bounds(OTHER)
-        held = found.score, rows.datum, self._own_rows
+        own = None if rows.own is None else on_grid(rows.own, grid_of([rows.own]))
+        held = found.score, rows.datum, own
         sums = of(*sides, held, self._draws.weights)
         laid = np.ascontiguousarray(sums.T).reshape(self.n_groups * self.slots.size)
         return self.spread(laid, 0.0)
@@ -244,10 +261,16 @@ class PooledDraws(ScoredDraws):
         return self._view.classes_of_keys[1]
 
 
-def _gridded(values: Array) -> Array:
-    """Values so coarse that every sum of them is exact; not a number stays."""
-    known = np.abs(values[~np.isnan(values)])
-    largest = float(known.max(initial=0.0))
+def grid_of(values: Iterable[Array]) -> float:
+    """The step of a grid on which all of the values, in parts, add up exactly.
+
+    Raises:
+        OneByOne: some are infinite.
+    """
+    largest, n = 0.0, 0
+    for some in values:
+        largest = max(largest, float(np.abs(some[~np.isnan(some)]).max(initial=0.0)))
+        n += some.size
     if not np.isfinite(largest):
         raise OneByOne
-    return on_grid(values, step_of_grid(largest, values.size))
+    return step_of_grid(largest, n)

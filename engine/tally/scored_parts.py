@@ -71,6 +71,11 @@ class PartsView(ScoredView):
 
     def blocks(self) -> Iterator[ScoredView]:
         """Views of the parts."""
+        for view, _ in self.keyed_blocks():
+            yield view
+
+    def keyed_blocks(self) -> Iterator[tuple[ScoredView, Array | None]]:
+        """Views of the parts, and the keys of their datums."""
         for part in self._parts:
             rows: ScoredRows = part.rows
             units = rows.units
@@ -79,7 +84,7 @@ class PartsView(ScoredView):
             group = None if self._groups is None else self._groups.of(part.codes)
             view = ScoredView(units, rows.scored, self.labels, group=group, **self._more)
             view.whole_rows = self._parts.scores
-            yield view
+            yield view, part.keys
 
     def whole_datums(self) -> Iterator[tuple[Any, ScoredView]]:
         """The tally of each part, with its datums, and its view."""

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
-from ...tally.draws import Draws, Refusing
+from ...tally.draws import Draws
 from ...tally.parts import GroupsByCode
 from ...tally.scored_draws import ScoredDraws
 from ...tally.scored_parts import PartsView
+from ...tally.scored_parts_draws import PartsDraws
 from ...tally.scored_view import ScoredView
 from ...tally.sorted_scores import Sorted
 from ..workers import Workers
@@ -62,8 +63,8 @@ def view(
 
 
 def drawn(view: ScoredView, draws: Draws) -> Any:
-    """The view of a block of draws; of tallies in files none."""
-    return Refusing() if isinstance(view, PartsView) else ScoredDraws(view, draws)
+    """The view of a block of draws."""
+    return PartsDraws(view, draws) if isinstance(view, PartsView) else ScoredDraws(view, draws)
 
 
 def one_draw(view: ScoredView, weights: Array) -> ScoredView:

@@ -1,0 +1,130 @@
+"""Scored labels in parts, under the weights of many draws: what adds up from part to part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .draws import Draws, OneByOne
+from .ordered_rows import OrderedRows
+from .scored_draws import ScoredDraws, grid_of
+from .scored_parts import PartsView
+from .scored_view import ScoredView
+
+Array = np.ndarray[Any, Any]
+
+
+class PartsDraws(ScoredDraws):
+    """A view of scored labels in parts whose groups are draws.
+
+    Counts and sums go on from part to part. What needs all scores in one order is refused.
+
+    Args:
+        view: the view whose datums are drawn.
+        draws: the block.
+    """
+
+    _of: PartsView
+
+    def __init__(self, view: PartsView, draws: Draws) -> None:
+        super().__init__(view, draws)
+
+    def blocks(self) -> Iterator[ScoredDraws]:
+        """Views of draws of the parts."""
+        for few, keys in self._of.keyed_blocks():
+            yield ScoredDraws(few, msgspec.structs.replace(self._draws, keys=keys))
+
+    @cached_property
+    def plain(self) -> ScoredView:
+        plain = self._of.plain
+        if plain is self._of:
+            return self
+        assert isinstance(plain, PartsView)
+        return PartsDraws(plain, self._draws)
+
+    @property
+    def _rows(self) -> OrderedRows:
+        raise OneByOne
+
+    @cached_property
+    def _known_and_judged(self) -> tuple[int, int]:
+        return self._of._known_and_judged
+
+    @cached_property
+    def _all_true(self) -> bool:
+        return self._of._all_true
+
+    @cached_property
+    def _one_unit_each(self) -> bool:
+        return self._of._one_unit_each
+
+    def sums_of(self, pick: Callable[[Any], Any]) -> Any:
+        picked = (few.weighed(*_unit_and_value(pick(few))) for few in self.blocks())
+        values = [one for one in picked if one is not None]
+        step = grid_of(values) if values else None
+        del values
+        out: Any = None
+        for few in self.blocks():
+            found = few.drawn(pick(few), step).ravel()
+            out = found if out is None else out + found
+        return out
+
+    def summed_by_bin(self, pick: Callable[[Any], Any], n_bins: int) -> list[Array]:
+        raise OneByOne
+
+    @cached_property
+    def _unit_step(self) -> float | None:
+        """Step of the grid of units' own weights; None without any."""
+        if self._of.units.weight is None:
+            return None
+        return grid_of(few.units.weight for few in self._of.blocks())  # type: ignore[misc]
+
+    @cached_property
+    def _row_step(self) -> float | None:
+        """Step of the grid of the weights of scored rows; None without any."""
+        if self._of.units.weight is None:
+            return None
+        return grid_of(
+            few.ordered_rows.own  # type: ignore[misc]
+            for few in self._of.blocks()
+            if few.scored is not None and len(few.scored)
+        )
+
+    @cached_property
+    def _hard(self) -> tuple[Array, Array, Array, Array]:
+        found = [few.hard_counts(self._unit_step) for few in self.blocks()]
+        right, judged, stray, actual = (sum(each) for each in zip(*found, strict=True))
+        return right, judged, stray, actual  # type: ignore[return-value]
+
+    def _scored_blocks(self) -> Iterator[ScoredDraws]:
+        return (few for few in self.blocks() if few.scored is not None and len(few.scored))
+
+    @cached_property
+    def listed(self) -> tuple[Array, Array, Array]:
+        found = [few.listed_rows(self._row_step) for few in self._scored_blocks()]
+        return self._together(found, ())
+
+    def reached(self, thresholds: tuple[float, ...]) -> tuple[Array, Array, Array]:
+        found = [few.rows_reaching(thresholds, self._row_step) for few in self._scored_blocks()]
+        return self._together(found, (len(thresholds),))
+
+    def _together(
+        self, found: list[tuple[Array, Array, Array]], more: tuple[int, ...]
+    ) -> tuple[Array, Array, Array]:
+        none = np.zeros((*self.shape, *more))
+        columns = zip(*found, strict=True) if found else [(), (), ()]
+        hits, others, strays = (sum(each, start=none) for each in columns)
+        return hits, others, strays
+
+    @cached_property
+    def pooled(self) -> ScoredView:
+        raise OneByOne
+
+
+def _unit_and_value(summands: Any) -> tuple[Array, Array | None]:
+    unit, _, _, value = summands
+    return unit, value
