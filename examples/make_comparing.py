@@ -1,12 +1,12 @@
-"""Make the bundled example for comparing: two detectors on the same 180 frames of 30 videos.
+"""Make the bundled example for comparing: three detectors on the same 180 frames of 30 videos.
 
     python examples/make_comparing.py [FOLDER]
 
-writes groundtruths.parquet, old.parquet and new.parquet into `examples/comparing/` (or FOLDER).
+writes groundtruths, old, new and small (.parquet) into `examples/comparing/` (or FOLDER).
 Frames of a video show the same few objects a moment later, and what a detector does not see in one
-frame it hardly sees in the next: frames are not independent, videos are. The new detector is better
-by night and the same by day. The seed is fixed: the same versions of NumPy and Polars write the
-same bytes.
+frame it hardly sees in the next: frames are not independent, videos are. By night the new detector
+is better and the small one worse; by day all are alike. The seed is fixed: the same versions of
+NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CORNERS = ["xmin", "ymin", "xmax", "ymax"]
 
 LABELS = {"car": (0.5, 120, 70), "person": (0.35, 35, 90), "cyclist": (0.15, 60, 95)}
 """Share of objects, width and height in pixels."""
-RUNS = {"old": 0.0, "new": 0.6}  # how much more is seen by night
+RUNS = {"old": 0.0, "new": 0.6, "small": -1.5}  # how much more is seen by night
 
 
 def tracks(rng: np.random.Generator) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def boxes(rng: np.random.Generator, x: pl.DataFrame, error: float) -> pl.DataFra
 def detected(rng: np.random.Generator, shown: pl.DataFrame, skill: float) -> pl.DataFrame:
     """What a detector makes of the objects, and what it sees that is not there."""
     own = rng.normal(0.0, 0.5, VIDEOS)[shown["video"]]  # what suits this detector
-    chance = np.random.default_rng(SEED).normal(0.0, 0.7, len(shown))  # the same for both
+    chance = np.random.default_rng(SEED).normal(0.0, 0.7, len(shown))  # the same for all
     seen = 1.6 - shown["hard"] + skill * shown["night"] + own + chance
     there = boxes(rng, shown, 0.06).with_columns(seen=seen)
     ghosts = boxes(rng, shown.filter(pl.Series(rng.random(len(shown)) < 0.25)), 0.9)
@@ -81,7 +81,7 @@ def detected(rng: np.random.Generator, shown: pl.DataFrame, skill: float) -> pl.
 
 
 def frames() -> dict[str, pl.DataFrame]:
-    """The three tables, by file name without its ending."""
+    """The four tables, by file name without its ending."""
     rng = np.random.default_rng(SEED)
     shown = tracks(rng).join(pl.DataFrame({"frame": np.arange(FRAMES)}), how="cross")
     named = {"video": pl.format("video_{}", pl.col("video").cast(pl.String).str.zfill(2))}

@@ -15,6 +15,8 @@ from .summary import number
 if TYPE_CHECKING:
     from ..statistics.comparison import Comparison
 
+NONE = 1e-12
+"""Differences up to this are of rounding."""
 Titled = tuple[str, dict[str, Any]]
 """What a number is called, and its row of the differences."""
 
@@ -71,7 +73,7 @@ def better(comparison: Comparison, row: dict[str, Any]) -> int:
 
 def signed(value: float) -> str:
     """A difference with its sign, four decimals; what would seem to be none, in two digits."""
-    if value == 0:
+    if abs(value) <= NONE:
         return "0.0000"
     if value.is_integer() and abs(value) >= 2:
         return f"{value:+.0f}"
@@ -115,7 +117,7 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     told = f"{name} {number(row['b'])} against {number(row['a'])}"
     if row["p"] is None:
         return f"{b} has {told}; whether that is luck cannot be told."
-    if row["difference"] == 0 and not row["se"]:
+    if abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE:
         return f"{a} and {b} are alike: {name} is {number(row['a'])} in both, in every draw."
     reach = [signed(row["difference"])]
     if row["lower"] is not None:

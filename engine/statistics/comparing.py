@@ -157,14 +157,11 @@ def nothing_found(clusters: int, level: float) -> bool:
 
 
 def _families(table: pl.DataFrame) -> list[Array]:
-    """Rows that are adjusted together: aggregates, labels, slices. A thousand labels do not make
-    the aggregates less sure."""
-    sliced, labelled = (table[name].is_not_null() for name in ("slice", "label_value"))
-    return [
-        np.flatnonzero(one.to_numpy())
-        for one in (~sliced & ~labelled, ~sliced & labelled, sliced)
-        if one.any()
-    ]
+    """Rows that are adjusted together: aggregates, labels, slices, labels of slices. A thousand
+    labels do not make the aggregates less sure."""
+    sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
+    kind = 2 * sliced + labelled
+    return [np.flatnonzero(kind == one) for one in np.unique(kind)]
 
 
 # -- the same datums -------------------------------------------------------------------------------

@@ -1,0 +1,282 @@
+"""Differences of two runs against other programs, plain loops, and chance itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+from evalengine.statistics.multiple import adjusted
+
+N = 150
+
+
+def sides(
+    seed: int, n: int = N, right: tuple[float, float] = (0.75, 0.8), alike: float = 0.7
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two runs of a classifier over the same rows, some of which both get right or wrong alike."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["cat", "dog", "fox"], n)
+    luck = rng.random(n)
+    tables = []
+    for share in right:
+        chance = np.where(rng.random(n) < alike, luck, rng.random(n))
+        wrong = np.array([{"cat": "dog", "dog": "fox", "fox": "cat"}[one] for one in truth])
+        said = np.where(chance < share, truth, wrong)
+        ids = pl.format("row {}", pl.int_range(n)).alias("datum_id")
+        table = pl.DataFrame({"actual": truth, "predicted": said}).with_columns(ids)
+        tables.append(table.with_columns(site=pl.int_range(n) % 25))
+    return tables[0], tables[1]
+
+
+def compared(a: Any, b: Any, *more: Any, **options: Any) -> ee.Comparison:
+    return ee.compare(a, b, *more, **{"draws": 400, "metrics": ["Accuracy"], **options})
+
+
+def lead(comparison: ee.Comparison, metric: str = "Accuracy") -> dict[str, Any]:
+    rows = comparison.differences.filter(
+        pl.col("metric") == metric, pl.col("slice").is_null(), pl.col("label_value").is_null()
+    )
+    return rows.row(0, named=True)
+
+
+# -- other programs --------------------------------------------------------------------------------
+
+
+def queries() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Qrels and two runs, by whole numbers, so that another program has the same."""
+    qrels: dict[str, Any] = {}
+    runs: list[dict[str, Any]] = [{}, {}]
+    for q in range(24):
+        qrels[f"q{q}"] = good = {f"d{(7 * q + 3 * j) % 12}": 1 for j in range(1 + q % 3)}
+        for side, (scale, shift) in enumerate(((5, 1), (7, 3))):
+            runs[side][f"q{q}"] = {
+                f"d{d}": ((scale * d * d + shift * q * (d + 1)) % 13)
+                + d / 100
+                + (5.0 if side and f"d{d}" in good and q % 4 else 0)
+                for d in range(12)
+            }
+    return qrels, runs
+
+
+@pytest.mark.parametrize(
+    ("metric", "a", "b", "t", "fisher"),
+    [
+        ("nDCG@10", 0.4536822932334674, 0.6188625956955311, 0.016470753990865852, 0.01698),
+        ("MAP", 0.3285007816257816, 0.5001939033189032, 0.028672966577463203, 0.02902),
+        ("MRR", 0.3653769841269841, 0.5959325396825396, 0.025788498027867063, 0.02741),
+    ],
+)
+def test_retrieval_against_ranx(metric, a, b, t, fisher):
+    """ranx 0.3.21: paired_student_t_test, fisher_randomization_test with 200,000 permutations."""
+    qrels, runs = queries()
+    given = {"ground_truths": qrels, "metrics": [metric], "draws": 4000}
+    row = ee.compare(*runs, **given).differences.row(0, named=True)
+    assert (row["a"], row["b"]) == pytest.approx((a, b), abs=1e-12)
+    assert row["p"] == pytest.approx(fisher, abs=4 * np.sqrt(fisher / 4000))
+    closed = ee.compare(*runs, **given, test="t").differences.row(0, named=True)
+    assert closed["p"] == pytest.approx(t, abs=1e-9)
+
+
+def test_of_accuracy_randomisation_is_mcnemars_test():
+    """statsmodels 0.15: mcnemar(exact=True)."""
+    gained, lost, exact = 5, 14, 0.063568115234375
+    a, b = np.ones((2, 60), np.int64)
+    a[:gained], b[gained : gained + lost] = 0, 0
+    a[-12:], b[-12:] = 0, 0
+    tables = [pl.DataFrame({"id": range(60), "actual": 1, "predicted": one}) for one in (a, b)]
+    assert lead(compared(*tables, test="mcnemar"))["p"] == pytest.approx(exact, abs=1e-12)
+    row = lead(compared(*tables, draws=4000))
+    assert row["p"] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000))
+    assert (row["wins"], row["ties"], row["losses"]) == (gained, 60 - gained - lost, lost)
+
+
+# -- chance ----------------------------------------------------------------------------------------
+
+
+def simulated(right: tuple[float, float], times: int = 200) -> pl.DataFrame:
+    """Differences of so many pairs of such models, each pair a slice of one comparison."""
+    tables = []
+    for side in zip(*(sides(seed, right=right, alike=0.5) for seed in range(times)), strict=True):
+        named = [
+            table.with_columns(pl.format("{} of {}", "datum_id", pl.lit(i)), pair=pl.lit(i))
+            for i, table in enumerate(side)
+        ]
+        tables.append(pl.concat(named))
+    rows = compared(*tables, by=["pair"]).differences
+    return rows.filter(pl.col("slice") == "pair")
+
+
+def test_equal_models_are_rarely_told_apart():
+    rows = simulated((0.7, 0.7))
+    assert rows.height == 200
+    assert 0.02 <= (rows["p"] < 0.05).mean() <= 0.08
+    within = (rows["lower"] <= 0) & (rows["upper"] >= 0)
+    assert 0.9 <= within.mean() <= 0.98
+
+
+def test_the_detectable_difference_is_found_four_times_in_five():
+    promised = simulated((0.7, 0.7), times=20)["detectable"].mean()
+    assert 0.05 < promised < 0.2
+    assert 0.7 <= (simulated((0.7, 0.7 + promised))["p"] < 0.05).mean() <= 0.9
+
+
+# -- what a difference is --------------------------------------------------------------------------
+
+
+def test_swapping_the_runs_mirrors_everything():
+    a, b = sides(1)
+    one = compared(a, b, metrics=["Accuracy", "F1"], draws=100).differences
+    other = compared(b, a, metrics=["Accuracy", "F1"], draws=100).differences
+    mirrored = other.with_columns(
+        a=pl.col("b"),
+        b=pl.col("a"),
+        difference=-pl.col("difference"),
+        lower=-pl.col("upper"),
+        upper=-pl.col("lower"),
+        wins=pl.col("losses"),
+        losses=pl.col("wins"),
+    )
+    assert_frame_equal(one, mirrored, abs_tol=1e-12)
+
+
+def test_equal_runs_have_no_difference():
+    a, _ = sides(1)
+    found = compared(a, a, metrics=["Accuracy", "F1"])
+    rows = found.differences
+    for name in ("difference", "lower", "upper", "se"):
+        assert (rows[name] == 0).all()
+    assert (rows["p"] == 1).all()
+    assert (rows["wins"] == 0).all()
+    assert (rows["losses"] == 0).all()
+    assert found.flips.is_empty()
+    assert found.verdict == "a and b are alike: Accuracy is 0.7733 in both, in every draw."
+
+
+def test_wins_and_flips_are_those_of_a_plain_loop():
+    a, b = sides(3)
+    better, worse = [], []
+    for of_a, of_b in zip(a.iter_rows(named=True), b.iter_rows(named=True), strict=True):
+        right_a, right_b = (row["predicted"] == row["actual"] for row in (of_a, of_b))
+        if right_b and not right_a:
+            better.append(of_a["datum_id"])
+        if right_a and not right_b:
+            worse.append(of_a["datum_id"])
+    assert better
+    assert worse
+    found = compared(a, b)
+    row = lead(found)
+    assert (row["wins"], row["losses"]) == (len(better), len(worse))
+    assert row["ties"] == N - len(better) - len(worse)
+    for word, ids in (("better", better), ("worse", worse)):
+        some = found.flips.filter(change=word)
+        assert sorted(some["datum_id"]) == sorted(ids)
+        assert (some["b"] - some["a"] == (1.0 if word == "better" else -1.0)).all()
+
+
+def test_datums_without_a_value_neither_win_nor_tie():
+    a, b = sides(3)
+    rows = compared(a, b, metrics=["Recall"]).differences
+    of_cats = rows.filter(label_value="cat").row(0, named=True)
+    cats = a.filter(actual="cat").height
+    assert of_cats["wins"] + of_cats["ties"] + of_cats["losses"] == cats < N
+
+
+def test_better_may_be_lower():
+    texts = pl.DataFrame({"id": range(30), "reference": "one two three four"})
+    a = texts.with_columns(text=pl.lit("one two three four"))
+    b = texts.with_columns(text=pl.lit("one two five six"))
+    found = ee.compare(a, b, metrics=["WER"], draws=100, names=["good", "bad"])
+    row = lead(found, "WER")
+    assert row["difference"] > 0
+    assert (row["wins"], row["losses"]) == (0, 30)
+    assert found.verdict.startswith("bad is worse than good: WER")
+    assert set(found.flips["change"]) == {"worse"}
+
+
+def test_p_is_adjusted_within_aggregates_labels_and_slices():
+    a, b = sides(4)
+    rows = compared(a, b, metrics=["Accuracy", "Recall"], by=["site"], draws=60).differences
+    sliced, labelled = pl.col("slice").is_not_null(), pl.col("label_value").is_not_null()
+    kinds = rows.with_columns(kind=sliced.cast(pl.Int8) * 2 + labelled.cast(pl.Int8))
+    assert kinds["kind"].n_unique() == 4
+    for _, family in kinds.group_by("kind"):
+        expected = adjusted(family["p"].fill_null(np.nan).to_numpy(), "holm")
+        some = family["p_adjusted"].fill_null(np.nan).to_numpy()
+        assert some == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+# -- the same answer, whatever the way -------------------------------------------------------------
+
+
+def test_rows_threads_and_folders_change_nothing(tmp_path: Path):
+    a, b = sides(5)
+    options: dict[str, Any] = {"metrics": ["Accuracy", "F1"], "draws": 60}
+    once = compared(a, b, **options)
+    shuffled = compared(a.sample(fraction=1, shuffle=True, seed=1), b.reverse(), **options)
+    threaded = compared(a, b, **options, threads=3)
+    for name, table in (("a", a), ("b", b)):
+        ee.score(table, metrics=["Accuracy", "F1"]).save(tmp_path / name)
+    saved = compared(tmp_path / "a", tmp_path / "b", **options)
+    mixed = compared(
+        tmp_path / "a", ee.score(b, metrics=["Accuracy", "F1"]), names=["a", "b"], **options
+    )
+    for other in (shuffled, threaded, saved, mixed):
+        assert_frame_equal(other.differences, once.differences, check_exact=True)
+        assert_frame_equal(other.flips, once.flips, check_exact=True)
+
+
+def test_a_comparison_comes_back_from_its_folder(tmp_path: Path):
+    a, b = sides(5)
+    found = compared(a, b)
+    found.save(tmp_path / "kept")
+    back = ee.load(tmp_path / "kept")
+    assert_frame_equal(back.differences, found.differences)
+    assert_frame_equal(back.flips, found.flips)
+    assert (back.verdict, repr(back), back.runs) == (found.verdict, repr(found), found.runs)
+    with pytest.raises(ee.ResultError, match="already holds a comparison"):
+        found.save(tmp_path / "kept")
+
+
+def test_clusters_are_swapped_and_drawn_as_one():
+    """Of copies of a datum in one cluster there is as much to learn as of the datum alone."""
+    a, b = sides(6, n=40)
+    alone = lead(compared(a, b, draws=1000))
+    copies = [
+        pl.concat(
+            table.with_columns(video=pl.col("datum_id"), datum_id=pl.format("{}/{}", "datum_id", i))
+            for i in range(5)
+        )
+        for table in (a, b)
+    ]
+    apart = lead(compared(*copies, draws=1000))
+    together = lead(compared(*copies, draws=1000, cluster="video"))
+    for name in ("difference", "lower", "upper", "se", "p", "detectable"):
+        assert together[name] == pytest.approx(alone[name], abs=1e-12)
+    assert apart["se"] < 0.6 * together["se"]
+    assert apart["p"] < together["p"]
+
+
+# -- more than two ---------------------------------------------------------------------------------
+
+
+def test_three_runs_are_compared_by_pairs():
+    a, b = sides(7, right=(0.6, 0.9))
+    c = b.with_columns(predicted=pl.when(pl.int_range(N) < 3).then("actual").otherwise("predicted"))
+    found = compared(a, b, c, names=["old", "new", "newer"], adjust="bh")
+    rows = found.differences
+    assert rows.select("run_a", "run_b").rows() == [
+        ("old", "new"), ("old", "newer"), ("new", "newer"),
+    ]  # fmt: skip
+    pair = lead(compared(b, c))
+    same = rows.filter(run_a="new", run_b="newer").row(0, named=True)
+    for name in ("difference", "lower", "upper", "p"):
+        assert same[name] == pair[name]
+    assert "newer has the best Accuracy" in found.verdict
+    assert "surely better than old" in found.verdict
+    assert "cannot be told apart from new" in found.verdict
