@@ -109,7 +109,7 @@ class PartsDraws(ScoredDraws):
     def _hard(self) -> tuple[Array, Array, Array, Array]:
         found = [few.hard_counts(self._unit_step) for few in self.blocks()]
         right, judged, stray, actual = (sum(each) for each in zip(*found, strict=True))
-        return right, judged, stray, actual  # type: ignore[return-value]
+        return right, judged, stray, actual
 
     def _scored_blocks(self) -> Iterator[ScoredDraws]:
         return (few for few in self.blocks() if few.scored is not None and len(few.scored))
