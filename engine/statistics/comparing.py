@@ -77,16 +77,17 @@ def compare_runs(
         InputError: runs over other datums, or other ground truths.
     """
     names = list(runs)
-    within, n, left_out = _same_datums(runs, common)
+    datums = _same_datums(runs, common)
+    n = len(datums.ids)
     found = {
         name: numbers(
             run,
             lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
-            within[name],
+            datums.within(name),
         )
         for name, run in runs.items()
     }
-    singles = {name: _singles(run, within[name], n) for name, run in runs.items()}
+    singles = {name: _singles(run, datums.codes[name], n) for name, run in runs.items()}
     parts, flips = [], []
     lone: list[str] = []
     failed: dict[str, int] = {}
@@ -94,7 +95,7 @@ def compare_runs(
         mixed = None
         if TESTS[test] is None:
             both, side = joined(runs[a], runs[b])
-            inside = np.concatenate([_all(within[name], runs[name]) for name in (a, b)])
+            inside = np.concatenate([datums.codes[name] >= 0 for name in (a, b)])
             some = None if inside.all() else inside
             mixed = swapped(both, side, asked.draws, asked.seed, some)
         part, alone, why = pair(found[a], found[b], mixed, asked)
@@ -108,8 +109,7 @@ def compare_runs(
         counts = _votes(part, singles[a], singles[b], directions)
         part = part.with_columns(pl.lit(a).alias("run_a"), pl.lit(b).alias("run_b"), *counts)
         parts.append(part)
-        ids = _ids(runs[a], within[a])
-        flips.append(_flips(ids, singles[a], singles[b], directions, a, b))
+        flips.append(_flips(datums.ids, singles[a], singles[b], directions, a, b))
     table = pl.concat(parts)
     raised = np.full(table.height, np.nan)
     p = _floats(table["p"])
@@ -118,15 +118,15 @@ def compare_runs(
         raised[family] = adjusted(p[family], adjust)
     table = table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True))
     order = ["run_a", "run_b", *IDENTITY, *_NUMBERS]
-    keys = runs[names[0]].tallies.datums.keys[_all(within[names[0]], runs[names[0]])]
-    clusters = np.unique(keys).size
+    keys = [run.tallies.datums.keys[datums.codes[name] >= 0] for name, run in runs.items()]
+    clusters = np.unique(np.concatenate(keys)).size
     if nothing_found(clusters, asked.level):
         table = table.with_columns(pl.lit(None, pl.Float64).alias("detectable"))
     return Compared(
         differences=table.select(order),
         flips=pl.concat(flips),
         n=n,
-        left_out=left_out,
+        left_out=datums.left_out,
         lone=lone,
         failed=failed,
         clusters=clusters,
@@ -190,49 +190,78 @@ def same_kind(runs: Mapping[str, Tallied]) -> None:
         raise InputError(f"datum ids are not of one type: {said}. Cast them to one.")
 
 
-def _same_datums(
-    runs: Mapping[str, Tallied], common: bool
-) -> tuple[dict[str, Array | None], int, int]:
-    """Which datums of each run are compared, how many, and how many are left out."""
+class _Compared(msgspec.Struct, frozen=True):
+    """The datums that are compared.
+
+    Attributes:
+        ids: of all of them, or numbers of rows.
+        codes: of each run int32 [n_datums], place of every datum among them, -1 for others.
+        left_out: datums that some run has, and that are not compared.
+    """
+
+    ids: pl.Series
+    codes: dict[str, Array]
+    left_out: int = 0
+
+    def within(self, name: str) -> Array | None:
+        """bool [n_datums] of a run; None where all are compared."""
+        inside: Array = self.codes[name] >= 0
+        return None if inside.all() else inside
+
+
+def _same_datums(runs: Mapping[str, Tallied], common: bool) -> _Compared:
+    """Which datums are compared.
+
+    A datum that a run lacks and that has no ground truth in the others is one of which that run
+    predicts nothing: it is compared.
+    """
     datums = [run.tallies.datums for run in runs.values()]
-    if datums[0].ids is None:
-        return dict.fromkeys(runs), len(datums[0]), 0
-    every = [one.ids for one in datums]
-    shared = every[0]
-    for ids in every[1:]:
-        shared = shared.filter(shared.is_in(ids.implode()))
-    if all(len(ids) == len(shared) for ids in every):
-        return dict.fromkeys(runs), len(shared), 0
-    lacks = []
-    for name, ids in zip(runs, every, strict=True):
-        others = [other for other in every if other is not ids]
-        lacking = pl.concat([one.cast(ids.dtype) for one in others]).unique()
-        lacking = lacking.filter(~lacking.is_in(ids.implode())).sort()
-        if len(lacking):
-            first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
-            lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
-    if not common or not len(shared):
-        way = (
-            f"compare what they have in common with {option('common', True)}, or score"
-            " all of them on the same data"
-            if len(shared)
-            else "they have none in common"
-        )
-        raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
-    union = pl.concat([ids.cast(every[0].dtype) for ids in every]).n_unique()
-    within: dict[str, Array | None] = {
-        name: ids.is_in(shared.implode()).to_numpy() for name, ids in zip(runs, every, strict=True)
+    every = [one.id for one in datums]
+    if all(ids.equals(every[0]) for ids in every):
+        codes = np.arange(len(every[0]), dtype=np.int32)
+        return _Compared(every[0], dict.fromkeys(runs, codes))
+    every = [ids.cast(every[0].dtype) for ids in every]
+    tables = [
+        pl.DataFrame({"id": ids, "bare": _without_truth(run)})
+        for ids, run in zip(every, runs.values(), strict=True)
+    ]
+    known = pl.concat(tables).group_by("id").agg(pl.len().alias("n"), pl.col("bare").all())
+    there = known.filter((pl.col("n") == len(runs)) | pl.col("bare"))["id"].sort()
+    if there.len() < known.height:
+        lacks = []
+        for name, ids in zip(runs, every, strict=True):
+            lacking = known.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
+            if len(lacking):
+                first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
+                lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+        shared = known.filter(pl.col("n") == len(runs))["id"]
+        if not common or not len(shared):
+            way = (
+                f"compare what they have in common with {option('common', True)}, or score"
+                " all of them on the same data"
+                if len(shared)
+                else "they have none in common"
+            )
+            raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
+    place = pl.DataFrame(
+        {"id": there, "code": pl.int_range(len(there), dtype=pl.Int32, eager=True)}
+    )
+    codes_of = {
+        name: ids.to_frame("id")
+        .join(place, on="id", how="left", maintain_order="left")["code"]
+        .fill_null(-1)
+        .to_numpy()
+        for name, ids in zip(runs, every, strict=True)
     }
-    return within, len(shared), union - len(shared)
+    return _Compared(there, codes_of, known.height - len(there))
 
 
-def _all(within: Array | None, run: Tallied) -> Array:
-    return np.ones(len(run.tallies.datums), bool) if within is None else within
-
-
-def _ids(run: Tallied, within: Array | None) -> pl.Series:
-    ids: pl.Series = run.tallies.datums.id
-    return ids if within is None else ids.filter(pl.Series(within))
+def _without_truth(run: Tallied) -> Array:
+    """Datums without a ground truth, bool [n_datums]; none where the task does not tell."""
+    truth = run.plan.does.truth
+    if truth is None:
+        return np.zeros(len(run.tallies.datums), bool)
+    return np.asarray(truth(run.tallies) == 0)
 
 
 # -- a pair of runs --------------------------------------------------------------------------------
@@ -319,10 +348,8 @@ Single = dict[tuple[Any, ...], Array]
 """Identity of a number of the whole set, but for its slice, to its value of every datum."""
 
 
-def _singles(run: Tallied, within: Array | None, n: int) -> Single:
+def _singles(run: Tallied, codes: Array, n: int) -> Single:
     """Every number of the whole set, for single datums."""
-    inside = _all(within, run)
-    codes = np.where(inside, np.cumsum(inside) - 1, -1).astype(np.int32)
     found: Single = {}
     labels = run.tallies.labels
     for metric, cells, values in by_datum(run, codes, n):
