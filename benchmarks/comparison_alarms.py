@@ -1,7 +1,7 @@
 """False alarms and power of ``compare``: runs that are equally good, and runs that are not.
 
     python benchmarks/comparison_alarms.py [CASE ...] [--sets N] [--draws N] [--quick]
-        [--write-docs]
+        [--workers N] [--write-docs]
 
 Every set has its own ground truths and two runs over them. Of equal runs a test of 5 % tells 5 %
 apart; of others as many as the smallest detectable difference promises, which is the one that is
@@ -15,7 +15,9 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from statistics import NormalDist
 from typing import Any
 
@@ -253,26 +255,35 @@ def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> st
     )
 
 
+def case_of(name: str, n_sets: int, draws: int) -> tuple[Found, float]:
+    """What comparisons of a case told, and the CPU seconds that it took."""
+    begun = time.process_time()
+    found = measured(CASES[name], n_sets, draws)
+    seconds = time.process_time() - begun
+    print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
+    return found, seconds
+
+
 def main() -> int:
     """Measure, print, and write the page if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("cases", nargs="*", metavar="CASE", default=[])
     parser.add_argument("--sets", type=int, default=400)
     parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--workers", type=int, default=2, help="cases at once")
     parser.add_argument("--quick", action="store_true", help="20 sets")
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
     given = parser.parse_args()
     unknown = set(given.cases) - set(CASES)
     if unknown:
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    names = given.cases or list(CASES)
     n_sets = 20 if given.quick else given.sets
-    found = {}
-    begun = time.process_time()
-    for name in given.cases or CASES:
-        started = time.process_time()
-        found[name] = measured(CASES[name], n_sets, given.draws)
-        print(f"{name}: {time.process_time() - started:.0f} s", file=sys.stderr, flush=True)
-    text = page(found, n_sets, given.draws, time.process_time() - begun)
+    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
+        tasks = [pool.submit(case_of, name, n_sets, given.draws) for name in names]
+        made = dict(zip(names, (task.result() for task in tasks), strict=True))
+    seconds = sum(seconds for _, seconds in made.values())
+    text = page({name: one for name, (one, _) in made.items()}, n_sets, given.draws, seconds)
     print(text)
     if given.write_docs:
         reporting.write_docs("comparisons", text, PAGE)

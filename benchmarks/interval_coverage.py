@@ -1,7 +1,7 @@
 """How often intervals hold the truth: samples of populations whose numbers are known.
 
     python benchmarks/interval_coverage.py [STUDY ...] [--sets N] [--draws N] [--quick]
-        [--write-docs]
+        [--workers N] [--write-docs]
 
 Every set is scored by ``ee.score`` with percentile intervals; recentred and normal ones follow from
 the same frame (``bias`` and ``se``) and are held against ``method=`` in the first set of each
@@ -15,7 +15,9 @@ import math
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from statistics import NormalDist
 from typing import Any
 
@@ -245,28 +247,36 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
     return "\n\n".join(parts)
 
 
+def study_of(name: str, n_sets: int, draws: int, smallest: bool) -> tuple[dict[Key, Found], float]:
+    """What intervals do in a study, and the CPU seconds that it took."""
+    begun = time.process_time()
+    study = data.STUDIES[name]
+    found = measured(study, study.sizes[:1] if smallest else study.sizes, n_sets, draws)
+    seconds = time.process_time() - begun
+    print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
+    return found, seconds
+
+
 def main() -> int:
     """Measure, print, and write the page if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("studies", nargs="*", metavar="STUDY", default=[])
     parser.add_argument("--sets", type=int, default=300)
     parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--workers", type=int, default=2, help="studies at once")
     parser.add_argument("--quick", action="store_true", help="30 sets of the smallest samples")
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
     given = parser.parse_args()
     unknown = set(given.studies) - set(data.STUDIES)
     if unknown:
         parser.error(f"no study {', '.join(unknown)}; there are {', '.join(data.STUDIES)}")
+    names = given.studies or list(data.STUDIES)
     n_sets, draws = (30, 100) if given.quick else (given.sets, given.draws)
-    studies = {}
-    begun = time.process_time()
-    for name in given.studies or data.STUDIES:
-        study = data.STUDIES[name]
-        sizes = study.sizes[:1] if given.quick else study.sizes
-        started = time.process_time()
-        studies[name] = measured(study, sizes, n_sets, draws)
-        print(f"{name}: {time.process_time() - started:.0f} s", file=sys.stderr, flush=True)
-    text = page(studies, n_sets, draws, time.process_time() - begun)
+    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
+        tasks = [pool.submit(study_of, name, n_sets, draws, given.quick) for name in names]
+        made = dict(zip(names, (task.result() for task in tasks), strict=True))
+    seconds = sum(seconds for _, seconds in made.values())
+    text = page({name: found for name, (found, _) in made.items()}, n_sets, draws, seconds)
     print(text)
     if given.write_docs:
         reporting.write_docs("coverage", text, PAGE)

@@ -85,7 +85,7 @@ def prepare(contender: str) -> tuple[Run, Version]:
     section, name = contender.split("/")
     if name.startswith("evalengine"):
         return evalengine(name), partial(version, "evalengine")
-    return hotcoco(20 if section == "images-5000" else 1), partial(version, name)
+    return hotcoco(20 if section == "images-5000" else 10), partial(version, name)
 
 
 if __name__ == "__main__":

@@ -156,9 +156,10 @@ def margins(
         for name, run in runs.items()
     )
     truth_of = first.plan.does.truth
-    differing = None if truth_of is None else _differing(first, second, truth_of)
-    none = first.tallies.datums.id.clear() if differing is None else differing
-    return margins_between(first, second, none, asked)
+    alike = len({run.tallies.datums.id.dtype.is_integer() for run in (first, second)}) == 1
+    known = alike and truth_of is not None
+    differing = _differing(first, second, truth_of) if known else None
+    return margins_between(first, second, 0 if differing is None else len(differing), asked)
 
 
 def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .datum_hash import mixed
-from .jit import frozen, kernel
+from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -36,22 +36,37 @@ _FIRST = tuple(sum(_COUNTS[: k + 1]) for k in range(MOST))
 """The first of these values that stands for the weights 1, 2, ..."""
 
 
+@inner
+def draw_one(
+    key: Any, seed: Any, first_word: int, words: Array, values: Array, first: Array, out: Array
+) -> None:
+    """Weights of one key in a block of draws; see :func:`state_of_draws` for what is given."""
+    state = mixed(key ^ seed)
+    for j in range(words.size):
+        words[j] = mixed(state + np.uint64(first_word + j + 1) * np.uint64(_GOLDEN))
+    # Comparisons of 16 bits, which go many at a time, where a table is looked up one by one.
+    for d in range(out.size):
+        out[d] = values[d] >= first[0]
+    for k in range(1, first.size):
+        for d in range(out.size):
+            out[d] += values[d] >= first[k]
+
+
 @kernel
 def _draw(
     keys: Array, seed: Any, first_word: int, words: Array, values: Array, first: Array, out: Array
 ) -> None:
-    golden = np.uint64(_GOLDEN)
-    n_draws = out.shape[1]
     for i in range(keys.size):
-        state = mixed(keys[i] ^ seed)
-        for j in range(words.size):
-            words[j] = mixed(state + np.uint64(first_word + j + 1) * golden)
-        # Comparisons of 16 bits, which go many at a time, where a table is looked up one by one.
-        for d in range(n_draws):
-            out[i, d] = values[d] >= first[0]
-        for k in range(1, first.size):
-            for d in range(n_draws):
-                out[i, d] += values[d] >= first[k]
+        draw_one(keys[i], seed, first_word, words, values, first, out[i])
+
+
+def state_of_draws(seed: int, first: int, last: int) -> tuple[Any, int, Array, Array, Array]:
+    """What :func:`draw_one` is given beside a key: seed, first word, room for words and the same
+    room as 16-bit values, and the first value of every weight."""
+    assert first % PER_WORD == 0
+    words = np.empty(-(-(last - first) // PER_WORD), np.uint64)
+    seed_word = np.uint64(seed * 0xD1342543DE82EF95 & 0xFFFFFFFFFFFFFFFF)
+    return seed_word, first // PER_WORD, words, words.view("<u2"), np.array(_FIRST, np.uint16)
 
 
 def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
@@ -66,13 +81,8 @@ def draw_weights(keys: Array, seed: int, first: int, last: int) -> Array:
     Returns:
         uint8 [n, last - first], 0 to :data:`MOST`.
     """
-    assert first % PER_WORD == 0
     out = np.empty((keys.size, last - first), np.uint8)
-    seed_word = np.uint64(seed * 0xD1342543DE82EF95 & 0xFFFFFFFFFFFFFFFF)
-    words = np.empty(-(-out.shape[1] // PER_WORD), np.uint64)
-    first_of = np.array(_FIRST, np.uint16)
-    values = words.view("<u2")
-    _draw(frozen(keys, np.uint64), seed_word, first // PER_WORD, words, values, first_of, out)
+    _draw(frozen(keys, np.uint64), *state_of_draws(seed, first, last), out)
     return out
 
 

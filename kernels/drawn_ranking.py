@@ -6,13 +6,33 @@ weights of a whole block of draws, which lie side by side.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .draw_weights import draw_one, state_of_draws
 from .jit import frozen, inner, kernel
 
 Array = np.ndarray[Any, Any]
+
+
+class Drawing(NamedTuple):
+    """Where the weights of rows come from: of their datums, or made of the keys beside the rows.
+
+    Attributes:
+        seed: of the draws.
+        first: the first draw.
+        last: one past the last.
+        weights: uint8 [n_datums, draws], or None.
+        keys: uint64 [n], of every row, or None.
+    """
+
+    seed: int
+    first: int
+    last: int
+    weights: Array | None
+    keys: Array | None
+
 
 Side = tuple[Array, Array]
 """Starts and stops of the segments of positives, or of negatives, int64 [s]."""
@@ -25,12 +45,48 @@ def _clear(sums: Array) -> None:
 
 
 @inner
+def _load(
+    i: int,
+    datum: Array,
+    weights: Array,
+    keys: Array,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    w: Array,
+) -> None:
+    """Weights of a row in all draws: of its datum, or made of its key."""
+    if keys.size:
+        draw_one(keys[i], seed, first_word, words, values, first, w)
+    else:
+        row = weights[datum[i]]
+        for d in range(w.size):
+            w[d] = row[d]
+
+
+@inner
 def _gather(
-    i: int, stop: int, at: float, score: Array, datum: Array, own: Array, weights: Array, out: Array
+    i: int,
+    stop: int,
+    at: float,
+    score: Array,
+    datum: Array,
+    own: Array,
+    weights: Array,
+    keys: Array,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    w: Array,
+    out: Array,
 ) -> int:
     """Add the weights of the rows from ``i`` on that score ``at``; the first row behind them."""
     while i < stop and score[i] == at:
-        w = weights[datum[i]]
+        _load(i, datum, weights, keys, seed, first_word, words, values, first, w)
         if own.size:
             for d in range(out.size):
                 out[d] += own[i] * w[d]
@@ -51,6 +107,13 @@ def _won(
     datum: Array,
     own: Array,
     weights: Array,
+    keys: Array,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    w: Array,
     here: Array,
     beside: Array,
     below: Array,
@@ -65,7 +128,7 @@ def _won(
         while i < p_stop[s]:
             at = score[i]
             while j < n_stop[s] and score[j] < at:
-                w = weights[datum[j]]
+                _load(j, datum, weights, keys, seed, first_word, words, values, first, w)
                 if own.size:
                     for d in range(below.size):
                         below[d] += own[j] * w[d]
@@ -76,13 +139,45 @@ def _won(
             if j < n_stop[s] and score[j] == at:
                 _clear(here)
                 _clear(beside)
-                i = _gather(i, p_stop[s], at, score, datum, own, weights, here)
-                j = _gather(j, n_stop[s], at, score, datum, own, weights, beside)
+                i = _gather(
+                    i,
+                    p_stop[s],
+                    at,
+                    score,
+                    datum,
+                    own,
+                    weights,
+                    keys,
+                    seed,
+                    first_word,
+                    words,
+                    values,
+                    first,
+                    w,
+                    here,
+                )
+                j = _gather(
+                    j,
+                    n_stop[s],
+                    at,
+                    score,
+                    datum,
+                    own,
+                    weights,
+                    keys,
+                    seed,
+                    first_word,
+                    words,
+                    values,
+                    first,
+                    w,
+                    beside,
+                )
                 for d in range(out.size):
                     out[d] += here[d] * (below[d] + beside[d] / 2)
                     below[d] += beside[d]
             else:
-                w = weights[datum[i]]
+                _load(i, datum, weights, keys, seed, first_word, words, values, first, w)
                 if own.size:
                     for d in range(out.size):
                         out[d] += own[i] * w[d] * below[d]
@@ -102,6 +197,13 @@ def _precise(
     datum: Array,
     own: Array,
     weights: Array,
+    keys: Array,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    w: Array,
     here: Array,
     right: Array,
     wrong: Array,
@@ -117,12 +219,12 @@ def _precise(
             at = score[i]
             _clear(here)
             while j >= n_start[s] and score[j] >= at:
-                w = weights[datum[j]]
+                _load(j, datum, weights, keys, seed, first_word, words, values, first, w)
                 for d in range(wrong.size):
                     wrong[d] += (own[j] if own.size else 1.0) * w[d]
                 j -= 1
             while i >= p_start[s] and score[i] == at:
-                w = weights[datum[i]]
+                _load(i, datum, weights, keys, seed, first_word, words, values, first, w)
                 for d in range(here.size):
                     here[d] += (own[i] if own.size else 1.0) * w[d]
                 i -= 1
@@ -132,55 +234,59 @@ def _precise(
                     out[d] += here[d] * (right[d] / (right[d] + wrong[d]))
 
 
-def _inputs(
-    positives: Side, negatives: Side, rows: tuple[Array, Array, Array | None], weights: Array
-) -> tuple[Any, ...]:
+Rows = tuple[Array, Array, Array | None]
+"""Score float64 [n], datum int32 [n] and weight float64 [n] of each row, or None."""
+
+
+def _inputs(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> tuple[Any, ...]:
     score, datum, own = rows
     bounds = (frozen(bound, np.int64) for bound in (*positives, *negatives))
     beside = np.zeros(0) if own is None else own
+    n_draws = drawing.last - drawing.first
+    weights = np.zeros((0, n_draws), np.uint8) if drawing.weights is None else drawing.weights
+    keys = np.zeros(0, np.uint64) if drawing.keys is None else drawing.keys
     return (
         *bounds,
         frozen(score, np.float64),
         frozen(datum, np.int32),
         frozen(beside, np.float64),
         frozen(weights, np.uint8),
-        *np.zeros((3, weights.shape[1])),
+        frozen(keys, np.uint64),
+        *state_of_draws(drawing.seed, drawing.first, drawing.last),
+        np.empty(n_draws, np.uint8),
+        *np.zeros((3, n_draws)),
     )
 
 
-def drawn_wins(
-    positives: Side, negatives: Side, rows: tuple[Array, Array, Array | None], weights: Array
-) -> Array:
+def drawn_wins(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
     """Weight of the pairs that positives win, ties counting half, in every draw.
 
     Args:
         positives: segments of the rows of positives, scores ascending within each.
         negatives: those of negatives, likewise.
-        rows: score float64 [n], datum int32 [n], and weight float64 [n] of each row, or None.
-        weights: uint8 [n_datums, b].
+        rows: of all segments.
+        drawing: where weights come from.
 
     Returns:
         float64 [s, b].
     """
-    out = np.zeros((positives[0].size, weights.shape[1]))
-    _won(*_inputs(positives, negatives, rows, weights), out)
+    out = np.zeros((positives[0].size, drawing.last - drawing.first))
+    _won(*_inputs(positives, negatives, rows, drawing), out)
     return out
 
 
-def drawn_precisions(
-    positives: Side, negatives: Side, rows: tuple[Array, Array, Array | None], weights: Array
-) -> Array:
+def drawn_precisions(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
     """Weights of positives times the precision down to their score, added up, in every draw.
 
     Args:
         positives: as :func:`drawn_wins` has them.
         negatives: likewise.
         rows: likewise.
-        weights: likewise.
+        drawing: likewise.
 
     Returns:
         float64 [s, b].
     """
-    out = np.zeros((positives[0].size, weights.shape[1]))
-    _precise(*_inputs(positives, negatives, rows, weights), out)
+    out = np.zeros((positives[0].size, drawing.last - drawing.first))
+    _precise(*_inputs(positives, negatives, rows, drawing), out)
     return out

@@ -44,7 +44,7 @@ def scores() -> None:
     value = np.arange(4, dtype=np.int64)
     code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
     count_few([score], outcome, 3)
-    sort_range(np.arange(1 << 17, 0.0, -1.0))
+    sort_range(np.sin(np.arange(1 << 17)))
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     partition([score], outcome, None, None, None, (1, 1, 3))

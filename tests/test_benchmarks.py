@@ -16,6 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import evalengine as ee
+
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SCALE = 0.001  # 10 queries of documents
 TEXTS = 0.004  # 4 queries of texts
@@ -153,7 +155,28 @@ def test_contenders_on_pairs_of_polygons_agree(module, tmp_path):
     assert steps["shapely-loop"] == {"load": 1, "evaluate": 100}
 
 
-@pytest.mark.parametrize("name", ["classification", "masks", "retrieval", "segmentation", "text"])
+def test_two_detectors_compared(module, tmp_path):
+    """The differences of COCO's twelve numbers, of a model and one that is worse."""
+    module("making").make(
+        module("intervals_detection_data").SECTIONS["images-1000"], tmp_path, 0.05, 1
+    )
+    run, version = module("intervals_detection_contenders").prepare("images-1000/evalengine-1")
+    assert version()
+    found = run(tmp_path, lambda step, times=1: None)
+    tables = [tmp_path / f"{name}.parquet" for name in ("predictions", "predictions_b")]
+    rest = {name: tmp_path / f"{name}.parquet" for name in ("datums", "labels")}
+    first, second = (
+        ee.score(one, tmp_path / "groundtruths.parquet", dialect="coco", **rest).to_coco()["stats"]
+        for one in tables
+    )
+    assert found == [b - a for a, b in zip(first, second, strict=True)]
+    assert found[0] < 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["classification", "intervals_detection", "masks", "retrieval", "segmentation", "text"],
+)
 def test_every_section_has_its_place_and_its_set(module, name):
     benchmark = module(name).BENCHMARK
     page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")

@@ -128,7 +128,7 @@ def score(
         from ..scorecard.storage import check_target
 
         check_target(out, overwrite=overwrite)
-    keeper = Keeper(gates, fail_if, baseline, given["options"], junit)
+    keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor)
     given["options"] = keeper.options
     with progress_line() as progress:
         from ..api import score as run

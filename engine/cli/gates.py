@@ -65,6 +65,7 @@ class Keeper:
         baseline: folder of an earlier result.
         options: of the run.
         junit: file that verdicts are written to.
+        executor: where the work runs.
 
     Attributes:
         options: of the run, with the intervals that gates need.
@@ -81,6 +82,7 @@ class Keeper:
         baseline: str | None,
         options: Options,
         junit: str | None,
+        executor: str | None,
     ) -> None:
         self.options = options
         self._gates: Sequence[Any] = ()
@@ -93,11 +95,12 @@ class Keeper:
             return
         from ..jobs.checking import check_gates
         from ..jobs.gates import parse_gates
-        from ..jobs.surely import hold, with_intervals
+        from ..jobs.surely import hold, refuse_workers, with_intervals
         from ..scorecard.card import load
 
         self._gates = parse_gates(gates, fail_if)
         check_gates(self._gates, options)
+        refuse_workers(self._gates, executor)
         self.options = with_intervals(options, self._gates)
         needing = [gate for gate in self._gates if gate.needs_baseline]
         if needing and baseline is None:

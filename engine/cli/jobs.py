@@ -165,6 +165,6 @@ def _planned(plan: JobPlan) -> str:
     for role, files in plan.found.files.items():
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         lines.append(f"input     {role.replace('_', ' ')}: {files[0].name}{more}")
-    lines += [f"gate      {gate.text}" for gate in plan.loaded.gates]
+    lines += [f"gate      {gate.title}" for gate in plan.loaded.gates]
     lines.append(f"output    {plan.shown}")
     return "\n".join(lines) + "\n"

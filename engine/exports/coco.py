@@ -65,19 +65,18 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
     caps = settings.max_detections
     every = settings.iou_thresholds
     recall = mean_recall(view, settings)
-    averaged = mean_precision(view, settings, every)
+    some = {iou: tuple(t for t in every if math.isclose(t, iou)) for iou in _SHORT}
+    several = list(dict.fromkeys([every, *filter(None, some.values())]))
+    precisions = mean_precision(view, settings, several)
 
     def precision(name: str, ious: tuple[float, ...]) -> float:
-        if not ious:
-            return -1.0
-        means = averaged if ious == every else mean_precision(view, settings, ious)
-        return _first(means[..., areas[name]])
+        return _first(precisions[..., areas[name], several.index(ious)]) if ious else -1.0
 
     out: dict[str, float] = {}
     if "all" in areas:
         out["AP"] = precision("all", every)
         for iou, title in _SHORT.items():
-            out[title] = precision("all", tuple(t for t in every if math.isclose(t, iou)))
+            out[title] = precision("all", some[iou])
     others = [name for name in areas if name != "all"]
     out.update({f"AP{name}": precision(name, every) for name in others})
     if "all" in areas:

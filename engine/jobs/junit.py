@@ -12,7 +12,18 @@ from ..schemas.errors import WriteError
 from .showing import named, sentence
 from .verdicts import FAILED, SKIPPED, Verdict
 
-_NUMBERS = ("value", "bound", "baseline", "interval_of", "lower", "upper", "level", "n", "coverage")
+_NUMBERS = (
+    "value",
+    "bound",
+    "baseline",
+    "interval_of",
+    "lower",
+    "upper",
+    "level",
+    "n",
+    "support",
+    "coverage",
+)
 
 
 def write_junit(

@@ -20,7 +20,7 @@ from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
 from .checking import check_gates
 from .gates import Gate, parse_gates
-from .surely import with_intervals
+from .surely import refuse_workers, with_intervals
 from .variables import Lookup, dates, expanded, for_records, from_environment, in_texts, mark
 
 LAST = "last"
@@ -148,6 +148,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
 def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
     """Refuse keys that would do nothing beside what else is said, or without it."""
     inputs = job.inputs
+    refuse_workers(gates, job.executor)
     speaking = [gate.text for gate in gates if gate.needs_baseline]
     if speaking and job.baseline is None:
         raise OptionError(

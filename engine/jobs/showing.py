@@ -46,7 +46,7 @@ def sentence(one: Verdict) -> str:
     if one.level is not None:
         parts.append(f"{100 * one.level:g} % interval of the {_interval(one)}")
     if one.n is not None:
-        parts.append(f"n {one.n:,}")
+        parts.append(f"{one.n:,} datums")
     return "; ".join(filter(None, (", ".join(parts), one.reason)))
 
 
@@ -64,7 +64,7 @@ def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
             "bound": _number(one.bound),
             "baseline": _number(one.baseline),
             "interval": _interval(one) or None,
-            "n": f"{one.n:,}" if one.interval_of and one.n is not None else None,
+            "n": None if one.n is None else f"{one.n:,}",
             "reason": plain(one.reason) or None,
         }
         for one in ordered

@@ -37,6 +37,20 @@ def needing_margins(gates: Sequence[Gate]) -> list[Gate]:
     return [gate for gate in gates if gate.surely and gate.needs_baseline]
 
 
+def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
+    """Refuse gates about differences where workers make the run, before any work.
+
+    Raises:
+        OptionError: what the numbers are made of stays with the workers.
+    """
+    needing = needing_margins(gates)
+    if needing and executor not in (None, "threads"):
+        raise OptionError(
+            f"gate {needing[0].text!r}: with executor {executor!r} what comparing needs is not"
+            " kept: score in memory, or leave surely out."
+        )
+
+
 def can_be_compared(earlier: Scorecard) -> bool:
     """Whether a result keeps what its numbers were made of."""
     return earlier.tallied is not None or (
@@ -131,6 +145,12 @@ def compared_numbers(
                 for name, dtype in empty.items()
             )
         )
-        return Numbers(comparison.task, found, labels, comparison.dialect)
+        return Numbers(
+            comparison.task,
+            found,
+            labels,
+            comparison.dialect,
+            datums=lambda column, value: comparison.n if column is None else None,
+        )
 
     return of("a"), of("b"), Margins(rows, comparison.level)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from .. import metrics as registry
@@ -45,7 +47,8 @@ class Verdict(msgspec.Struct, frozen=True):
         upper: of the same.
         interval_of: ``number``, or ``difference`` to the baseline; empty without an interval.
         level: its confidence.
-        n: what the number rests on, its ``support``.
+        support: what the number rests on, such as boxes or pixels.
+        n: datums that were drawn: those of the run, or of the slice where they are known.
     """
 
     gate: str
@@ -60,7 +63,8 @@ class Verdict(msgspec.Struct, frozen=True):
     upper: float | None = None
     interval_of: str = ""
     level: float | None = None
-    n: float | None = None
+    support: float | None = None
+    n: int | None = None
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -72,6 +76,8 @@ class Numbers(msgspec.Struct, frozen=True):
         labels: names of its labels.
         dialect: its rule set.
         level: confidence of the intervals in the frame; None without.
+        datums: from a slice and its value, None for the whole set, to how many datums it has;
+            None where that is not known.
     """
 
     task: str
@@ -79,6 +85,7 @@ class Numbers(msgspec.Struct, frozen=True):
     labels: pl.DataFrame
     dialect: str = "standard"
     level: float | None = None
+    datums: Callable[[str | None, str | None], int | None] = lambda column, value: None
 
 
 Compare = Callable[[Collection[str], Collection[str]], Margins | str]
@@ -101,7 +108,23 @@ def numbers_of(card: Scorecard) -> Numbers:
     asked = wanted(card.options)
     level = None if asked is None else asked.level
     frame = pl.concat([card.metrics, *rows])
-    return Numbers(card.task, frame, card.labels, card.dialect, level)
+    return Numbers(card.task, frame, card.labels, card.dialect, level, _datums_of(card))
+
+
+def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None]:
+    """How many datums a scorecard rests on, and slices of it where what made them is held."""
+
+    @cache
+    def of(column: str) -> dict[str, int]:
+        if card.tallied is None:
+            return {}
+        codes, names = card.tallied.tallies.datums.groups(column)
+        counts = np.bincount(codes[codes >= 0], minlength=len(names))
+        return dict(zip(names, counts.tolist(), strict=True))
+
+    return lambda column, value: (
+        card.read.get("datums") if column is None else of(column).get(str(value))
+    )
 
 
 def judge_gates(
@@ -202,7 +225,8 @@ def _judged(
             row["value"],
             None,
             coverage=part,
-            n=row["support"],
+            support=row["support"],
+            n=numbers.datums(row["slice"], row["slice_value"]) if gate.surely else None,
         )
         earlier, why = None, ""
         if gate.needs_baseline and baseline is None:
@@ -271,7 +295,6 @@ def _of_difference(
         value=found["b"],
         baseline=found["a"],
         bound=None if found["a"] is None else gate.bound(found["a"]),
-        n=found["support"],
         reason=margins.told,
     )
     if lower is None or upper is None:

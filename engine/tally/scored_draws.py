@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.drawn_ranking import drawn_precisions, drawn_wins
+from ..kernels.drawn_ranking import Drawing, drawn_precisions, drawn_wins
 from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
 from ..kernels.reached import first_reaching
 from .draws import Draws, OneByOne, by_draw
@@ -218,8 +218,12 @@ class ScoredDraws(ScoredView):
         found = rows.sorted
         sides = found.bounds(HIT), found.bounds(OTHER)
         own = None if rows.own is None else on_grid(rows.own, grid_of([rows.own]))
-        held = found.score, rows.datum, own
-        sums = of(*sides, held, self._draws.weights)
+        draws = self._draws
+        drawing = Drawing(draws.seed, draws.first, draws.last, draws.weights, None)
+        return self._of_slots(of(*sides, (found.score, rows.datum, own), drawing))
+
+    def _of_slots(self, sums: Array) -> Array:
+        """[groups * slots, draws] to [draws * groups, label]."""
         laid = np.ascontiguousarray(sums.T).reshape(self.n_groups * self.slots.size)
         return self.spread(laid, 0.0)
 

@@ -133,6 +133,19 @@ class PartsView(ScoredView):
         return self._merged(lambda few: few.run(), segments)
 
     @cached_property
+    def keyed_run(self) -> Sorted:
+        """The run of all parts, the key of its datum beside every score in place of a weight."""
+        made = []
+        for few, keys in self.keyed_blocks():
+            if few.scored is not None and len(few.scored):
+                assert keys is not None
+                rows = few.ordered_rows
+                beside = keys[rows.datum].view(np.float64)  # which is moved about, never read
+                made.append((Sorted(rows.sorted.start, rows.sorted.score, beside), True))
+        segments = self.n_groups * self.slots.size * N_OUTCOMES
+        return merge_runs(made, segments, self._parts.place)
+
+    @cached_property
     def between(self) -> Sorted:
         return self._merged(lambda few: (few.between, True), self.n_groups * len(self.labels) ** 2)
 

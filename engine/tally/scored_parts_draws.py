@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..kernels.drawn_ranking import Drawing
 from .draws import Draws, OneByOne
 from .ordered_rows import OrderedRows
 from .scored_draws import ScoredDraws, grid_of
 from .scored_parts import PartsView
 from .scored_view import ScoredView
+from .sorted_scores import HIT, OTHER
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +47,15 @@ class PartsDraws(ScoredDraws):
             return self
         assert isinstance(plain, PartsView)
         return PartsDraws(plain, self._draws)
+
+    def _areas(self, of: Any) -> Array:
+        if self._of.units.weight is not None or self._draws.leaving_out is not None:
+            raise OneByOne  # weights of rows and keys do not both stand beside scores
+        found, draws = self._of.keyed_run, self._draws
+        keys = np.zeros(0, np.uint64) if found.weight is None else found.weight.view(np.uint64)
+        drawing = Drawing(draws.seed, draws.first, draws.last, None, keys)
+        sides = found.bounds(HIT), found.bounds(OTHER)
+        return self._of_slots(of(*sides, (found.score, np.zeros(0, np.int32), None), drawing))
 
     @property
     def _rows(self) -> OrderedRows:
@@ -98,7 +109,7 @@ class PartsDraws(ScoredDraws):
     def _hard(self) -> tuple[Array, Array, Array, Array]:
         found = [few.hard_counts(self._unit_step) for few in self.blocks()]
         right, judged, stray, actual = (sum(each) for each in zip(*found, strict=True))
-        return right, judged, stray, actual  # type: ignore[return-value]
+        return right, judged, stray, actual
 
     def _scored_blocks(self) -> Iterator[ScoredDraws]:
         return (few for few in self.blocks() if few.scored is not None and len(few.scored))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -14,6 +15,15 @@ STATUS = {0: "passed", 1: "failed"}
 def given(name: str) -> str:
     """An input of the action; empty where it was left out."""
     return os.environ.get(f"INPUT_{name}", "").strip()
+
+
+def options() -> list[str]:
+    """The options of both runs; with intervals where gates ask for them, as ``score`` makes them
+    of a run with gates alone."""
+    said = shlex.split(given("OPTIONS"))
+    sure = re.search(r"\bsurely\b", given("FAIL_UNDER") + given("FAIL_IF"), re.IGNORECASE)
+    told = any(word.startswith("--intervals") for word in said)
+    return [*said, *([] if told or not sure else ["--intervals", "0.95"])]
 
 
 def lines(name: str, option: str) -> list[str]:
@@ -34,8 +44,8 @@ def install() -> int:
 def score(predictions: str, out: Path, *more: str) -> int:
     """Score predictions by the inputs and write the result into a folder; the exit status."""
     sides = [predictions, *filter(None, [given("GROUND_TRUTHS")])]
-    options = [*shlex.split(given("OPTIONS")), "--out", str(out), "--overwrite", *more]
-    return subprocess.call([sys.executable, "-m", "evalengine", "score", *options, "--", *sides])
+    words = [*options(), "--out", str(out), "--overwrite", *more, "--", *sides]
+    return subprocess.call([sys.executable, "-m", "evalengine", "score", *words])
 
 
 def run(report: Path) -> int:

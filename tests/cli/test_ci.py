@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 import planted
 import pytest
 
+from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.github import command, summarise, workflow_commands
 from evalengine.jobs.junit import write_junit
 from evalengine.jobs.verdicts import FAILED, PASSED, SKIPPED, Verdict
@@ -24,10 +25,10 @@ Run = Callable[..., tuple[int, str, str]]
 ACTION = Path(__file__).parent.parent.parent / "integrations" / "github"
 NASTY = 'F1[label="<a>&\x07\ud800"] >= 1'
 VERDICTS = [
-    Verdict("mAP >= baseline - 0.01 surely", "", FAILED, 0.7, 0.79, 0.8, "over the 10 datums",
-            1.0, -0.2, 0.1, "difference", 0.95, 1234),
+    Verdict("mAP >= baseline - 0.01 surely", "", FAILED, 0.7, 0.79, 0.8, "10 of 12 datums",
+            1.0, -0.2, 0.1, "difference", 0.95, 99.5, 1234),
     Verdict(NASTY, "label=a, b", SKIPPED, None, None, reason="50 %\nno earlier run"),
-    Verdict("mAP >= 0.5", "", PASSED, 0.7, 0.5, n=12),
+    Verdict("mAP >= 0.5", "", PASSED, 0.7, 0.5, support=12),
 ]  # fmt: skip
 
 
@@ -54,10 +55,10 @@ class TestJUnit:
         assert failed.get("name") == "mAP >= baseline - 0.01 surely"
         assert failed[1].get("message") == (
             "value 0.7, bound 0.79, baseline 0.8, 95 % interval of the difference"
-            " [-0.2000, +0.1000], n 1,234; over the 10 datums"
+            " [-0.2000, +0.1000], 1,234 datums; 10 of 12 datums"
         )
         own = {one.get("name"): one.get("value") for one in failed.findall("properties/property")}
-        assert (own["n"], own["lower"]) == ("1234", "-0.2")
+        assert (own["n"], own["support"], own["lower"]) == ("1234", "99.5", "-0.2")
         assert skipped.get("name") == r'F1[label="<a>&\x07\ud800"] >= 1 [label=a, b]'
         assert [one.tag for one in skipped] == ["properties", "skipped"]
         assert [one.tag for one in passed] == ["properties"]
@@ -151,6 +152,9 @@ class TestScore:
         ):
             status, _, err = run(*SCORE, "--by", "kind", "--fail-if", gate)
             assert (status, said in err) == (2, True), err
+        gate = ("--fail-if", "Accuracy < baseline surely", "--baseline", "gone")
+        status, _, err = run(*SCORE, *gate, "--executor", "processes")
+        assert (status, "is not kept" in err) == (2, True), err
         assert not seen
 
     def test_github(self, run: Run, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +162,7 @@ class TestScore:
         status, out, err = run(*SCORE, *gate, "--format", "github")
         assert status == 1
         assert out.splitlines()[0] == (
-            "::error title=Accuracy >= 0.85 failed::value 0.7, bound 0.85, n 400"
+            "::error title=Accuracy >= 0.85 failed::value 0.7, bound 0.85"
         )
         assert err.splitlines()[0] == "gates: 1 of 1 failed"
         assert "GITHUB_STEP_SUMMARY is not set" in err
@@ -273,7 +277,7 @@ class TestAction:
         inputs = {
             "GROUND_TRUTHS": "truths.parquet",
             "BASELINE": "base.parquet",
-            "OPTIONS": "--metric Accuracy,F1 --by 'kind'",
+            "OPTIONS": "--metric Accuracy,F1 --by 'kind' --draws 200",
             "FAIL_UNDER": "Accuracy >= baseline - 0.05 surely\n\nF1[kind=*] > 0.5\n",
             "FAIL_IF": "Accuracy < baseline surely",
         }
@@ -303,6 +307,15 @@ class TestAction:
         read = set(re.findall(r'(?:given|lines)\("(\w+)"', (ACTION / "run.py").read_text()))
         assert {f"INPUT_{name}" for name in read} == set(passed)
         assert "://" not in text + (ACTION / "run.py").read_text()
+
+    def test_the_page_s_workflow_has_its_inputs(self) -> None:
+        declared = set(re.findall(r"^  ([a-z-]+):$", (ACTION / "action.yml").read_text(), re.M))
+        workflow = ACTION.parent.parent / "docs" / "jobs" / "github_pull_request.yml"
+        step = workflow.read_text().split("actions/evalengine\n")[1].split("      - uses")[0]
+        used = re.findall(r"^          ([a-z-]+):", step, re.M)
+        assert {"predictions", "fail-under", "fail-if"} <= set(used) <= declared
+        for gates in re.findall(r"fail-\w+: \|\n((?: {12}.*\n)+)", step):
+            assert parse_gates([line.strip() for line in gates.splitlines()])
 
     def test_what_pip_installs(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spec = importlib.util.spec_from_file_location("action_run", ACTION / "run.py")

@@ -142,6 +142,7 @@ class TestPlanted:
         found = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")
         assert [one.row for one in found] == ["kind=x", "kind=y"]
         assert {one.status for one in found} == {"failed"}
+        assert [one.n for one in found] == [266, 134]
         assert all(one.lower is not None and one.lower < -0.05 for one in found)
 
     def test_without_an_interval_it_fails_and_says_so(self) -> None:
@@ -155,6 +156,19 @@ class TestPlanted:
             )
             assert (found.status, found.lower) == ("failed", None)
             assert "no interval" in found.reason
+
+    def test_few_datums_are_told(self, tmp_path: Path) -> None:
+        cards = [
+            ee.score(
+                planted.write(tmp_path, name, wrong, range(10)),
+                tmp_path / "truths.parquet",
+                metrics=["Accuracy"],
+            )
+            for name, wrong in (("base", {1}), ("worse", {1, 2, 3}))
+        ]
+        (found,) = verdicts(cards[1], cards[0], "Accuracy >= baseline surely")
+        assert found.status == "failed"
+        assert found.reason == "of 10 clusters or datums intervals are often too narrow"
 
     def test_no_earlier_run_skips(self, runs: dict[str, ee.Scorecard]) -> None:
         (found,) = verdicts(runs["same"], None, "Accuracy >= baseline surely")
@@ -339,17 +353,25 @@ class TestNights:
             assert (changed.ran, statuses(changed)) == (False, ["failed", "passed"])
             assert changed.verdicts[0].lower == second.verdicts[0].lower
 
-    def test_data_that_grew_is_compared_over_what_both_have(self, job: Job) -> None:
-        """New datums that all are wrong make no model worse."""
+    @pytest.mark.parametrize(("wrong", "found"), [(10, "passed"), (100, "failed")])
+    def test_data_that_grew(self, job: Job, wrong: int, found: str) -> None:
+        """Old datums cancel, new ones do not: what is bad of them alone is not missed."""
         base = planted.WRONG["base"]
         job("1", base)
         grown = range(planted.N + 100)
-        result = job("2", base | set(range(planted.N, planted.N + 100)), grown)
-        assert statuses(result) == ["passed", "passed"]
+        result = job("2", base | set(range(planted.N, planted.N + wrong)), grown)
+        assert statuses(result) == [found, found]
         one = result.verdicts[0]
-        assert (one.value, one.baseline, one.n) == (0.9, 0.9, planted.N)
-        assert one.reason == "over the 400 datums of both runs, without 100 others"
-        assert result.card.value("Accuracy") == pytest.approx(0.72)
+        assert one.value == result.card.value("Accuracy")
+        assert (one.baseline, one.n) == (0.9, 500)
+        assert one.reason == "400 of 500 datums are among the baseline's 400"
+        assert one.lower is not None
+        assert one.upper is not None
+        # A fifth of what the new hundred and the old four hundred vary by, and how many are new.
+        p, q = wrong / 100, 0.1
+        within = 0.2**2 * (p * (1 - p) / 100 + q * (1 - q) / 400)
+        se = (within + 0.2 * 0.8 * (p - q) ** 2 / 500) ** 0.5
+        assert one.upper - one.lower == pytest.approx(2 * 1.96 * se, rel=0.25)
 
     def test_other_data_is_drawn_apart(self, job: Job) -> None:
         base = planted.WRONG["base"]
@@ -357,7 +379,7 @@ class TestNights:
         shifted = {i + planted.N for i in base}
         result = job("2", shifted, range(planted.N, 2 * planted.N))
         one = result.verdicts[0]
-        assert one.reason == "other data than the baseline's: 0 of 400 datums in both"
+        assert one.reason == "0 of 400 datums are among the baseline's 400"
         # Equal accuracies, and the noise of two sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
         assert one.lower == pytest.approx(-0.042, abs=0.012)
         assert one.upper == pytest.approx(0.042, abs=0.012)

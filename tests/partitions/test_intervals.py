@@ -16,6 +16,7 @@ from partitions.cases import in_buckets, same_as_in_memory
 from polars.testing import assert_frame_equal
 from sizes import tune
 
+import evalengine as ee
 from evalengine.statistics.intervals import METHODS
 
 BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation")
@@ -63,7 +64,7 @@ def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert_frame_equal(again, usual, check_exact=True)
 
 
-@pytest.mark.parametrize("name", ["retrieval", "segmentation"])
+@pytest.mark.parametrize("name", ["detection", "retrieval", "segmentation"])
 def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     same_as_in_memory(asked(name, 24), CASES[name][0], tmp_path, executor="processes", threads=2)
@@ -82,3 +83,39 @@ def test_datums_left_out_by_the_dozen(
     card = same_as_in_memory(Case(sides, options, "query_id"), "retrieval", tmp_path)
     value, se = card.metrics.select("value", "se").row(0)
     assert se == pytest.approx((value * (1 - value) / 700) ** 0.5, rel=0.5)
+
+
+ADDED_UP = ["Accuracy", "Precision", "Recall", "F1", "MCC", "Counts", "LogLoss", "Brier"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("by", [None, "place"])
+def test_classes_in_buckets(
+    weighted: bool, by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts, sums and ROC areas as in memory; areas of weighted rows alone have no interval."""
+    in_buckets(monkeypatch)
+    rng = np.random.default_rng(9)
+    n = 300
+    table = pl.DataFrame(
+        {
+            "datum_id": rng.permutation(n),
+            "score": rng.random(n).round(2),
+            "actual": rng.random(n) < 0.4,
+            "place": np.array(["x", "y"])[rng.integers(0, 2, n)],
+        }
+    )
+    if weighted:
+        table = table.with_columns(weight=pl.Series(rng.exponential(size=n)))
+    options: dict[str, Any] = {"intervals": 0.9, "draws": 40, "by": by}
+    areas = [] if weighted else ["ROCAUC", "mROCAUC"]
+    case = Case((table,), {**options, "metrics": [*ADDED_UP, *areas]}, "datum_id")
+    card = same_as_in_memory(case, "classification", tmp_path)
+    assert card.metrics.filter(pl.col("value").is_not_null())["lower"].null_count() == 0
+    if weighted:
+        path = tmp_path / "rows.parquet"
+        table.write_parquet(path)
+        rows = ee.score(path, metrics=["ROCAUC"], memory_limit="1GiB", **options)
+        assert rows.run["buckets"] > 1
+        assert rows.metrics["lower"].null_count() == rows.metrics.height
+        assert "bounded memory" in rows.metrics["reason"][0]

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
+from scipy import stats
 
 import evalengine as ee
 
@@ -127,6 +128,34 @@ def test_other_methods_on_a_mean(method: str) -> None:
     assert row["se"] == pytest.approx(se, rel=4 * 0.05)
     assert abs(row["lower"] - (values.mean() - 1.97 * se)) < within * se
     assert abs(row["upper"] - (values.mean() + 1.97 * se)) < within * se
+
+
+def test_wilson_of_shares_of_datums() -> None:
+    """Of labels, not of averages, which a datum may enter twice."""
+    rng = np.random.default_rng(7)
+    actual = rng.choice(list("abc"), 200)
+    predicted = np.where(rng.random(200) < 0.7, actual, rng.choice(list("abc"), 200))
+    metrics = ["Accuracy", "Precision", "Recall", "Jaccard", "F1"]
+    table = pl.DataFrame({"actual": actual, "predicted": predicted})
+    rows = ee.score(table, metrics=metrics, intervals=0.9, method="wilson").metrics
+    right = (actual == predicted).sum()
+    expected = {("Accuracy", None): (right, 200)}
+    for label in "abc":
+        told, there = predicted == label, actual == label
+        both = (told & there).sum()
+        expected["Precision", label] = both, told.sum()
+        expected["Recall", label] = both, there.sum()
+        expected["Jaccard", label] = both, (told | there).sum()
+    for row in rows.iter_rows(named=True):
+        counts = expected.get((row["metric"], row["label_value"]))
+        if counts is None or row["average"] is not None:
+            assert row["lower"] is None
+            assert "proportions of datums" in row["reason"]
+            continue
+        ours = row["lower"], row["upper"]
+        assert ours == pytest.approx(
+            stats.binomtest(*map(int, counts)).proportion_ci(0.9, method="wilson")
+        )
 
 
 BOOTSTRAP = 4000

@@ -92,21 +92,28 @@ def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...
     return np.where(view.positives[..., None] > 0, ap, _fill(settings))
 
 
-def mean_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
-    """Mean over labels, recall levels and the given IoU thresholds, [group, key, area]."""
-    at = _at_ious(view, ious)
+def mean_precision(
+    view: RankedView, settings: Settings, several: Sequence[tuple[float, ...]]
+) -> Array:
+    """Means over labels, recall levels and each of several sets of IoU thresholds.
+
+    Returns:
+        [group, key, area, set].
+    """
+    each = [_at_ious(view, ious) for ious in several]
     keys = key_members(view)
-    out = np.full((view.n_groups, len(keys), len(settings.areas)), np.nan)
-    for k, a in np.ndindex(*out.shape[1:]):
+    out = np.full((view.n_groups, len(keys), len(settings.areas), len(each)), np.nan)
+    for k, a in np.ndindex(*out.shape[1:3]):
         for groups, labels in _members(view, settings, a, keys[k]):
-            # group, label, threshold, level
-            cubes = view.precision[groups[:, None, None], labels[..., None], a, at]
-            if settings.rules.mean_over_cells:
-                # pycocotools takes one mean over [threshold, level, label] laid out so
-                laid_out = cubes.transpose(0, 2, 3, 1).reshape(groups.size, -1)
-                out[groups, k, a] = row_means(laid_out)
-            else:
-                out[groups, k, a] = row_means(row_means(row_means(cubes)))
+            for i, at in enumerate(each):
+                # group, label, threshold, level
+                cubes = view.precision[groups[:, None, None], labels[..., None], a, at]
+                if settings.rules.mean_over_cells:
+                    # pycocotools takes one mean over [threshold, level, label] laid out so
+                    laid_out = cubes.transpose(0, 2, 3, 1).reshape(groups.size, -1)
+                    out[groups, k, a, i] = row_means(laid_out)
+                else:
+                    out[groups, k, a, i] = row_means(row_means(row_means(cubes)))
     return out
 
 
@@ -115,9 +122,9 @@ def recalls(view: RankedView, settings: Settings) -> Array:
     at = _at_ious(view, settings.iou_thresholds)
     true = view.true_positives(settings.recall_score_threshold)[..., at]
     positives = view.positives[:, :, None, :, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        recall = true / positives
-    return np.where(positives > 0, recall, _fill(settings))
+    recall = np.full(true.shape, _fill(settings))
+    np.divide(true, positives, out=recall, where=positives > 0)
+    return recall
 
 
 def mean_recall(view: RankedView, settings: Settings) -> Array:
@@ -126,14 +133,15 @@ def mean_recall(view: RankedView, settings: Settings) -> Array:
     keys = key_members(view)
     shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
     out = np.full(shape, np.nan)
-    for k, m, a in np.ndindex(*shape[1:]):
+    for k, a in np.ndindex(len(keys), len(settings.areas)):
         for groups, labels in _members(view, settings, a, keys[k]):
-            cubes = recall[groups[:, None], labels, m, a]  # group, label, threshold
-            if settings.rules.mean_over_cells:
-                means = row_means(cubes.transpose(0, 2, 1).reshape(groups.size, -1))
-            else:
-                means = row_means(row_means(cubes))
-            out[groups, k, m, a] = means
+            for m in range(recall.shape[2]):
+                cubes = recall[groups[:, None], labels, m, a]  # group, label, threshold
+                if settings.rules.mean_over_cells:
+                    means = row_means(cubes.transpose(0, 2, 1).reshape(groups.size, -1))
+                else:
+                    means = row_means(row_means(cubes))
+                out[groups, k, m, a] = means
     return out
 
 
@@ -180,7 +188,7 @@ def _ap(view: RankedView, settings: Settings) -> list[Cells]:
 
 def _map(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds_to_return
-    value = np.stack([mean_precision(view, settings, (iou,)) for iou in ious], axis=-1)
+    value = mean_precision(view, settings, [(iou,) for iou in ious])
     axes = ("group", "key", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[..., None]
     return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
@@ -207,7 +215,7 @@ def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
 
 
 def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
-    value = mean_precision(view, settings, settings.iou_thresholds)
+    value = mean_precision(view, settings, [settings.iou_thresholds])[..., 0]
     axes = ("group", "key", "area")
     support = sum_by_key(view, view.positives)
     return _cells(view, settings, axes, value, support, **_over_ious(settings))
