@@ -247,7 +247,8 @@ def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> st
             " inside*: 95 % intervals of their difference that hold 0. *Told apart*: the better"
             f" runs with p of at most 0.05, known to {chances[1]:.3f}, beside the share *promised*"
             " by the smallest detectable difference, on the mean, for the true *difference* of"
-            f" {MANY:,} datums.",
+            f" {MANY:,} datums. Of few clusters swaps find a little less than that: their spread"
+            " has the difference itself in it.",
             reporting.table(header, rows),
             f"{m['system']}, Python {m['python']}, {time.strftime('%Y-%m-%d')}; {seconds:.0f} s of"
             f" CPU. Repeat with `python benchmarks/comparison_alarms.py {' '.join(sys.argv[1:])}`.",
@@ -268,7 +269,7 @@ def main() -> int:
     """Measure, print, and write the page if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("cases", nargs="*", metavar="CASE", default=[])
-    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--sets", type=int, default=800)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--workers", type=int, default=2, help="cases at once")
     parser.add_argument("--quick", action="store_true", help="20 sets")

@@ -225,8 +225,11 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
         f" {draws:,} draws a set, so that a coverage is known to {chance:.3f}. In bold the method"
         " that the metric has unless another is asked for; `!` marks what is not within 0.93 and"
         " 0.97. *Coverage* is of the population's number; *of the mean* is of the mean of the"
-        " number over sets of this size, which is another where the number itself is off:"
-        " interpolated precision is too high in small sets. *Bias* is the mean of the draws less"
+        " number over sets of this size. The two differ where the number itself is off:"
+        " interpolated precision is too high in small sets, the more so on the mean over many"
+        " classes, and its intervals are of what other sets of this size would have, not of a set"
+        " without end. Comparisons of runs over one set are not touched: what both are too high by"
+        " cancels. *Bias* is the mean of the draws less"
         " the number, in standard errors; *own bias* the mean of the number less the population's,"
         " in deviations of the number. *None* counts numbers without an interval.",
     ]

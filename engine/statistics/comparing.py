@@ -81,7 +81,7 @@ def compare_runs(
     found = {
         name: numbers(
             run,
-            lambda drawing, view: drawing.by_chance(view, asked.draws, asked.seed),
+            lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
             within[name],
         )
         for name, run in runs.items()

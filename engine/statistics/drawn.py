@@ -56,27 +56,25 @@ class Drawing:
                 return None
         return found
 
-    def _at_once(self, view: Any) -> int:
+    def _at_once(self, computed: Sequence[Computed]) -> int:
         """How many draws are computed together: fewer where datums or numbers are many."""
         sizes = tuning()
         n = len(self.keys) if self.keys is not None else 1
-        cells: int = view.n_groups * self.plan.does.cells_per_group(
-            self.tallies, self.plan.settings
-        )
+        cells = sum(math.prod(one.shape) for _, _, every in computed for one in every)
         room = min(sizes.drawn_weights // max(n, 1), sizes.drawn_cells // max(cells, 1))
-        return int(min(sizes.draws_at_once, max(4, room // 4 * 4)))
+        return min(sizes.draws_at_once, max(4, room // 4 * 4))
 
-    def by_chance(self, view: Any, draws: int, seed: int) -> Iterator[Draws]:
-        """Blocks of bootstrap draws of a view's datums."""
-        each = self._at_once(view)
+    def by_chance(self, computed: Sequence[Computed], draws: int, seed: int) -> Iterator[Draws]:
+        """Blocks of bootstrap draws, for the numbers of a view."""
+        each = self._at_once(computed)
         for first in range(0, draws, each):
             last = min(first + each, draws)
             yield Draws(seed, first, last, self.keys)
 
-    def leaving_out(self, view: Any) -> Iterator[Draws]:
+    def leaving_out(self, computed: Sequence[Computed]) -> Iterator[Draws]:
         """Each cluster left out once, or parts of them where they are many."""
         n = _LEFT_OUT if self.clusters is None else self.clusters.size
-        parts, each = LeavingOut(n, self.clusters), self._at_once(view)
+        parts, each = LeavingOut(n, self.clusters), self._at_once(computed)
         for first in range(0, n, each):
             yield Draws(0, first, min(first + each, n), self.keys, parts)
 

@@ -86,10 +86,10 @@ class Estimates:
         """
         methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
         drawing, asked = self._drawing, self._asked
-        by_chance = drawing.by_chance(view, asked.draws, asked.seed)
+        by_chance = drawing.by_chance(computed, asked.draws, asked.seed)
         drawn = drawing.values(view, computed, by_chance, [m.draws for m in methods])
         out_of = drawing.values(
-            view, computed, drawing.leaving_out(view), [m.leaves_out for m in methods]
+            view, computed, drawing.leaving_out(computed), [m.leaves_out for m in methods]
         )
         return [
             self._with_intervals(view, *of_metric)

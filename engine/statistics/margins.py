@@ -42,7 +42,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         asked: level, draws, seed.
     """
     drawn = [
-        numbers(run, lambda drawing, view: drawing.by_chance(view, asked.draws, asked.seed))
+        numbers(run, lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed))
         for run in (first, second)
     ]
     rows, _, _ = pair(drawn[0], drawn[1], None, asked)

@@ -24,6 +24,10 @@ AT = "draws"
 """Column of a frame of collected numbers that says where the draws of each row stand."""
 
 
+Blocks = Callable[[Drawing, Sequence[Computed]], Iterator[Draws]]
+"""Blocks of draws, from what draws and the numbers of a view."""
+
+
 class Numbers(msgspec.Struct, frozen=True):
     """All numbers of a run, and what they are in every draw.
 
@@ -41,7 +45,9 @@ class Numbers(msgspec.Struct, frozen=True):
 class _Collector:
     """Keeps the numbers of all draws, in place of intervals."""
 
-    def __init__(self, drawing: Drawing, blocks: Callable[[Any], Iterator[Draws]]) -> None:
+    def __init__(
+        self, drawing: Drawing, blocks: Callable[[Sequence[Computed]], Iterator[Draws]]
+    ) -> None:
         self._drawing = drawing
         self._blocks = blocks
         self._lock = threading.Lock()
@@ -50,7 +56,7 @@ class _Collector:
         self.begins: list[int] = []
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
-        values = self._drawing.values(view, computed, self._blocks(view))
+        values = self._drawing.values(view, computed, self._blocks(computed))
         out = []
         for (_, _, every), drawn in zip(computed, values, strict=True):
             size = sum(places(cells).size for cells in every)
@@ -76,18 +82,18 @@ class _Collector:
 
 def numbers(
     run: Tallied,
-    blocks: Callable[[Drawing, Any], Iterator[Draws]],
+    blocks: Blocks,
     within: Array | None = None,
 ) -> Numbers:
     """All numbers of a run, over some datums, in draws of these.
 
     Args:
         run: the run.
-        blocks: from what draws, and a view, to blocks of draws.
+        blocks: from what draws, and the numbers of a view, to blocks of draws.
         within: bool [n_datums], the datums that count; None for all.
     """
     drawing = Drawing(run.plan, run.tallies, run.threads)
-    collector = _Collector(drawing, lambda view: blocks(drawing, view))
+    collector = _Collector(drawing, lambda computed: blocks(drawing, computed))
     makers, _ = summary.summarise(
         run.plan, run.tallies, threads=run.threads, estimate=collector, within=within
     )
@@ -143,11 +149,11 @@ def swapped(
         numbers of both runs together, whose rows say what the columns are; float64 [draws, rows].
     """
 
-    def mixed(of: Array) -> Callable[[Drawing, Any], Iterator[Draws]]:
-        def blocks(drawing: Drawing, view: Any) -> Iterator[Draws]:
+    def mixed(of: Array) -> Blocks:
+        def blocks(drawing: Drawing, computed: Sequence[Computed]) -> Iterator[Draws]:
             return (
                 msgspec.structs.replace(block, side=of)
-                for block in drawing.by_chance(view, draws, seed)
+                for block in drawing.by_chance(computed, draws, seed)
             )
 
         return blocks

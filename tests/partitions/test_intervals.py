@@ -12,7 +12,7 @@ import pytest
 from drawn_tables import CLUSTER, clustered, drawn
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import in_buckets, same_as_in_memory
+from partitions.cases import in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 from sizes import tune
 
@@ -38,6 +38,24 @@ def test_of_buckets(
     card = same_as_in_memory(case, CASES[name][0], tmp_path, files=2)
     if method not in ("wilson", "delong"):
         assert card.metrics["lower"].is_not_null().any()
+
+
+@pytest.mark.parametrize("name", ["classification", "binary"])
+def test_of_classification(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of sorted scores have none or that of a run in memory; all others have it."""
+    in_buckets(monkeypatch)
+    case = asked(name, 21)
+    sides = written(case, tmp_path)
+    given: dict[str, Any] = {"task": "classification", **case.options, **case.tables}
+    whole = ee.score(*sides, **given).metrics
+    limit: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    bounded = ee.score(*sides, **given, **limit).metrics
+    without = bounded["reason"].str.contains("of a run in bounded memory").fill_null(False)
+    both = ~without & whole["value"].is_not_null()
+    assert_frame_equal(bounded.filter(both), whole.filter(both), check_exact=True)
+    sorted_scores = bounded["metric"].str.contains("ROCAUC|ThresholdAt")
+    assert (sorted_scores | ~without).all()
+    assert bounded.filter(~sorted_scores)["lower"].is_not_null().any()
 
 
 @pytest.mark.parametrize("name", BY_PARTS)
