@@ -135,6 +135,7 @@ def _pairs(comparison: Comparison) -> list[Table]:
 def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
     """Labels and slices of two runs, the strongest evidence first."""
     rows = comparison.differences
+    keyed = rows["label_key"].drop_nulls().n_unique() > 1
     found = []
     for name, every in (
         ("label", rows.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())),
@@ -145,17 +146,21 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
         whole = every.filter(pl.col("label_value").is_null())
         some = whole if whole.height else every  # of slices, labels only where nothing else is
         order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
-        lines = [(f"{_where(row)} {title(row)}", row) for row in order.iter_rows(named=True)]
+        lines = [
+            (f"{_where(row, keyed=keyed)} {title(row)}", row) for row in order.iter_rows(named=True)
+        ]
         left = every.height - len(lines)
         note = f"and {left:,} more: --frame differences" if left > 0 else ""
         found.append(_differences(comparison, name, lines, runs, note))
     return found
 
 
-def _where(row: dict[str, Any]) -> str:
+def _where(row: dict[str, Any], *, keyed: bool) -> str:
     parts = []
     if row["slice"] is not None:
         parts.append(f"{row['slice']}={row['slice_value']}")
+    if keyed and row["label_key"] is not None:
+        parts.append(row["label_key"])
     if row["label_value"] is not None:
         parts.append(str(row["label_value"]))
     return " ".join(parts)

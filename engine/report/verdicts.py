@@ -42,7 +42,7 @@ def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
         found += [(titled(entry, row), row) for row in rows_of_entry]
     rest = whole.filter(~pl.col("metric").is_in(list(placed)))
     found += [(title(row), row) for row in rest.iter_rows(named=True)]
-    if whole["label_key"].n_unique() < 2:
+    if whole["label_key"].drop_nulls().n_unique() < 2:
         return found
     return [(f"{row['label_key'] or ''} {called}".strip(), row) for called, row in found]
 

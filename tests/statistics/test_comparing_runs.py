@@ -280,3 +280,21 @@ def test_three_runs_are_compared_by_pairs():
     assert "newer has the best Accuracy" in found.verdict
     assert "surely better than old" in found.verdict
     assert "cannot be told apart from new" in found.verdict
+
+
+def test_label_keys_are_named_where_there_are_several():
+    a, b = sides(8, n=40)
+    runs = []
+    for table in (a, b):
+        said = table.select("datum_id", label_value="predicted")
+        runs.append(
+            pl.concat(said.with_columns(label_key=pl.lit(key)) for key in ("seen", "heard"))
+        )
+    true = a.select("datum_id", label_value="actual")
+    truths = pl.concat(true.with_columns(label_key=pl.lit(key)) for key in ("seen", "heard"))
+    shown = repr(
+        compared(*runs, ground_truths=truths, metrics=["Accuracy", "F1"], task="classification")
+    )
+    for title in ("seen Accuracy", "heard Accuracy", "seen cat F1", "heard cat F1"):
+        assert f"\n  {title} " in shown
+    assert "label Accuracy" not in repr(compared(a, b))

@@ -1,0 +1,179 @@
+"""The command that compares runs: what it prints, keeps, refuses, and its statuses."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.cli import main
+
+FAST = ("--draws", "400", "--metric", "Accuracy,Recall")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[str, str, str]:
+    """Paths of three runs over the same 40 rows, of 50, 90 and 85 % accuracy."""
+    actual = ["cat", "dog"] * 20
+    other = {"cat": "dog", "dog": "cat"}
+    paths = []
+    for name, wrong in (("old", 20), ("new", 4), ("odd_100%", 6)):
+        said = [other[one] if i < wrong else one for i, one in enumerate(actual)]
+        table = pl.DataFrame(
+            {
+                "datum_id": [f"m{i}" for i in range(40)],
+                "actual": actual,
+                "predicted": said,
+                "site": ["x", "y"] * 20,
+            }
+        )
+        table.write_parquet(tmp_path / f"{name}.parquet")
+        paths.append(str(tmp_path / f"{name}.parquet"))
+    return paths[0], paths[1], paths[2]
+
+
+def test_the_table_begins_with_the_verdict(run, runs):
+    status, out, _ = run("compare", *runs[:2], *FAST, "--by", "site")
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0] == "classification, dialect standard: old against new, 40 datums"
+    assert lines[2].startswith("new is better than old: Accuracy 0.9000 against 0.5000 (+0.4000,")
+    titles = [line.split()[0] for line in lines if " difference " in line]
+    assert titles == ["metric", "label", "slice"]
+    assert "flips: by Accuracy new does 16 datums better and 0 worse;" in out
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "parquet"])
+def test_forms_for_programs_hold_the_differences(capfdbinary, runs, form):
+    expected = ee.compare(*runs[:2], draws=400, metrics=["Accuracy", "Recall"]).differences
+    assert main(["compare", *runs[:2], *FAST, "--format", form]) == 0
+    out = capfdbinary.readouterr().out
+    found = {
+        "json": lambda: pl.DataFrame(json.loads(out)["differences"], infer_schema_length=None),
+        "csv": lambda: pl.read_csv(out),
+        "parquet": lambda: pl.read_parquet(io.BytesIO(out)),
+    }[form]()
+    assert found.height == expected.height
+    for name in ("a", "b", "difference", "p", "p_adjusted", "wins"):
+        assert found[name].to_list() == pytest.approx(expected[name].to_list())
+
+
+def test_latex_and_markdown_escape_what_names_have(run, runs):
+    _, latex, _ = run("compare", runs[0], runs[2], *FAST, "--format", "latex")
+    assert r"metric & old & odd\_100\% & difference & 95 \% interval & p & adjusted" in latex
+    assert "Accuracy & 0.5000 & 0.8500 & $+$0.3500 & [$+$0." in latex
+    body = latex.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    columns = latex.split(r"\begin{tabular}{")[1].split("}")[0]
+    assert all(line.endswith(r"\\") and line.count(" & ") == len(columns) - 1 for line in body)
+    _, marked, _ = run("compare", *runs, *FAST, "--format", "markdown", "--name", "a|b",
+                       "--name", "c", "--name", "d")  # fmt: skip
+    assert r"a: a\|b" in marked
+    assert "**0.9000 a (1)**" in marked
+
+
+def test_flips_name_the_datums(run, runs):
+    status, out, _ = run("compare", *runs[:2], *FAST, "--frame", "flips")
+    rows = pl.read_csv(out.encode()).filter(metric="Accuracy")
+    assert status == 0
+    assert sorted(rows["datum_id"]) == sorted(f"m{i}" for i in range(4, 20))
+    assert set(rows["change"]) == {"better"}
+
+
+def test_a_comparison_is_kept_once(run, runs, tmp_path):
+    kept = str(tmp_path / "kept")
+    status, _, err = run("compare", *runs[:2], *FAST, "--out", kept)
+    assert status == 0
+    assert f"differences, flips and comparison.json are in {kept}" in err
+    assert ee.load(kept).n == 40
+    status, _, err = run("compare", *runs[:2], *FAST, "--out", kept)
+    assert status == 2
+    assert "--overwrite" in err
+    assert run("compare", *runs[:2], *FAST, "--out", kept, "--overwrite")[0] == 0
+
+
+def test_saved_runs_answer_as_their_tables_do(run, runs, tmp_path):
+    folders = []
+    for path in runs[:2]:
+        folders.append(str(tmp_path / Path(path).stem))
+        options = ("--metric", "Accuracy,Recall", "--by", "site")
+        assert run("score", path, *options, "--out", folders[-1])[0] == 0
+    _, tables, _ = run("compare", *runs[:2], *FAST, "--by", "site", "--format", "csv")
+    assert run("compare", *folders, "--draws", "400", "--format", "csv")[1] == tables
+    status, out, _ = run("compare", folders[0], runs[1], *FAST)
+    assert status == 0
+    assert "note: slices by 'site' are left out: not all runs have them." in out
+    for wrong, said in (
+        (("--dialect", "sklearn"), "old was scored with --dialect standard, not with --dialect"),
+        (("--ground-truths", runs[0]), "--ground-truths is given, but all runs are scored already"),
+        (("--by", "city"), "old was scored without it"),
+        (("--cluster", "city"), "old was scored without that column"),
+    ):
+        status, _, err = run("compare", *folders, "--draws", "400", *wrong)
+        assert status == 2
+        assert said in err
+
+
+def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
+    fewer, other, numbered = (str(tmp_path / f"{name}.parquet") for name in ("few", "re", "nr"))
+    table = pl.read_parquet(runs[1])
+    table.tail(37).write_parquet(fewer)
+    turned = pl.when(pl.col("datum_id") == "m7").then(pl.lit("cat")).otherwise("actual")
+    table.with_columns(actual=turned).write_parquet(other)
+    table.with_columns(datum_id=pl.int_range(40)).write_parquet(numbered)
+    status, _, err = run("compare", runs[0], fewer, *FAST)
+    assert status == 2
+    assert "few lacks 3 datums of the others, first 'm0', 'm1', 'm2'" in err
+    status, out, _ = run("compare", runs[0], fewer, *FAST, "--common")
+    assert status == 0
+    assert "old against few, 37 datums" in out
+    assert "note: left out: 3 datums that not all runs have; 37 of them are compared." in out
+    status, _, err = run("compare", runs[0], other, *FAST)
+    assert status == 2
+    assert "scored against other ground truths: 1 datums differ, first 'm7'" in err
+    status, _, err = run("compare", runs[0], numbered, *FAST)
+    assert status == 2
+    assert "datum ids are not of one type" in err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--method", "bca"), "--method bca is of the numbers of one run"),
+        (("--test", "t", "--cluster", "site"), "takes every datum for independent"),
+        (("--name", "one"), "give 2 different ones"),
+        (("--draws", "3"), "--draws 3"),
+    ],
+)
+def test_what_cannot_be_is_refused(run, runs, wrong, said):
+    status, _, err = run("compare", *runs[:2], "--metric", "Accuracy", *wrong)
+    assert status == 2
+    assert said in err
+
+
+def test_one_run_is_none_to_compare(run, runs):
+    status, _, err = run("compare", runs[0])
+    assert status == 2
+    assert "compare needs two runs or more" in err
+
+
+def test_few_clusters_and_few_draws_are_told(run, runs):
+    _, out, _ = run("compare", *runs[:2], *FAST, "--cluster", "site")
+    flat = " ".join(out.split())
+    assert "rests on 2 clusters of 'site': of fewer than 20" in flat
+    assert "p is hardly ever below 0.5" in flat
+    _, out, _ = run("compare", *runs[:2], "--draws", "30", "--metric", "Accuracy,Recall")
+    assert "30 draws are too few to find anything among 4 numbers" in " ".join(out.split())
+
+
+def test_a_narrow_terminal_loses_columns_and_says_which(runs):
+    from evalengine.report.comparison import as_text
+
+    found = ee.compare(*runs[:2], draws=400, metrics=["Accuracy"])
+    wide, narrow = as_text(found), as_text(found, 80)
+    assert "wins-ties-losses" in wide
+    assert "not shown: wins-ties-losses" in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
