@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -85,7 +85,16 @@ class PartsDraws(ScoredDraws):
         return out
 
     def summed_by_bin(self, pick: Callable[[Any], Any], n_bins: int) -> list[Array]:
-        raise OneByOne
+        n = len(pick(self._of)[2])
+        return [
+            self.added(partial(_one_by_bin, pick, i, n_bins), self._width(n_bins)).reshape(
+                self.n_groups, -1, n_bins
+            )
+            for i in range(n)
+        ]
+
+    def _width(self, n_bins: int) -> int:
+        return len(self.labels.key_names) * n_bins
 
     @cached_property
     def _unit_step(self) -> float | None:
@@ -134,6 +143,12 @@ class PartsDraws(ScoredDraws):
     @cached_property
     def pooled(self) -> ScoredView:
         raise OneByOne
+
+
+def _one_by_bin(pick: Callable[[Any], Any], i: int, n_bins: int, few: Any) -> Any:
+    """One of the values that are summed by bin, as :meth:`.UnitView.by_group` takes it."""
+    unit, at, values = pick(few)
+    return few.keyed(unit, values[i], at, n_bins)
 
 
 def _unit_and_value(summands: Any) -> tuple[Array, Array | None]:

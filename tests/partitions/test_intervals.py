@@ -103,7 +103,9 @@ def test_datums_left_out_by_the_dozen(
     assert se == pytest.approx((value * (1 - value) / 700) ** 0.5, rel=0.5)
 
 
-ADDED_UP = ["Accuracy", "Precision", "Recall", "F1", "MCC", "Counts", "LogLoss", "Brier"]
+ADDED_UP = [
+    "Accuracy", "Precision", "Recall", "F1", "MCC", "Counts", "LogLoss", "Brier", "ECE", "MCE",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -126,7 +128,7 @@ def test_classes_in_buckets(
     if weighted:
         table = table.with_columns(weight=pl.Series(rng.exponential(size=n)))
     options: dict[str, Any] = {"intervals": 0.9, "draws": 40, "by": by}
-    areas = [] if weighted else ["ROCAUC", "mROCAUC"]
+    areas = [] if weighted else ["ROCAUC", "mROCAUC", "AP", "mAP"]
     case = Case((table,), {**options, "metrics": [*ADDED_UP, *areas]}, "datum_id")
     card = same_as_in_memory(case, "classification", tmp_path)
     assert card.metrics.filter(pl.col("value").is_not_null())["lower"].null_count() == 0
