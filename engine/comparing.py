@@ -17,11 +17,11 @@ from .plan import planner
 from .plan.summary import Tallied
 from .schemas.contract import GROUND_TRUTHS
 from .schemas.errors import InputError, OptionError, ResultError, unknown
+from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import in_python, option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
-from .statistics.asked import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .statistics.comparing import Compared, compare_runs, nothing_found, same_kind
 from .statistics.comparison import Comparison
 from .statistics.margins import Margins

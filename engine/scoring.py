@@ -24,10 +24,10 @@ from .ingest.problems import Note
 from .ingest.sources.held import Room
 from .plan import planner, summary
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard.card import Scorecard
-from .statistics.asked import wanted as wanted_intervals
 
 if TYPE_CHECKING:
     from . import outofcore as partitions

@@ -8,12 +8,12 @@ import polars as pl
 
 from ..comparing import margins, tallied_of
 from ..schemas.errors import OptionError, ResultError
+from ..schemas.intervals import LEVEL
 from ..schemas.options import Options
 from ..schemas.results import frame_schema
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS
 from ..scorecard.storage import kept_bytes
-from ..statistics.asked import LEVEL
 from ..statistics.comparison import Comparison
 from ..statistics.margins import Margins
 from .gates import Gate

@@ -14,9 +14,9 @@ import polars as pl
 from .. import metrics as registry
 from ..report.layouts import by_title
 from ..schemas.errors import OptionError, ResultError, unknown
+from ..schemas.intervals import wanted
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
-from ..statistics.asked import wanted
 from ..statistics.margins import Margins
 from .gates import COVERAGE, Gate
 

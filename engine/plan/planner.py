@@ -16,6 +16,7 @@ from ..ingest.frames import Frames
 from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.errors import OptionError
+from ..schemas.intervals import wanted
 from ..schemas.options import Options, idle
 from ..schemas.wording import option, options_in
 from .plan import Plan as Plan
@@ -287,9 +288,23 @@ def explain(plan: Plan) -> str:
             f"metrics   {', '.join(_told(metric, plan) for metric in plan.metrics)}",
             *plan.does.explain(plan.settings, plan.needs),
             f"slices    {', '.join(plan.options.by) or 'none'}",
+            *_told_of_intervals(plan.options),
             f"key       {plan.fingerprint} (tallies under one key can be merged)",
         ]
     )
+
+
+def _told_of_intervals(options: Options) -> list[str]:
+    """What is drawn for intervals; nothing without any."""
+    asked = wanted(options)
+    if asked is None:
+        return []
+    what = "datums" if asked.cluster is None else f"clusters of {asked.cluster!r}"
+    kind = asked.method or "by metric"
+    return [
+        f"intervals {100 * asked.level:g} %, {asked.draws:,} draws of {what}, seed {asked.seed},"
+        f" method {kind}"
+    ]
 
 
 def _told(metric: Metric, plan: Plan) -> str:

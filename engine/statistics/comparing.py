@@ -12,9 +12,9 @@ import polars as pl
 
 from ..plan.summary import Tallied
 from ..schemas.errors import InputError
+from ..schemas.intervals import Wanted
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
-from .asked import Wanted
 from .intervals import quantiles, standard_errors
 from .multiple import adjusted, randomisation_p
 from .paired import Numbers, by_datum, joined, numbers, swapped

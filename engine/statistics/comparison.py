@@ -65,7 +65,7 @@ class Comparison:
     @property
     def level(self) -> float:
         """Confidence of the intervals, in (0, 1)."""
-        from .asked import wanted
+        from ..schemas.intervals import wanted
 
         asked = wanted(self.options)
         assert asked is not None

@@ -13,9 +13,9 @@ from ..executors import Threads
 from ..ingest.problems import Note, count_of
 from ..plan.planner import Plan
 from ..plan.summary import Computed
+from ..schemas.intervals import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.wording import option
 from ..tally.cells import Cells
-from .asked import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from .drawn import Drawing, column_of, places, spread
 from .intervals import METHODS, Interval, Method, Sample, means
 

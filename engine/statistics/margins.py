@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
-from .asked import FEW_CLUSTERS, Wanted
+from ..schemas.intervals import FEW_CLUSTERS, Wanted
 from .comparing import pair
 from .paired import numbers
 

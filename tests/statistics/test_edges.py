@@ -177,3 +177,11 @@ def test_ninety_five_is_95_percent() -> None:
     narrow = row_of(*sides, metrics="P@1", intervals=50)
     assert first["lower"] < narrow["lower"] < narrow["upper"] < first["upper"]
     assert narrow["se"] == first["se"]
+
+
+def test_explain_says_what_will_be_drawn() -> None:
+    table = pl.DataFrame({"score": [0.1, 0.9], "actual": [False, True], "video": ["a", "b"]})
+    said = ee.explain(table, intervals=90, draws=50, cluster="video", method="normal")
+    line = next(line for line in said.splitlines() if line.startswith("intervals"))
+    assert line == "intervals 90 %, 50 draws of clusters of 'video', seed 0, method normal"
+    assert not any(line.startswith("intervals") for line in ee.explain(table).splitlines())

@@ -30,8 +30,8 @@ from polars.testing import assert_frame_equal
 from evalengine.executors import Threads
 from evalengine.kernels.draw_weights import draw_weights
 from evalengine.plan import planner, summary
+from evalengine.schemas.intervals import wanted
 from evalengine.schemas.option_values import make_options
-from evalengine.statistics.asked import wanted
 from evalengine.statistics.estimates import Estimates
 from evalengine.statistics.intervals import METHODS
 from evalengine.tasks.packing import hashes_of

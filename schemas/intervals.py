@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ..schemas.errors import OptionError, unknown
-from ..schemas.options import Options
-from ..schemas.wording import option
+from .errors import OptionError, unknown
+from .options import Options
+from .wording import option
 
 METHOD_NAMES = ("percentile", "recentred", "normal", "bca", "jackknife", "wilson", "delong")
 BY_THEORY = ("wilson", "delong")
