@@ -108,6 +108,11 @@ def compared(
         notes.append(
             f"left out: {count_of(len(found.lone), 'number')} that one run alone has: {some}."
         )
+    if found.uncounted:
+        notes.append(
+            f"wins, ties, losses and flips of {count_of(found.uncounted, 'number')} are left out:"
+            " their values of single datums are too many to hold."
+        )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
     notes += _weak(found, asked, adjust)
     notes += [f"{name}: {note}" for name, card in cards.items() for note in card.warnings]

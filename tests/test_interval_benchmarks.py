@@ -95,3 +95,11 @@ def test_the_pages_are_there(name: str) -> None:
     page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert f"<!-- benchmark {name}: begin -->" in page
     assert pl.Series(page.splitlines()).str.contains("coverage").any()
+
+
+def test_the_page_of_costs(module: Any) -> None:
+    cost = module("intervals_cost")
+    found = {name: cost.measured(case, 1, 0.002) for name, case in cost.CASES.items()}
+    page = cost.page(found, 1, 100.0)
+    assert page.count("at most") == len(cost.CASES)
+    assert "NumPy loop" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -40,6 +41,7 @@ class Compared(msgspec.Struct, frozen=True):
         left_out: datums that one run alone has.
         lone: numbers that one run of a pair alone has, by metric and label.
         failed: why some numbers have no test, with how many.
+        uncounted: numbers whose values of single datums are too many to hold.
         clusters: how many datums, or clusters of them, are drawn from.
         most: how many p-values are adjusted together at most.
     """
@@ -50,6 +52,7 @@ class Compared(msgspec.Struct, frozen=True):
     left_out: int
     lone: list[str]
     failed: dict[str, int]
+    uncounted: int
     clusters: int
     most: int
 
@@ -87,7 +90,8 @@ def compare_runs(
         )
         for name, run in runs.items()
     }
-    singles = {name: _singles(run, datums.codes[name], n) for name, run in runs.items()}
+    made = {name: _singles(run, datums.codes[name], n) for name, run in runs.items()}
+    singles = {name: single for name, (single, _) in made.items()}
     parts, flips = [], []
     lone: list[str] = []
     failed: dict[str, int] = {}
@@ -129,6 +133,7 @@ def compare_runs(
         left_out=datums.left_out,
         lone=lone,
         failed=failed,
+        uncounted=max(left_out for _, left_out in made.values()),
         clusters=clusters,
         most=max((int((~np.isnan(p[family])).sum()) for family in families), default=0),
     )
@@ -348,16 +353,20 @@ Single = dict[tuple[Any, ...], Array]
 """Identity of a number of the whole set, but for its slice, to its value of every datum."""
 
 
-def _singles(run: Tallied, codes: Array, n: int) -> Single:
-    """Every number of the whole set, for single datums."""
+def _singles(run: Tallied, codes: Array, n: int) -> tuple[Single, int]:
+    """Every number of the whole set, for single datums; of how many these are too many to hold."""
+    left_out = 0
     found: Single = {}
     labels = run.tallies.labels
     for metric, cells, values in by_datum(run, codes, n):
+        if values is None:
+            left_out += math.prod(cells.shape[1:])
+            continue
         rows = _rows_of(metric, cells, labels)
         flat = values.reshape(n, -1)
         for place, identity in rows:
             found[identity] = flat[:, place]
-    return found
+    return found, left_out
 
 
 def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any, ...]]]:

@@ -18,6 +18,7 @@ from ..plan.summary import Computed
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
+from ..tally.runs import reserve
 
 Array = np.ndarray[Any, Any]
 
@@ -106,7 +107,7 @@ class Drawing:
         every = list(blocks)
         n = sum(len(draws) for draws in every)
         for i in which:
-            out[i] = _room(n, sizes[i])
+            out[i] = _room(n, sizes[i], self.plan.options.scratch)
 
         drawn = self.plan.does.drawn
 
@@ -195,14 +196,19 @@ def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _room(draws: int, numbers: int) -> Array:
-    """Room for the numbers of all draws: in memory, or beyond some size in a file that is gone
-    when the process is."""
+def _room(draws: int, numbers: int, scratch: str | None) -> Array:
+    """Room for the numbers of all draws: in memory, or beyond some size in a file without a name,
+    which is gone when the process is.
+
+    Raises:
+        OSError: the disk is full.
+    """
     shape = (draws, numbers)
     if draws * numbers * 8 <= tuning().drawn_bytes:
         return np.full(shape, np.nan)
-    with tempfile.TemporaryFile() as file:
-        held: Array = np.memmap(file, np.float64, "w+", shape=shape)
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        reserve(file, draws * numbers * 8)
+        held: Array = np.memmap(file, np.float64, "r+", shape=shape)
     held[:] = np.nan
     return held
 

@@ -163,7 +163,7 @@ def swapped(
     return one, other.drawn - one.drawn
 
 
-def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, Array]]:
+def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, Array | None]]:
     """Every number of single datums.
 
     Args:
@@ -173,7 +173,7 @@ def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, A
 
     Yields:
         metric, cells of the first of several chunks of datums, and values float64 [n, ...] of the
-        cells' other axes, NaN where undefined.
+        cells' other axes, NaN where undefined; None where they are more than may be held.
     """
     plan, tallies = run.plan, run.tallies
     cells_each = max(1, plan.does.cells_per_group(tallies, plan.settings))
@@ -189,8 +189,13 @@ def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, A
                 continue
             for c, cells in enumerate(metric.compute(view, plan.settings_of(metric))):
                 value = column_of(cells, "value").reshape(last - first, -1)
-                kept.setdefault((m, c), (metric, cells, []))[2].append(value)
+                _, _, held = kept.setdefault((m, c), (metric, cells, []))
+                if 8 * n * value.shape[1] <= tuning().drawn_bytes:
+                    held.append(value)
     for metric, cells, values in kept.values():
+        if not values:
+            yield metric, cells, None
+            continue
         widths = {value.shape[1] for value in values}
         if len(widths) == 1:
             yield metric, cells, np.concatenate(values).reshape(n, *cells.shape[1:])

@@ -68,11 +68,11 @@ def _room(n: int, place: Place) -> Array:
     if n <= place.rows:
         return np.empty(n)
     with tempfile.TemporaryFile(dir=place.folder) as file:
-        _reserve(file, 8 * n)
+        reserve(file, 8 * n)
         return np.asarray(np.memmap(file, np.float64, "r+", shape=n))
 
 
-def _reserve(file: IO[bytes], size: int) -> None:
+def reserve(file: IO[bytes], size: int) -> None:
     """Take the room that a file needs now: a disk that is full later would end the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)

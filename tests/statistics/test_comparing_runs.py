@@ -11,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
+from evalengine.schemas.tuning import tuned
 from evalengine.statistics.multiple import adjusted
 
 N = 150
@@ -298,3 +299,17 @@ def test_label_keys_are_named_where_there_are_several():
     for title in ("seen Accuracy", "heard Accuracy", "seen cat F1", "heard cat F1"):
         assert f"\n  {title} " in shown
     assert "label Accuracy" not in repr(compared(a, b))
+
+
+def test_too_many_values_of_single_datums_are_told() -> None:
+    table = pl.DataFrame({"datum_id": range(50), "actual": [True, False] * 25})
+    scores = [np.random.default_rng(i).random(50) for i in (1, 2)]
+    runs = [table.with_columns(score=pl.Series(one)) for one in scores]
+    with tuned(drawn_bytes=8 * 40):
+        found = ee.compare(*runs, metrics=["Accuracy"], draws=20)
+    assert found.differences["wins"].null_count() == 1
+    assert not found.flips.height
+    assert any(
+        "wins, ties, losses and flips of 1 number are left out" in one for one in found.notes
+    )
+    assert found.differences["p"].null_count() == 0
