@@ -45,25 +45,26 @@ def _clear(sums: Array) -> None:
 
 
 @inner
-def _load(
+def _weights_of(
     i: int,
     datum: Array,
     weights: Array,
-    keys: Array,
+    keys: Any,
     seed: Any,
     first_word: int,
     words: Array,
     values: Array,
     first: Array,
-    w: Array,
-) -> None:
-    """Weights of a row in all draws: of its datum, or made of its key."""
-    if keys.size:
-        draw_one(keys[i], seed, first_word, words, values, first, w)
-    else:
-        row = weights[datum[i]]
-        for d in range(w.size):
-            w[d] = row[d]
+    made: Array,
+) -> Array:
+    """Weights of a row in all draws: of its datum, or made of its key.
+
+    Which it is, is known when the kernel is compiled: ``keys`` is None or an array.
+    """
+    if keys is None:
+        return weights[datum[i]]
+    draw_one(keys[i], seed, first_word, words, values, first, made)
+    return made
 
 
 @inner
@@ -75,18 +76,18 @@ def _gather(
     datum: Array,
     own: Array,
     weights: Array,
-    keys: Array,
+    keys: Any,
     seed: Any,
     first_word: int,
     words: Array,
     values: Array,
     first: Array,
-    w: Array,
+    made: Array,
     out: Array,
 ) -> int:
     """Add the weights of the rows from ``i`` on that score ``at``; the first row behind them."""
     while i < stop and score[i] == at:
-        _load(i, datum, weights, keys, seed, first_word, words, values, first, w)
+        w = _weights_of(i, datum, weights, keys, seed, first_word, words, values, first, made)
         if own.size:
             for d in range(out.size):
                 out[d] += own[i] * w[d]
@@ -107,13 +108,13 @@ def _won(
     datum: Array,
     own: Array,
     weights: Array,
-    keys: Array,
+    keys: Any,
     seed: Any,
     first_word: int,
     words: Array,
     values: Array,
     first: Array,
-    w: Array,
+    made: Array,
     here: Array,
     beside: Array,
     below: Array,
@@ -128,7 +129,9 @@ def _won(
         while i < p_stop[s]:
             at = score[i]
             while j < n_stop[s] and score[j] < at:
-                _load(j, datum, weights, keys, seed, first_word, words, values, first, w)
+                w = _weights_of(
+                    j, datum, weights, keys, seed, first_word, words, values, first, made
+                )
                 if own.size:
                     for d in range(below.size):
                         below[d] += own[j] * w[d]
@@ -140,44 +143,20 @@ def _won(
                 _clear(here)
                 _clear(beside)
                 i = _gather(
-                    i,
-                    p_stop[s],
-                    at,
-                    score,
-                    datum,
-                    own,
-                    weights,
-                    keys,
-                    seed,
-                    first_word,
-                    words,
-                    values,
-                    first,
-                    w,
-                    here,
-                )
+                    i, p_stop[s], at, score, datum, own, weights, keys,
+                    seed, first_word, words, values, first, made, here,
+                )  # fmt: skip
                 j = _gather(
-                    j,
-                    n_stop[s],
-                    at,
-                    score,
-                    datum,
-                    own,
-                    weights,
-                    keys,
-                    seed,
-                    first_word,
-                    words,
-                    values,
-                    first,
-                    w,
-                    beside,
-                )
+                    j, n_stop[s], at, score, datum, own, weights, keys,
+                    seed, first_word, words, values, first, made, beside,
+                )  # fmt: skip
                 for d in range(out.size):
                     out[d] += here[d] * (below[d] + beside[d] / 2)
                     below[d] += beside[d]
             else:
-                _load(i, datum, weights, keys, seed, first_word, words, values, first, w)
+                w = _weights_of(
+                    i, datum, weights, keys, seed, first_word, words, values, first, made
+                )
                 if own.size:
                     for d in range(out.size):
                         out[d] += own[i] * w[d] * below[d]
@@ -197,13 +176,13 @@ def _precise(
     datum: Array,
     own: Array,
     weights: Array,
-    keys: Array,
+    keys: Any,
     seed: Any,
     first_word: int,
     words: Array,
     values: Array,
     first: Array,
-    w: Array,
+    made: Array,
     here: Array,
     right: Array,
     wrong: Array,
@@ -219,12 +198,16 @@ def _precise(
             at = score[i]
             _clear(here)
             while j >= n_start[s] and score[j] >= at:
-                _load(j, datum, weights, keys, seed, first_word, words, values, first, w)
+                w = _weights_of(
+                    j, datum, weights, keys, seed, first_word, words, values, first, made
+                )
                 for d in range(wrong.size):
                     wrong[d] += (own[j] if own.size else 1.0) * w[d]
                 j -= 1
             while i >= p_start[s] and score[i] == at:
-                _load(i, datum, weights, keys, seed, first_word, words, values, first, w)
+                w = _weights_of(
+                    i, datum, weights, keys, seed, first_word, words, values, first, made
+                )
                 for d in range(here.size):
                     here[d] += (own[i] if own.size else 1.0) * w[d]
                 i -= 1
@@ -244,14 +227,14 @@ def _inputs(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> t
     beside = np.zeros(0) if own is None else own
     n_draws = drawing.last - drawing.first
     weights = np.zeros((0, n_draws), np.uint8) if drawing.weights is None else drawing.weights
-    keys = np.zeros(0, np.uint64) if drawing.keys is None else drawing.keys
+    keys = None if drawing.keys is None else frozen(drawing.keys, np.uint64)
     return (
         *bounds,
         frozen(score, np.float64),
         frozen(datum, np.int32),
         frozen(beside, np.float64),
         frozen(weights, np.uint8),
-        frozen(keys, np.uint64),
+        keys,
         *state_of_draws(drawing.seed, drawing.first, drawing.last),
         np.empty(n_draws, np.uint8),
         *np.zeros((3, n_draws)),

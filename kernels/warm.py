@@ -11,6 +11,7 @@ import numpy as np
 
 from .datum_hash import by_bucket, hash_integers, hash_texts
 from .draw_weights import draw_weights, swap_bits
+from .drawn_ranking import Drawing, drawn_precisions, drawn_wins
 from .drawn_sums import drawn_counts, drawn_sums
 from .few_scores import count_few
 from .hash_codes import hash_codes
@@ -53,6 +54,12 @@ def scores() -> None:
     pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
     count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
+    side, rows = (value[:1], value[2:3]), (score, code, None)
+    drawing = Drawing(
+        0, 0, 4, None, np.zeros(4, np.uint64)
+    )  # in files scores have keys beside them
+    drawn_wins(side, side, rows, drawing)
+    drawn_precisions(side, side, rows, drawing)
     add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 

@@ -44,10 +44,13 @@ class ScoredDraws(ScoredView):
         self._of = view
         self._draws = draws
 
+    @property
+    def plain(self) -> ScoredView:  # kept by nobody: what holds itself is held until later
+        return self if self._of.plain is self._of else self._plain
+
     @cached_property
-    def plain(self) -> ScoredView:
-        plain = self._of.plain
-        return self if plain is self._of else ScoredDraws(plain, self._draws)
+    def _plain(self) -> ScoredView:
+        return ScoredDraws(self._of.plain, self._draws)
 
     @property
     def unit_weight(self) -> Array | None:

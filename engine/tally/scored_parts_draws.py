@@ -41,10 +41,8 @@ class PartsDraws(ScoredDraws):
             yield ScoredDraws(few, msgspec.structs.replace(self._draws, keys=keys))
 
     @cached_property
-    def plain(self) -> ScoredView:
+    def _plain(self) -> ScoredView:
         plain = self._of.plain
-        if plain is self._of:
-            return self
         assert isinstance(plain, PartsView)
         return PartsDraws(plain, self._draws)
 
