@@ -130,16 +130,30 @@ class ScoredView(UnitClasses):
         if self.units.hard is None:
             hits, others, strays = (r[:, :, 0] for r in self.reached((self.decision,)))
             wrong = others + strays
-            return HardCounts(hits, wrong, hits + wrong, hits + others, self.positives)
+            actual = self.positives
+            return HardCounts(
+                hits, wrong, hits + wrong, hits + others, actual, actual - hits, others
+            )
         right, judged, stray, actual = self._hard
         if self.unit_weight is None:
             predicted = judged + stray
-            return HardCounts(right, predicted - right, predicted, judged, actual)
+            wrong = predicted - right
+            return HardCounts(
+                right, wrong, predicted, judged, actual, actual - right, judged - right
+            )
         sums = self._weighed
         every = ExactSums(sums.stray.cells).merge(sums.stray).merge(sums.predicted)
         predicted = every.rounded().reshape(self.shape)
         wrong = every.merge(sums.right, sign=-1).rounded().reshape(self.shape)
-        return HardCounts(right, wrong, predicted, judged, actual)
+        missed, mistaken = (
+            ExactSums(some.cells)
+            .merge(some)
+            .merge(sums.right, sign=-1)
+            .rounded()
+            .reshape(self.shape)
+            for some in (sums.actual, sums.predicted)
+        )
+        return HardCounts(right, wrong, predicted, judged, actual, missed, mistaken)
 
     @property
     def confidence(self) -> tuple[Array, Array]:

@@ -45,6 +45,8 @@ class HardCounts(msgspec.Struct, frozen=True):
         predicted: predicted, on units with a truth and on units without.
         judged: predicted on units that have a truth.
         actual: truths.
+        missed: truths that are not predicted: exactly ``actual`` less ``right``, rounded once.
+        mistaken: ``judged`` less ``right``, likewise.
     """
 
     right: Array
@@ -52,6 +54,8 @@ class HardCounts(msgspec.Struct, frozen=True):
     predicted: Array
     judged: Array
     actual: Array
+    missed: Array
+    mistaken: Array
 
 
 class Points(msgspec.Struct, frozen=True):

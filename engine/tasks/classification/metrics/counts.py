@@ -87,24 +87,38 @@ def _balanced(view: ScoredView, settings: Settings, *, adjusted: bool = False) -
 
 
 def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
+    """Of counts that are never taken from one another where weights differ much: those of a label
+    against those of all others."""
     counts = view.hard
-    right = by_key(view, counts.right)
-    n = view.judged
-    overlap = by_key(view, counts.actual * counts.judged)
-    actual = _spread(n, by_key(view, counts.actual**2))
-    nothing = n - by_key(view, counts.judged)  # no prediction is an answer of its own
-    predicted = _spread(n, by_key(view, counts.judged**2) + nothing**2)
+    truths, guesses = _of_others(view, counts.actual), _of_others(view, counts.judged)
+    nothing = _unanswered(view)  # which is an answer of its own
+    apart = truths - counts.mistaken  # units whose truth and prediction are other labels
+    shared = by_key(view, counts.right * apart - counts.missed * counts.mistaken)
+    actual = by_key(view, counts.actual * truths)
+    given = by_key(view, counts.judged)
+    predicted = by_key(view, counts.judged * guesses) + 2 * nothing * given
     fill = settings.rules.degenerate
-    value = ratio(
-        right * n - overlap, np.sqrt(actual * predicted), np.nan if fill is None else fill
-    )
+    value = ratio(shared, np.sqrt(actual * predicted), np.nan if fill is None else fill)
     return [key_cells(view, value, _ONE_CLASS)]
 
 
-def _spread(n: Array, squares: Array) -> Array:
-    """n^2 less a sum of squares; exactly 0 where only the rounding of weights is left of it."""
-    spread = n * n - squares
-    return np.where(spread > 1e-13 * n * n, spread, 0.0)
+def _unanswered(view: ScoredView) -> Array:
+    """(Weighted) units with a truth and without a prediction, [group, key]."""
+    counts = view.hard
+    return by_key(view, counts.missed) - by_key(view, counts.mistaken)
+
+
+def _of_others(view: ScoredView, counts: Array) -> Array:
+    """Counts of all other labels of each label's key, [group, label]: added up, not taken away."""
+    out = np.zeros_like(counts)
+    for k in range(len(view.labels.key_names)):
+        members = np.flatnonzero(view.labels.key == k)
+        some = counts[:, members]
+        none = np.zeros((some.shape[0], 1))
+        before = np.cumsum(np.hstack([none, some[:, :-1]]), axis=1)
+        behind = np.cumsum(np.hstack([none, some[:, :0:-1]]), axis=1)[:, ::-1]
+        out[:, members] = before + behind
+    return out
 
 
 def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cells]:
@@ -112,8 +126,10 @@ def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cell
     counts = view.hard
     n = view.judged
     if power == 0:
-        observed = n - by_key(view, counts.right)
-        expected = ratio(n * n - by_key(view, counts.actual * counts.judged), n)
+        nothing = _unanswered(view)
+        apart = by_key(view, counts.actual * _of_others(view, counts.judged))
+        observed = by_key(view, counts.missed)
+        expected = ratio(apart + nothing * n, n)
     else:
         observed, expected = _distances(view, power)
     value = 1 - ratio(observed, expected)
