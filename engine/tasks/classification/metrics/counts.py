@@ -103,9 +103,11 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _unanswered(view: ScoredView) -> Array:
-    """(Weighted) units with a truth and without a prediction, [group, key]."""
-    counts = view.hard
-    return by_key(view, counts.missed) - by_key(view, counts.mistaken)
+    """(Weighted) units with a truth and without a prediction, [group, key]; exactly 0 where only
+    the rounding of weights is left of it."""
+    missed = by_key(view, view.hard.missed)
+    left: Array = missed - by_key(view, view.hard.mistaken)
+    return np.where(left > 1e-13 * missed, left, 0.0)
 
 
 def _of_others(view: ScoredView, counts: Array) -> Array:
