@@ -22,11 +22,11 @@ from .schemas.options import FIELDS, Options
 from .schemas.wording import in_python, option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
-from .statistics.comparing import Compared, compare_runs, nothing_found, same_kind
+from .statistics.comparing import Compared, compare_runs, same_kind
 from .statistics.comparison import Comparison
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
-from .statistics.multiple import ADJUSTMENTS
+from .statistics.multiple import ADJUSTMENTS, nothing_found
 from .statistics.significance import RANDOMISATION, TESTS
 from .tally import stored
 from .tasks.encoding import draw_keys
@@ -83,6 +83,10 @@ def compared(
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     _same_options(cards, options)
     same_kind(tallied)
+    cluster = _cluster(cards, options, test)
+    if cluster != options.cluster:
+        options = options.replace(cluster=cluster)
+        asked = msgspec.structs.replace(asked, cluster=cluster)
     tallied = _same_metrics(tallied, options)
     by, notes = _same_slices(tallied, options)
     tallied = {name: _with_keys(name, run, asked, by) for name, run in tallied.items()}
@@ -176,6 +180,30 @@ def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Ta
     some = tuple(column for column in plan.options.by if column in by)
     plan = msgspec.structs.replace(plan, options=plan.options.replace(by=some))
     return msgspec.structs.replace(run, plan=plan)
+
+
+def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str | None:
+    """The column of what is drawn as a whole: as asked for, else as all runs were scored.
+
+    Raises:
+        OptionError: they were scored by other clusters, or the test takes none.
+    """
+    told = {name: card.options.cluster for name, card in cards.items()}
+    if options.cluster is not None or set(told.values()) == {None}:
+        return options.cluster
+    if len(set(told.values())) > 1:
+        said = ", ".join(f"{name} {one or 'none'}" for name, one in told.items())
+        raise OptionError(
+            f"the runs were scored by other clusters ({said}): say which with"
+            f" {option('cluster', next(filter(None, told.values())))}."
+        )
+    cluster = next(iter(told.values()))
+    if test != RANDOMISATION:
+        raise OptionError(
+            f"{option('test', test)} takes every datum for independent of the others, and the runs"
+            f" were scored with {option('cluster', cluster)}: take {option('test', RANDOMISATION)}."
+        )
+    return cluster
 
 
 def _all_read(runs: Sequence[Any], **tables: Any) -> None:

@@ -16,8 +16,8 @@ from ..schemas.errors import InputError
 from ..schemas.intervals import Wanted
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
-from .intervals import quantiles, standard_errors
-from .multiple import adjusted, randomisation_p
+from .intervals import means, quantiles, standard_errors
+from .multiple import adjusted, nothing_found, randomisation_p
 from .paired import Numbers, by_datum, joined, numbers, swapped
 from .quantiles import normal_quantile
 from .significance import TESTS
@@ -156,11 +156,6 @@ _NUMBERS = (
 )
 
 
-def nothing_found(clusters: int, level: float) -> bool:
-    """Whether so few clusters can be swapped in too few ways for any p to be small."""
-    return bool(0.5 ** (clusters - 1) > 1 - level)
-
-
 def _families(table: pl.DataFrame) -> list[Array]:
     """Rows that are adjusted together: aggregates, labels, slices, labels of slices. A thousand
     labels do not make the aggregates less sure."""
@@ -273,9 +268,24 @@ def _without_truth(run: Tallied) -> Array:
 
 
 def pair(
-    first: Numbers, second: Numbers, mixed: tuple[Numbers, Array] | None, asked: Wanted
+    first: Numbers,
+    second: Numbers,
+    mixed: tuple[Numbers, Array] | None,
+    asked: Wanted,
+    *,
+    recentred: bool = False,
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Differences of two runs, a row for every number that both have."""
+    """Differences of two runs, a row for every number that both have.
+
+    Args:
+        first: the one that is taken away.
+        second: the other.
+        mixed: both under randomisation; None without that test.
+        asked: level of intervals.
+        recentred: whether the draws are moved so that their mean lies on the difference: draws of
+            interpolated precision lie to one side, which cancels between runs over the same
+            datums, and not between others.
+    """
     a = first.rows.with_row_index("at_a").select(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
     )
@@ -299,7 +309,7 @@ def pair(
     swaps = np.where(at_m.is_null().to_numpy(), np.nan, swaps)
     difference = _floats(rows["b"]) - _floats(rows["a"])
     tails = np.array([(1 - asked.level) / 2, (1 + asked.level) / 2])
-    lower, upper = quantiles(gone, tails)
+    lower, upper = quantiles(gone, tails) + ((difference - means(gone)) if recentred else 0.0)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
     # A difference that no draw changes rests on one datum or cluster: it has no spread to tell.

@@ -45,7 +45,8 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         numbers(run, lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed))
         for run in (first, second)
     ]
-    rows, _, _ = pair(drawn[0], drawn[1], None, asked)
+    same = first.tallies.datums.id.equals(second.tallies.datums.id)
+    rows, _, _ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
     return Margins(rows, asked.level, _told(first, second, differing))
 
 

@@ -80,3 +80,8 @@ def randomisation_p(observed: Array, drawn: Array) -> Array:
     n = known.sum(axis=0)
     p = (1 + extreme.sum(axis=0)) / (1 + n)
     return np.where(np.isnan(observed) | (n == 0), np.nan, p)
+
+
+def nothing_found(clusters: int, level: float) -> bool:
+    """Whether so few clusters can be swapped in too few ways for any p to be small."""
+    return bool(0.5 ** (clusters - 1) > 1 - level)

@@ -313,3 +313,25 @@ def test_too_many_values_of_single_datums_are_told() -> None:
         "wins, ties, losses and flips of 1 number are left out" in one for one in found.notes
     )
     assert found.differences["p"].null_count() == 0
+
+
+def test_runs_keep_their_clusters(tmp_path: Path) -> None:
+    """Runs that were scored by clusters are compared by them, and not by datums."""
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame({"actual": rng.random(200) < 0.5, "datum_id": range(200)})
+    table = table.with_columns(video=pl.col("datum_id") // 10)
+    runs = [table.with_columns(score=pl.Series(rng.random(200))) for _ in range(2)]
+    asked = {"metrics": ["Accuracy"], "intervals": 0.95, "draws": 100}
+    folders = []
+    for name, run in zip("ab", runs, strict=True):
+        ee.score(run, cluster="video", **asked).save(tmp_path / name)
+        folders.append(tmp_path / name)
+    kept = ee.compare(*folders, draws=100)
+    said = ee.compare(*folders, draws=100, cluster="video")
+    assert kept.options.cluster == "video"
+    assert_frame_equal(kept.differences, said.differences)
+    single = ee.score(runs[1], **asked)
+    with pytest.raises(ee.OptionError, match="scored by other clusters"):
+        ee.compare(folders[0], single, draws=100)
+    with pytest.raises(ee.OptionError, match="were scored with cluster='video'"):
+        ee.compare(*folders, draws=100, test="mcnemar")
