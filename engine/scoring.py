@@ -23,11 +23,13 @@ from .ingest.opening import Inputs, open_inputs
 from .ingest.problems import Note
 from .ingest.sources.held import Room
 from .plan import planner, summary
+from .plan.paging import page_frames, with_distribution
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard.card import Scorecard
+from .scorecard.held import Paged
 
 if TYPE_CHECKING:
     from . import outofcore as partitions
@@ -121,10 +123,13 @@ def run(
     address: str | None = None,
     progress: Progress | None = None,
     held: bool = False,
+    paged: bool = False,
 ) -> Scorecard:
     """Score tables; arguments as :func:`evalengine.score`, options made.
 
-    With ``held`` all rows are held in memory and no intervals are made, for comparing.
+    With ``held`` all rows are held in memory and no intervals are made, for comparing. With
+    ``paged`` what the report draws from is counted too, whatever the metrics; the default set
+    counts it anyway where rows are held in memory.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress or (lambda step: None)
@@ -133,6 +138,7 @@ def run(
     plan, inputs = open_tables(predictions, ground_truths, chosen, datums, labels, storage_options)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
+    plan = msgspec.structs.replace(plan, paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     if not held and (executor is None or pool or address):
@@ -151,12 +157,14 @@ def run(
                 makers(done.plan.task, done.plan.dialect.name),
                 _read(done.rows, done.n_datums),
                 _files(inputs),
+                paged=done.page,
             )
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     frames = checked_frames(inputs, plan.task, chosen, threads.each)
-    plan = planner.fitted(plan, frames)
+    usual = chosen.metrics is None and not held
+    plan = planner.fitted(msgspec.structs.replace(plan, paged=paged or usual), frames)
     if unlimited:
         said = f"all rows are held in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", said))
@@ -186,6 +194,7 @@ def run(
         _read(rows, len(tallies.datums)),
         _files(inputs),
         summary.Tallied(plan, tallies, threads.own()),
+        page_frames(plan, tallies, threads.own()),
     )
 
 
@@ -290,9 +299,11 @@ def _card(
     read: Mapping[str, int],
     files: Mapping[str, int] | None = None,
     tallied: summary.Tallied | None = None,
+    paged: Paged | None = None,
 ) -> Scorecard:
     return Scorecard(
         tallied=tallied,
+        page=with_distribution(paged or Paged(), frames),
         task=plan.task,
         dialect=plan.dialect.name,
         options=options,
@@ -359,4 +370,5 @@ def card_of(
     read = _read(rows, len(tallies.datums))
     tallied = summary.Tallied(plan, tallies, threads.own())
     labels = tallies.labels.frame
-    return _card(plan, options, frames, labels, run, said, shapes, read, tallied=tallied)
+    page = page_frames(plan, tallies, threads.own())
+    return _card(plan, options, frames, labels, run, said, shapes, read, None, tallied, page)

@@ -3,6 +3,7 @@
 from ..task import Task
 from .explaining import explain
 from .fitting import fit, needs_all_rows
+from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, merge, tally, truth
@@ -27,4 +28,5 @@ TASK = Task(
     by_labels=True,
     drawn=drawn,
     scratch_row=60,
+    page=PAGE,
 )

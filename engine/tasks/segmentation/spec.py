@@ -1,7 +1,7 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
 from ...tally.pixel_draws import PixelDraws
-from ..task import LateNotes, Task
+from ..task import LateNotes, PageFrame, Task
 from .explaining import explain
 from .fitting import fit
 from .parts import IN_PARTS
@@ -37,4 +37,5 @@ TASK = Task(
         label_notes,
     ),
     in_parts=IN_PARTS,
+    page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),
 )
