@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -276,6 +277,7 @@ def _run(
         "polars": pl.__version__,
         "fingerprint": plan.fingerprint,
         **told,
+        "scored": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": {step: round(value, 6) for step, value in seconds.items()},
     }
 

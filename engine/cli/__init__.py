@@ -26,6 +26,7 @@ from .compare import compare
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
+from .report import report, with_images, written
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -73,9 +74,15 @@ def cli() -> None:
     type=click.Choice(_EXPORTS),
     help="Print another tool's shape instead: JSON, or trec_eval's lines.",
 )
+@click.option(
+    "--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write an HTML page about it."
+)
+@with_images
 @with_gates
 @click.option(
-    "--baseline", metavar="DIR", help="Earlier result (--out) that gates call the baseline."
+    "--baseline",
+    metavar="DIR",
+    help="Earlier result (--out) that gates and the report call the baseline.",
 )
 @click.option(
     "--executor",
@@ -93,6 +100,8 @@ def score(
     form: str | None,
     frame: str | None,
     export: str | None,
+    report: str | None,
+    images: str | None,
     gates: tuple[str, ...],
     fail_if: tuple[str, ...],
     junit: str | None,
@@ -128,14 +137,23 @@ def score(
         from ..scorecard.storage import check_target
 
         check_target(out, overwrite=overwrite)
-    keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor)
+    if report is not None:
+        from ..reporting import check_report
+
+        check_report(report)
+    elif images is not None:
+        raise click.UsageError("--images is for the report: add --report FILE.")
+    keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor, report)
     given["options"] = keeper.options
     with progress_line() as progress:
-        from ..api import score as run
+        from ..scoring import run
 
+        options = given.pop("options")
+        # A default set that is kept can be reported on later.
+        given["paged"] = report is not None or (out is not None and options.metrics is None)
         where = {"executor": executor, "address": address}
         given |= {name: value for name, value in where.items() if value is not None}
-        card = run(predictions, ground_truths, progress=progress, **given)
+        card = run(predictions, ground_truths, options, progress=progress, **given)
         card.asked_frame(frame or "metrics")
         if out is not None:
             if progress:
@@ -163,8 +181,12 @@ def score(
         kept = kept_bytes(out)
         said = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{said}", err=True)
+    verdicts = keeper.judge(card)
+    if report is not None:
+        written(report, card, baseline=keeper.earlier, named=baseline, verdicts=verdicts,
+                images=images)  # fmt: skip
     failed = told_gates(
-        keeper.judge(card),
+        verdicts,
         about=_about(card),
         junit=junit,
         form=None if frame or export else form,
@@ -189,6 +211,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 
 cli.add_command(run)
 cli.add_command(compare)
+cli.add_command(report)
 
 
 @cli.command(cls=WithOptions)

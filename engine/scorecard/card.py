@@ -116,7 +116,8 @@ class Scorecard:
         exported = state.pop("exported")
         self.__dict__.update(state)
         self._providers = {name: frame.clone for name, frame in self._made.items()}
-        self._page = {name: frame.clone for name, frame in self._page.items()}
+        page: dict[str, pl.DataFrame] = state["_page"]
+        self._page = {name: frame.clone for name, frame in page.items()}
         known = makers(self.task, self.dialect)
         self._exports = {name: known[name] for name in exported if name in known}
 
@@ -319,6 +320,24 @@ class Scorecard:
         from .storage import save
 
         return save(self, directory, overwrite=overwrite)
+
+    def to_html(
+        self, path: str | Path, *, baseline: Any = None, images: str | Path | None = None
+    ) -> Path:
+        """Write one HTML file about the run; see :func:`evalengine.report`.
+
+        Args:
+            path: the file, ending in .html.
+            baseline: an earlier run, or the folder of a saved one.
+            images: folder of pictures by datum id, shown small for the worst datums.
+
+        Returns:
+            the file.
+        """
+        import evalengine
+
+        made: Path = evalengine.report(self, path, baseline=baseline, images=images)
+        return made
 
     def __repr__(self) -> str:
         from ..report.summary import as_text

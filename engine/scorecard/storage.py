@@ -22,6 +22,7 @@ import polars as pl
 from ..atomic import fresh_name, swap, sync
 from ..exports import makers
 from ..forked import refuse_cut_off
+from ..report.provenance import command
 from ..schemas.embedder import Encoder
 from ..schemas.errors import OptionError, ResultError, WriteError
 from ..schemas.option_values import make_options
@@ -65,6 +66,7 @@ class _Run(msgspec.Struct):
     read: dict[str, int] = {}
     read_files: dict[str, int] = {}
     lacking: dict[str, str] = {}
+    command: str = ""
 
 
 _LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
@@ -227,7 +229,10 @@ def kept_bytes(directory: str | Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline")
+REPORT_FILE = "report.html"
+BESIDE = (
+    "_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline", REPORT_FILE,
+)  # fmt: skip
 """What a job writes into a result's folder beside the result."""
 
 
@@ -364,6 +369,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "read": card.read,
         "read_files": card.files,
         "lacking": card.lacking,
+        "command": command(card.task, card.options, card.run.get("inputs", {})),
         "files": dict(files),
         "digests": dict(digests),
     }

@@ -1,0 +1,197 @@
+"""The report of a run: one HTML file that needs no network, no script and no server.
+
+The template and its style and script stand in ``templates/``; what is drawn is decided by
+:mod:`evalengine.report.page`. Everything is escaped by Jinja2; what is markup already (charts) is
+escaped where it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._version import __version__
+from ..atomic import whole_file
+from ..schemas.errors import WriteError
+from .counts import counts
+from .differences import BETTER, WORSE, Differences
+from .page import Cell, Gate, Part, Table, lead, parts
+from .provenance import command, facts
+from .summary import heading, plain, told
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from ..scorecard.card import Scorecard
+    from ..statistics.comparison import Comparison
+
+MOST_BYTES = 2_000_000
+"""Of a page."""
+_MOST_ROWS = (2000, 1000, 500, 200, 50)
+"""Rows of a table, at most; fewer where the page would be larger than it may be."""
+FAILED = "failed"
+
+
+@cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    loader = jinja2.PackageLoader("evalengine.report")
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(
+        "report.html"
+    )
+
+
+def as_page(
+    card: Scorecard,
+    *,
+    title: str = "",
+    baseline: Scorecard | None = None,
+    baseline_name: str = "",
+    comparison: Comparison | None = None,
+    gates: Sequence[Gate] = (),
+    notes: Sequence[str] = (),
+) -> str:
+    """The report as HTML of at most two megabytes.
+
+    Args:
+        card: of the run.
+        title: what it is called; its task unless given.
+        baseline: an earlier run.
+        baseline_name: what that is called.
+        comparison: of both, the baseline first; differences have no interval without.
+        gates: verdicts, in the order they are shown.
+        notes: what else there is to tell.
+    """
+    differences = None if baseline is None else Differences(baseline, comparison)
+    page = ""
+    for most in _MOST_ROWS:
+        shown = parts(card, differences, most)
+        page = _template().render(
+            **_about(card, title, baseline_name),
+            **_said(card, shown, comparison, gates),
+            parts=shown,
+            gates=gates,
+            notes=[plain(note) for _, note in told(card)] + list(notes),
+            **_drawn(card, baseline),
+        )
+        if len(page.encode()) <= MOST_BYTES:
+            break
+    return page
+
+
+def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
+    folder = files("evalengine.report") / "templates"
+    rows = [[Cell(name, kind="name"), Cell(value, kind="note")] for name, value in facts(card)]
+    return {
+        "version": __version__,
+        "title": plain(title or f"{card.task.capitalize()} report"),
+        "about": plain(heading(card)),
+        "baseline": plain(baseline_name),
+        # Marked as safe: both are the project's own.
+        "style": _safe((folder / "report.css").read_text(encoding="utf-8")),
+        "script": _safe((folder / "report.js").read_text(encoding="utf-8")),
+        "command": command(card.task, card.options, card.run.get("inputs", {})),
+        "provenance": Table("facts", "What was scored, with what", ["what", "value"], rows, []),
+    }
+
+
+def _safe(text: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _said(
+    card: Scorecard, shown: list[Part], comparison: Comparison | None, gates: Sequence[Gate]
+) -> dict[str, Any]:
+    """The verdict, and which sections there are."""
+    failed = sum(gate.status == FAILED for gate in gates)
+    said = lead(card) if comparison is None else plain(comparison.verdict)
+    more: list[str] = []
+    if gates:
+        state = FAILED if failed else "passed"
+        short = f"{failed} of {len(gates)} gates failed" if failed else f"{len(gates)} gates passed"
+        said, more = f"{short}.", [said]
+    else:
+        state = _state(shown) if comparison is not None else ""
+        short = state or lead(card).rstrip(".")
+    if comparison is not None:
+        more += _moved(shown)
+    has = {
+        "numbers": any(part.numbers or part.tables for part in shown),
+        "labels": any(part.labels for part in shown),
+        "slices": any(part.slices for part in shown),
+    }
+    return {
+        "verdict": {"said": said, "more": more, "state": state, "short": short},
+        "warnings": [plain(note) for note in card.warnings],
+        "has": has,
+    }
+
+
+def _state(shown: list[Part]) -> str:
+    """How the number that leads the page is read; empty where it cannot be told."""
+    for part in shown:
+        for row in part.numbers.rows if part.numbers else []:
+            for cell in row:
+                if cell.kind == "reading" and cell.text:
+                    return cell.state if cell.state in (BETTER, WORSE) else ""
+    return ""
+
+
+def _moved(shown: list[Part]) -> list[str]:
+    """Labels and slices that are surely better or worse."""
+    said = []
+    for what, tables in (
+        ("labels", [part.labels for part in shown if part.labels]),
+        ("slices", [table for part in shown for table in part.slices]),
+    ):
+        for state in (WORSE, BETTER):
+            names = [
+                " ".join(cell.text for cell in row[: table.names])
+                for table in tables
+                for row in table.rows
+                if any(cell.kind == "reading" and cell.state == state for cell in row)
+            ]
+            if names:
+                some = ", ".join(names[:_NAMED]) + (
+                    f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
+                )
+                said.append(f"Surely {state} {what}: {some}.")
+    return said
+
+
+_NAMED = 5
+
+
+def _drawn(card: Scorecard, baseline: Scorecard | None) -> dict[str, Any]:
+    """Curves, counts by threshold, errors and examples."""
+    lacking = [f"No {name}: {why}" for name, why in card.lacking.items()]
+    return {
+        "charts": [],
+        "counts": counts(card.page_frame("thresholds")),
+        "missing_charts": lacking,
+        "errors": [],
+        "error_charts": [],
+        "examples": None,
+        "contents": [],
+    }
+
+
+def write_page(page: str, path: str | Path) -> Path:
+    """Write a report, all or nothing.
+
+    Raises:
+        WriteError: the disk refused.
+    """
+    target = Path(path)
+    try:
+        with whole_file(target) as file:
+            file.write(page.encode())
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error}.") from error
+    return target
