@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ..executors import Threads
+from ..schemas.errors import OptionError
 from ..schemas.wording import in_python, option
 from ..scorecard.held import FrameFile, Paged
 from ..tasks.task import PageFrame
@@ -33,7 +34,11 @@ def page_frames(
     makers: Makers = {}
     lacking: dict[str, str] = {}
     for frame in plan.does.page:
-        asked = _plan_of(plan, frame, tallies)
+        try:
+            asked = _plan_of(plan, frame, tallies)
+        except OptionError as error:  # not defined of such tables
+            lacking[frame.name] = in_python(error.said)
+            continue
         made = planner.narrowed(
             asked, [metric.name for metric in asked.metrics if {*metric.needs} <= there]
         )

@@ -71,6 +71,12 @@ class Table(msgspec.Struct, frozen=True):
     names: int = 1
     searched: bool = False
 
+    @property
+    def right(self) -> list[bool]:
+        """Which columns hold numbers."""
+        first = self.rows[0] if self.rows else []
+        return [cell.kind == "number" for cell in first]
+
 
 class Part(msgspec.Struct, frozen=True):
     """What is shown of one label key.
@@ -202,22 +208,23 @@ def _of_grid(
     support = [supported(row) for row in shown]
     rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
     largest = max((one for one in rests if one is not None), default=0) or 1
-    header = [plain(name) for name in (*grid.names, *grid.columns)]
+    header = [plain(name) for name in (*grid.names, *grid.columns[:1])]
     header += _NEXT if differences is not None else []
     header += ["support"] if any(support) else []
+    header += [plain(name) for name in grid.columns[1:]]
     unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in shown)
     rows = []
     for row, said, on in zip(shown, support, rests, strict=True):
         line = [Cell(plain(name), kind="name") for name in row.names]
-        for j, text in enumerate(cells(grid, row)):
-            value = row.numbers[j]
-            bar = 100 * value if unit and j == 0 and value is not None else None
-            line.append(Cell(text, value, bar=bar))
+        text, *more = cells(grid, row)
+        value = row.numbers[0]
+        line.append(Cell(text, value, bar=100 * value if unit and value is not None else None))
         if differences is not None:
             first = row.rows[0] if row.rows else None
             line += _beside(None if first is None else differences.of(first))
         if any(support):
             line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
+        line += [Cell(one, number) for one, number in zip(more, row.numbers[1:], strict=True)]
         rows.append(line)
     notes = _notes(grid, len(shown))
     order = "" if not title else f"{title}, {_order(card, grid)}"

@@ -30,11 +30,10 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
         options: as they were given.
         inputs: of ``run.json``.
     """
-    plain = Options()
     given = [
         option(name, _written(name, getattr(options, name)))
-        for name in FIELDS
-        if name not in (*_HERE, "task") and getattr(options, name) != getattr(plain, name)
+        for name in _given(options)
+        if name not in (*_HERE, "task")
     ]
     given.insert(0, option("task", task))
     first = TABLE if TABLE in inputs else PREDICTIONS
@@ -56,6 +55,18 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
         beside = [f"{name}={name}" for name in _BESIDE if name in sources]
         said = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, given)])})"
     return without_secrets(said)
+
+
+def _given(options: Options) -> list[str]:
+    """Names of the options that are not as they are unless given."""
+    plain = Options()
+    names = []
+    for name in FIELDS:
+        value, usual = getattr(options, name), getattr(plain, name)
+        # A label map may be a table, which is compared with nothing.
+        alike = value is usual if usual is None else type(value) is type(usual) and value == usual
+        names += [] if alike else [name]
+    return names
 
 
 def _written(name: str, value: Any) -> Any:
@@ -92,11 +103,9 @@ def facts(card: Scorecard) -> list[tuple[str, str]]:
     seconds = run.get("seconds", {})
     if "total" in seconds:
         rows.append(("seconds", f"{seconds['total']:.2f}"))
-    plain = Options()
     rows += [
         (f"option {name}", without_secrets(str(getattr(card.options, name))))
-        for name in FIELDS
-        if getattr(card.options, name) != getattr(plain, name)
+        for name in _given(card.options)
     ]
     return [(name, value) for name, value in rows if value]
 

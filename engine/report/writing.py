@@ -67,16 +67,18 @@ def as_page(
         notes: what else there is to tell.
     """
     differences = None if baseline is None else Differences(baseline, comparison)
-    page = ""
+    page, drawn = "", _drawn(card, baseline)
     for most in _MOST_ROWS:
         shown = parts(card, differences, most)
+        said = _said(card, shown, comparison, gates)
         page = _template().render(
             **_about(card, title, baseline_name),
-            **_said(card, shown, comparison, gates),
+            **said,
             parts=shown,
             gates=gates,
             notes=[plain(note) for _, note in told(card)] + list(notes),
-            **_drawn(card, baseline),
+            contents=_contents(said["has"], drawn),
+            **drawn,
         )
         if len(page.encode()) <= MOST_BYTES:
             break
@@ -130,7 +132,25 @@ def _said(
         "verdict": {"said": said, "more": more, "state": state, "short": short},
         "warnings": [plain(note) for note in card.warnings],
         "has": has,
+        "reading": "" if comparison is None else _reading(comparison),
     }
+
+
+def _reading(comparison: Comparison) -> str:
+    """How differences are to be read."""
+    tests = comparison.differences["p"].count()
+    sure = f"{100 * (1 - comparison.level):g} %"
+    adjusted = (
+        ", adjusted for how many aggregates, labels or slices were tested"
+        if comparison.adjust != "none" and tests > 1
+        else ""
+    )
+    return (
+        "Differences are this run less the baseline, with the"
+        f" {100 * comparison.level:g} % interval of each by itself. ▲ better and ▼ worse are said"
+        f" where luck alone would do as much in less than {sure} of cases{adjusted}; ≈ cannot tell"
+        " is said elsewhere, though an interval may leave out 0."
+    )
 
 
 def _state(shown: list[Part]) -> str:
@@ -178,8 +198,18 @@ def _drawn(card: Scorecard, baseline: Scorecard | None) -> dict[str, Any]:
         "errors": [],
         "error_charts": [],
         "examples": None,
-        "contents": [],
     }
+
+
+def _contents(has: dict[str, bool], drawn: dict[str, Any]) -> list[tuple[str, str]]:
+    """The sections that there are: anchor and name."""
+    curves = drawn["charts"] or drawn["counts"] or drawn["missing_charts"]
+    errors = drawn["errors"] or drawn["error_charts"]
+    there = {"verdict": True, **has, "curves": curves, "errors": errors,
+             "examples": drawn["examples"], "notes": True, "provenance": True}  # fmt: skip
+    order = ("verdict", "numbers", "labels", "curves", "slices", "errors", "examples", "notes",
+             "provenance")  # fmt: skip
+    return [(name, name.capitalize()) for name in order if there[name]]
 
 
 def write_page(page: str, path: str | Path) -> Path:

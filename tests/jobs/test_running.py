@@ -61,7 +61,8 @@ class TestOnce:
         assert result.card.metrics.equals(plain.metrics)
         assert {*content(folder / "runs" / "2026-11-20")} == {
             "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
-            "curves.parquet", "tally.zip",
+            "curves.parquet", "tally.zip", "page_curves.parquet", "page_thresholds.parquet",
+            "page_confusion.parquet",
         }  # fmt: skip
         assert {path.name for path in (folder / "runs").iterdir()} == {
             "2026-11-20", ".2026-11-20.lock",
@@ -461,7 +462,7 @@ def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.Mo
     score = scoring.run
 
     def noted(*args: Any, **named: Any) -> ee.Scorecard:
-        told.append(named)
+        told.append(named | {"options": args[2]})
         return score(*args, **(named | {"executor": None, "address": None}))
 
     monkeypatch.setattr(scoring, "run", noted)
