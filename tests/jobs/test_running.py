@@ -61,8 +61,8 @@ class TestOnce:
         assert result.card.metrics.equals(plain.metrics)
         assert {*content(folder / "runs" / "2026-11-20")} == {
             "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
-            "curves.parquet", "tally.zip", "page_curves.parquet", "page_thresholds.parquet",
-            "page_confusion.parquet",
+            "curves.parquet", "tally.zip",
+            *(f"page_{name}.parquet" for name in ("curves", "thresholds", "confusion")),
         }  # fmt: skip
         assert {path.name for path in (folder / "runs").iterdir()} == {
             "2026-11-20", ".2026-11-20.lock",
@@ -458,8 +458,7 @@ def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
 
 
 def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, Any]] = []
-    score = scoring.run
+    told, score = [], scoring.run
 
     def noted(*args: Any, **named: Any) -> ee.Scorecard:
         told.append(named | {"options": args[2]})
