@@ -13,7 +13,7 @@ import msgspec
 
 from .differences import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 from .grids import Grid
-from .sections import Section, sections
+from .sections import Section
 from .summary import UNDEFINED, cells, footnotes, headed, number, plain, supported
 from .verdicts import signed
 
@@ -96,15 +96,17 @@ class Part(msgspec.Struct, frozen=True):
     slices: list[Table]
 
 
-def parts(card: Scorecard, differences: Differences | None, most: int) -> list[Part]:
+def parts(
+    card: Scorecard, found: list[Section], differences: Differences | None, most: int
+) -> list[Part]:
     """The tables of a run.
 
     Args:
         card: of the run.
+        found: its sections.
         differences: to the baseline; None without one.
         most: rows of a table, at most.
     """
-    found = sections(card)
     return [
         Part(
             title=plain(section.label_key or "") if headed(section, found) else "",
@@ -254,9 +256,9 @@ def _notes(grid: Grid, shown: int) -> list[str]:
 _NAMED = 5
 
 
-def lead(card: Scorecard) -> str:
+def lead(found: list[Section]) -> str:
     """The headline in a sentence, where there is neither gate nor baseline."""
-    for section in sections(card):
+    for section in found:
         lines = [line for line in section.headline if line.value is not None][:_LEADING]
         if lines:
             said = [f"{line.title} {number(line.value)} {line.reach}".strip() for line in lines]

@@ -20,6 +20,7 @@ from .counts import counts
 from .differences import BETTER, WORSE, Differences
 from .page import Cell, Gate, Part, Table, lead, parts
 from .provenance import command, facts
+from .sections import sections
 from .summary import heading, plain, told
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ def as_page(
         notes: what else there is to tell.
     """
     differences = None if baseline is None else Differences(baseline, comparison)
-    page, drawn = "", _drawn(card, baseline)
+    page, found, drawn = "", sections(card), _drawn(card, baseline)
     for most in _MOST_ROWS:
-        shown = parts(card, differences, most)
-        said = _said(card, shown, comparison, gates)
+        shown = parts(card, found, differences, most)
+        said = _said(card, lead(found), shown, comparison, gates)
         page = _template().render(
             **_about(card, title, baseline_name),
             **said,
@@ -108,11 +109,15 @@ def _safe(text: str) -> Any:
 
 
 def _said(
-    card: Scorecard, shown: list[Part], comparison: Comparison | None, gates: Sequence[Gate]
+    card: Scorecard,
+    headline: str,
+    shown: list[Part],
+    comparison: Comparison | None,
+    gates: Sequence[Gate],
 ) -> dict[str, Any]:
     """The verdict, and which sections there are."""
     failed = sum(gate.status == FAILED for gate in gates)
-    said = lead(card) if comparison is None else plain(comparison.verdict)
+    said = headline if comparison is None else plain(comparison.verdict)
     more: list[str] = []
     if gates:
         state = FAILED if failed else "passed"
@@ -120,7 +125,7 @@ def _said(
         said, more = f"{short}.", [said]
     else:
         state = _state(shown) if comparison is not None else ""
-        short = state or lead(card).rstrip(".")
+        short = state or headline.rstrip(".")
     if comparison is not None:
         more += _moved(shown)
     has = {

@@ -34,11 +34,16 @@
       if (!document.getElementById(id)) say(`named by nothing, ${id}`, one);
 
   // Contrast of text with what lies behind it (WCAG 2.2, 1.4.3).
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map();
   const channels = (color) => {
-    const c = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-    c.fillStyle = color;
-    c.fillRect(0, 0, 1, 1);
-    return [...c.getImageData(0, 0, 1, 1).data];
+    if (!known.has(color)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = color;
+      canvas.fillRect(0, 0, 1, 1);
+      known.set(color, [...canvas.getImageData(0, 0, 1, 1).data]);
+    }
+    return known.get(color);
   };
   const light = ([r, g, b]) =>
     [r, g, b].reduce((sum, v, i) => {
