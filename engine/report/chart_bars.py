@@ -18,6 +18,7 @@ from .chart_shapes import (
     Want,
     at,
     joined,
+    more_metrics,
     nearest,
     of_key,
     of_label,
@@ -124,7 +125,8 @@ def _worst_first(
         )
         for name, row in zip(named, rows.iter_rows(named=True), strict=True)
     ]
-    bars.sort(key=lambda bar: (bar.value is None, (bar.value or 0.0) * (-1 if lower else 1)))
+    sign = -1 if lower else 1
+    bars.sort(key=lambda b: (b.value is None, sign * (b.value or 0.0), -(b.support or 0)))
     left = len(bars) - BARS
     note = "lower is better" if lower else ""
     if left > 0:
@@ -183,14 +185,13 @@ def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
         called = " ".join(filter(None, (at_k(row["metric"], k), row["statistic"])))
         tops = [max(bar.value or 0.0, bar.baseline or 0.0) for bar in bars]
         n = bins["count"].sum()
-        left = kinds.height - _DISTRIBUTIONS
-        note = f"{left} more metrics: metric=, --metric" if left > 0 else ""
+        note = more_metrics(kinds.height - _DISTRIBUTIONS)
         if then is not None and then.height and all(bar.baseline is None for bar in bars):
             note = joined("the baseline's values are in other bins, and not drawn", note)
         across = Axis(f"{called} of a datum", bins["low"][0], bins["high"][-1])
         axis = Axis("datums", 0.0, max(1.0, *tops))
         heading = f"{called} of {n:,} datums"
-        found.append(Bars("distribution", heading, axis, bars, note, across=across))
+        found.append(Bars("distribution", heading, axis, bars, note, across=across, counts=True))
     return found
 
 
@@ -299,7 +300,7 @@ def _confused_pairs(
         f" differ; all: {getting('confusion')}"
     )
     heading = want.titled("Most frequent confusions", *more)
-    return [Bars("confusion", heading, Axis("count", 0.0, top), bars, note)]
+    return [Bars("confusion", heading, Axis("count", 0.0, top), bars, note, counts=True)]
 
 
 def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn]:

@@ -21,6 +21,8 @@ from .chart_shapes import (
     Want,
     at,
     joined,
+    more,
+    more_metrics,
     nearest,
     of_key,
     of_label,
@@ -242,7 +244,7 @@ def _overall(run: Numbers, rows: pl.DataFrame, curve: Curve, want: Want) -> list
         return []
     points = points.filter(pl.col(curve.x).is_not_null())
     line = _thinned(points[curve.x].to_list(), points[curve.y].to_list())
-    return [] if line is None else [Line(name, *line, support=support)]
+    return [] if line is None else [Line(name, *line, support=support, whole=True)]
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
@@ -281,8 +283,8 @@ def _other_ious(run: Numbers, source: Source, want: Want, rows: pl.DataFrame) ->
     if want.iou_threshold is not None or not _iou(rows):
         return ""
     every = run.frames[source.frame].filter(pl.col("curve") == source.curve)
-    n = every["iou_threshold"].n_unique() - 1
-    return f"{n} more IoU thresholds: iou_threshold=, --iou" if n > 0 else ""
+    said = more(every["iou_threshold"].n_unique() - 1, "IoU threshold")
+    return f"{said}: iou_threshold=, --iou" if said else ""
 
 
 def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
@@ -346,9 +348,9 @@ def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
         return []
     shown = names[: LINES if base is None else LINES_BESIDE]
     lines = [line for line in lines if line.name in shown]
-    note = f"{len(names) - len(shown)} more metrics: metric=, --metric" if names != shown else ""
-    ends = [k for line in lines for k in (line.x[0], line.x[-1])]
-    x = Axis("cut-off k", min(ends), max(ends))
+    note = more_metrics(len(names) - len(shown))
+    ks = sorted({k for line in lines for k in line.x})
+    x = Axis("cut-off k", ks[0], ks[-1], ks)
     return [Chart("ks", want.titled("Values by cut-off"), x, _values(lines), lines, note)]
 
 

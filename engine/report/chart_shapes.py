@@ -16,11 +16,12 @@ POINTS = 200
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """An axis: its title with the unit, and the ends of what it shows."""
+    """An axis: its title with the unit, the ends of what it shows, and values that are marked."""
 
     title: str
     low: float = 0.0
     high: float = 1.0
+    marked: list[float] | None = None
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -33,6 +34,7 @@ class Line(msgspec.Struct, frozen=True):
         baseline: whether it is of the baseline, and drawn dashed.
         low, high: ends of each point's interval.
         counts: what each point rests on; points are then drawn as large.
+        whole: whether it is of all labels.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Line(msgspec.Struct, frozen=True):
     low: list[float | None] | None = None
     high: list[float | None] | None = None
     counts: list[int] | None = None
+    whole: bool = False
 
 
 class Chart(msgspec.Struct, frozen=True):
@@ -94,6 +97,7 @@ class Bars(msgspec.Struct, frozen=True):
         reference: a value to hold them against, and its name.
         across: the axis of a histogram's bins.
         dots: values are points that may lie on either side of the reference.
+        counts: values are counts.
     """
 
     kind: str
@@ -104,6 +108,7 @@ class Bars(msgspec.Struct, frozen=True):
     reference: tuple[float, str] | None = None
     across: Axis | None = None
     dots: bool = False
+    counts: bool = False
 
 
 class Matrix(msgspec.Struct, frozen=True):
@@ -201,6 +206,16 @@ def joined(*notes: str) -> str:
 def supported(name: str, support: int | None) -> str:
     """A name with what it rests on."""
     return name if support is None else f"{name} (n {support:,})"
+
+
+def more(n: int, what: str) -> str:
+    """How many more there are: ``1 more metric``, ``2 more metrics``; nothing for none."""
+    return f"{n:,} more {what}{'s' if n > 1 else ''}" if n > 0 else ""
+
+
+def more_metrics(n: int) -> str:
+    """What is said of metrics that are not drawn."""
+    return f"{more(n, 'metric')}: metric=, --metric" if n > 0 else ""
 
 
 def described(chart: Drawn) -> str:
