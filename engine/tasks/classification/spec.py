@@ -5,6 +5,7 @@ from .explaining import explain
 from .filing import bytes_on_disk, of_parts, part_things
 from .fitting import fit
 from .frames import own_frames
+from .losses import losses
 from .merging import merge
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -23,6 +24,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
     drawn=drawn,
     one_draw=one_draw,
     truth=truth,

@@ -3,6 +3,7 @@
 from ..task import Task
 from .explaining import explain
 from .fitting import fit, needs_all_rows
+from .losses import losses
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, merge, tally, truth
@@ -20,6 +21,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
     truth=truth,
     warm_large=warm_large,
     examine=examine,

@@ -1,6 +1,7 @@
 """Judged metrics: a table of verdicts is encoded and measured here, without a judge."""
 
 from ...tally.stats_draws import StatsDraws
+from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
 from ..task import Task, ToldByRows
@@ -23,6 +24,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
     drawn=StatsDraws,
     examine=examine,
     needs_all_rows=needs_all_rows,

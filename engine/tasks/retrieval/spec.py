@@ -7,6 +7,7 @@ from ..task import Scaling, Task
 from .encode import needs_all_rows
 from .explaining import explain
 from .fitting import fit
+from .losses import losses
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, scaled_by, tally, with_highest
@@ -23,6 +24,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
     drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,

@@ -4,6 +4,7 @@ from ...tally.pixel_draws import PixelDraws
 from ..task import LateNotes, Task
 from .explaining import explain
 from .fitting import fit
+from .losses import losses
 from .parts import IN_PARTS
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -22,6 +23,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
     drawn=PixelDraws,
     warm_large=warm_large,
     examine=examine,

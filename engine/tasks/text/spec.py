@@ -1,6 +1,7 @@
 """Text: what was written is held against its references and measured here."""
 
 from ...tally.stats_draws import StatsDraws
+from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, view
 from ..task import Task
@@ -23,6 +24,7 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
     drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,
