@@ -21,6 +21,7 @@ from ..metrics import Metric
 from ..schemas.options import Options
 from ..tally.draws import Draws
 from ..tally.parts import Place
+from .contents import Contents
 from .workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -229,6 +230,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         explain: the steps of a run in words.
         samples: tiny runs that reach every kernel but those of large tables.
         losses: what single datums are judged by, for the worst of them.
+        contents: what single datums hold, for people to look at.
         warm_large: runs the kernels that only large tables reach.
         examine: looks for what only encoding finds, and adds notes to the frames.
         needs_all_rows: why only all rows together tell what tables hold; empty where the first
@@ -261,6 +263,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     explain: Callable[[Any, Needs], list[str]]
     samples: Callable[[], Iterable[Any]]
     losses: JudgeDatums
+    contents: Contents
     warm_large: Callable[[], None] | None = None
     examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
     needs_all_rows: NeedsAllRows | None = None

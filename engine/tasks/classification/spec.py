@@ -1,6 +1,8 @@
 """Classification: labels are encoded, matched and tallied here."""
 
+from ..contents import Contents
 from ..task import InParts, LateNotes, Task
+from .contents import contents
 from .explaining import explain
 from .filing import bytes_on_disk, of_parts, part_things
 from .fitting import fit
@@ -25,6 +27,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
+    contents=Contents(of_tally=contents),
     drawn=drawn,
     one_draw=one_draw,
     truth=truth,

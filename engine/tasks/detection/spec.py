@@ -1,6 +1,8 @@
 """Detection: boxes are encoded, matched and tallied here."""
 
+from ..contents import Contents
 from ..task import Task
+from .contents import contents
 from .explaining import explain
 from .fitting import fit, needs_all_rows
 from .losses import losses
@@ -22,6 +24,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
+    contents=Contents(of_tables=contents),
     truth=truth,
     warm_large=warm_large,
     examine=examine,

@@ -1,9 +1,11 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
 from ...tally.stats_draws import StatsDraws
+from ..contents import Contents
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
 from ..task import Scaling, Task
+from .contents import contents
 from .encode import needs_all_rows
 from .explaining import explain
 from .fitting import fit
@@ -25,6 +27,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
+    contents=Contents(of_tables=contents),
     drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,

@@ -1,7 +1,9 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
 from ...tally.pixel_draws import PixelDraws
+from ..contents import Contents
 from ..task import LateNotes, Task
+from .contents import contents
 from .explaining import explain
 from .fitting import fit
 from .losses import losses
@@ -24,6 +26,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
+    contents=Contents(of_tally=contents),
     drawn=PixelDraws,
     warm_large=warm_large,
     examine=examine,
