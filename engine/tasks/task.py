@@ -21,6 +21,7 @@ from ..metrics import Metric
 from ..schemas.options import Options
 from ..tally.draws import Draws
 from ..tally.parts import Place
+from .contents import Contents
 from .workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -193,6 +194,45 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     then: Callable[[pl.DataFrame], pl.DataFrame] | None = None
 
 
+class Losses(msgspec.Struct, frozen=True, kw_only=True):
+    """What every single datum is judged by.
+
+    Attributes:
+        metric: the number, by the name that people are told; what it was made with stands in
+            ``made_with``.
+        made_with: options of the number, plain values.
+        value: float64 [n_datums], NaN where undefined.
+        higher: whether higher values are better.
+        best: datums with this value have nothing wrong, and are not among the worst; None where
+            any may be.
+        ties: what orders datums of equal value: for codes int64 [m] columns float64 [m], the first
+            deciding first, higher ones worse, NaN the least.
+        why: for codes int64 [m] a short sentence each.
+    """
+
+    metric: str
+    made_with: dict[str, Any] = {}
+    value: Array
+    higher: bool
+    best: float | None = None
+    ties: Callable[[Array], Sequence[Array]]
+    why: Callable[[Array], list[str]]
+
+
+class JudgeDatums(Protocol):
+    """The number that judges single datums, from a tally in memory; or why there is none."""
+
+    def __call__(
+        self,
+        tallies: Any,
+        settings: Any,
+        metrics: Sequence[Metric],
+        dialect: Dialect,
+        *,
+        cuts: Cuts,
+    ) -> Losses | str: ...
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task.
 
@@ -208,6 +248,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         own_frames: frames that are not made of cells.
         explain: the steps of a run in words.
         samples: tiny runs that reach every kernel but those of large tables.
+        losses: what single datums are judged by, for the worst of them.
+        contents: what single datums hold, for people to look at.
         warm_large: runs the kernels that only large tables reach.
         examine: looks for what only encoding finds, and adds notes to the frames.
         needs_all_rows: why only all rows together tell what tables hold; empty where the first
@@ -240,6 +282,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     own_frames: OwnFrames
     explain: Callable[[Any, Needs], list[str]]
     samples: Callable[[], Iterable[Any]]
+    losses: JudgeDatums
+    contents: Contents
     warm_large: Callable[[], None] | None = None
     examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
     needs_all_rows: NeedsAllRows | None = None

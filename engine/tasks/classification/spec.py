@@ -1,10 +1,13 @@
 """Classification: labels are encoded, matched and tallied here."""
 
+from ..contents import Contents
 from ..task import InParts, LateNotes, Task
+from .contents import contents
 from .explaining import explain
 from .filing import bytes_on_disk, of_parts, part_things
 from .fitting import fit
 from .frames import own_frames
+from .losses import losses
 from .merging import merge
 from .page import PAGE
 from .samples import samples, warm_large
@@ -24,6 +27,8 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
+    contents=Contents(of_tally=contents),
     drawn=drawn,
     one_draw=one_draw,
     truth=truth,

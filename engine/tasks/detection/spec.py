@@ -1,8 +1,11 @@
 """Detection: boxes are encoded, matched and tallied here."""
 
+from ..contents import Contents
 from ..task import Task
+from .contents import contents
 from .explaining import explain
 from .fitting import fit, needs_all_rows
+from .losses import losses
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -21,6 +24,8 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
+    contents=Contents(of_tables=contents),
     truth=truth,
     warm_large=warm_large,
     examine=examine,

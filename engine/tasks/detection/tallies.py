@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,13 +22,16 @@ from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
 from .examples import Examples, merge_examples
-from .matching import BY_BOXES, LaidOut, lay_out_sides, match
+from .matching import BY_BOXES, LaidOut, Matched, lay_out_sides, match
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
+
+_OVERLAPPING = frozenset({"detailed", "confusion", "outcomes"})
+"""Needs of overlaps across labels, and of what took each ground truth."""
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -150,33 +153,19 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
 
     batch = encode_batch(frames, settings, threads)
     lap("encode")
-    overlapping = needs & {"detailed", "confusion", "outcomes"}
+    overlapping = needs & _OVERLAPPING
     if overlapping and not settings.has_overall_range:
         raise OptionError(
             f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
             " matrix and outcomes are over all sizes; add a range called 'all', such as"
             " 'all': (0, 1e10)."
         )
-    grid = variants(settings, needs)
-    spots = _spots(settings, needs)
-    sides = lay_out_sides(batch, settings.rules, threads)
-    near = _near(batch, sides, settings, min((*spots, *grid.thresholds)), threads, bool(spots))
-    lap("near")
-    matched = match(
-        batch,
-        sides,
-        settings.rules,
-        grid,
-        settings.cap,
-        threads,
-        taker=bool(overlapping),
-        pairs=BY_BOXES if near is None else _of_labels(near, sides),
-    )
-    lap("match")
+    matched, near = met(batch, settings, needs, threads, lap)
     crossed = examples = outcomes = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
-        pairs = find_pairs(matched, batch.labels, len(batch.datums), min(spots), threads, near)
+        lowest = min(_spots(settings, needs))
+        pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads, near)
         if "confusion" in needs:
             crossed = cross_match(
                 matched, pairs, settings.spot_ious, settings.score_thresholds, threads
@@ -208,6 +197,41 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
     )
+
+
+def met(
+    batch: Batch,
+    settings: Settings,
+    needs: frozenset[str],
+    threads: Workers,
+    lap: Callable[[str], None] = lambda step: None,
+) -> tuple[Matched, Near | None]:
+    """Every prediction matched; overlaps of polygons or masks, None of boxes.
+
+    Args:
+        batch: encoded tables.
+        settings: the run's options with every default filled in.
+        needs: what the metrics need.
+        threads: where the work runs.
+        lap: told when a step is done.
+    """
+    grid = variants(settings, needs)
+    spots = _spots(settings, needs)
+    sides = lay_out_sides(batch, settings.rules, threads)
+    near = _near(batch, sides, settings, min((*spots, *grid.thresholds)), threads, bool(spots))
+    lap("near")
+    matched = match(
+        batch,
+        sides,
+        settings.rules,
+        grid,
+        settings.cap,
+        threads,
+        taker=bool(needs & _OVERLAPPING),
+        pairs=BY_BOXES if near is None else _of_labels(near, sides),
+    )
+    lap("match")
+    return matched, near
 
 
 def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:

@@ -1,9 +1,12 @@
 """Judged metrics: a table of verdicts is encoded and measured here, without a judge."""
 
 from ...tally.stats_draws import StatsDraws
+from ..contents import Contents
+from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
 from ..task import Task, ToldByRows
+from .contents import contents
 from .explaining import explain
 from .findings import Findings, together
 from .fitting import AHEAD, fit, fit_written, may_fit, needs_all_rows
@@ -23,6 +26,8 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
+    contents=Contents(of_tables=contents),
     drawn=StatsDraws,
     examine=examine,
     needs_all_rows=needs_all_rows,

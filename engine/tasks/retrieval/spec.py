@@ -1,12 +1,15 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
 from ...tally.stats_draws import StatsDraws
+from ..contents import Contents
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
 from ..task import Scaling, Task
+from .contents import contents
 from .encode import needs_all_rows
 from .explaining import explain
 from .fitting import fit
+from .losses import losses
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, scaled_by, tally, with_highest
@@ -23,6 +26,8 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
+    contents=Contents(of_tables=contents),
     drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,

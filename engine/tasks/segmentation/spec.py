@@ -1,9 +1,12 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
 from ...tally.pixel_draws import PixelDraws
+from ..contents import Contents
 from ..task import LateNotes, PageFrame, Task
+from .contents import contents
 from .explaining import explain
 from .fitting import fit
+from .losses import losses
 from .parts import IN_PARTS
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -22,6 +25,8 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
+    contents=Contents(of_tally=contents),
     drawn=PixelDraws,
     warm_large=warm_large,
     examine=examine,

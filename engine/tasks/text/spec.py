@@ -1,9 +1,12 @@
 """Text: what was written is held against its references and measured here."""
 
 from ...tally.stats_draws import StatsDraws
+from ..contents import Contents
+from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, view
 from ..task import Task
+from .contents import contents
 from .explaining import explain
 from .fitting import fit
 from .samples import samples, warm_large
@@ -23,6 +26,8 @@ TASK = Task(
     own_frames=own_frames,
     explain=explain,
     samples=samples,
+    losses=losses,
+    contents=Contents(of_tables=contents),
     drawn=StatsDraws,
     warm_large=warm_large,
     examine=examine,

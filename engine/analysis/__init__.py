@@ -1,0 +1,1 @@
+"""What went wrong: the datums that a run does worst on."""

@@ -1,0 +1,85 @@
+"""The worst datums of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..plan.summary import Tallied
+from ..schemas.errors import ResultError
+from ..tasks.task import Losses
+
+Array = np.ndarray[Any, Any]
+
+MOST = 50
+
+
+def losses_of(tallied: Tallied) -> Losses:
+    """What judges the single datums of a run.
+
+    Args:
+        tallied: the run, held or loaded.
+
+    Raises:
+        ResultError: nothing does; says why, and what would.
+    """
+    plan = tallied.plan
+    found = plan.does.losses(
+        tallied.tallies, plan.settings, plan.metrics, plan.dialect, cuts=plan.cuts_of_needs
+    )
+    if isinstance(found, str):
+        raise ResultError(f"the worst datums cannot be told: {found}.")
+    return found
+
+
+def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
+    """The worst datums of a run, worst first.
+
+    Datums whose value is undefined, and those with nothing wrong, are not among them. Of equal
+    values the order is by what else is wrong with the datums, then by id.
+
+    Args:
+        tallied: the run, held or loaded; see :func:`evalengine.comparing.tallied_of`, which says
+            why there is none of runs in bounded memory.
+        n: how many at most.
+
+    Returns:
+        ``datum_id`` in the run's dtype, ``metric`` (String, the same in all rows), ``value``
+        (Float64), ``why`` (String, a short sentence) and ``parameters`` (String, JSON of what the
+        metric was made with, such as the score threshold; null for nothing).
+
+    Raises:
+        ResultError: nothing judges single datums in this run; says what would.
+    """
+    losses = losses_of(tallied)
+    codes = worst_codes(losses, n)
+    made_with = msgspec.json.encode(losses.made_with).decode() if losses.made_with else None
+    return pl.DataFrame(
+        {
+            "datum_id": tallied.tallies.datums.id.gather(codes).alias("datum_id"),
+            "metric": pl.Series([losses.metric], dtype=pl.String).new_from_index(0, codes.size),
+            "value": losses.value[codes],
+            "why": pl.Series(losses.why(codes) if codes.size else [], dtype=pl.String),
+            "parameters": pl.Series([made_with], dtype=pl.String).new_from_index(0, codes.size),
+        }
+    )
+
+
+def worst_codes(losses: Losses, n: int) -> Array:
+    """Codes of the worst datums, int64, worst first; of a few alone everything is sorted."""
+    loss = -losses.value if losses.higher else losses.value
+    known = ~np.isnan(loss)
+    if losses.best is not None:
+        known &= losses.value != losses.best
+    rows = np.flatnonzero(known)
+    if n <= 0 or not rows.size:
+        return rows[:0]
+    if rows.size > n:  # all that are as bad as the n-th
+        limit = np.partition(loss[rows], rows.size - n)[rows.size - n]
+        rows = rows[loss[rows] >= limit]
+    # Ids ascend with codes. Columns are sorted by the last first; NaN is the least bad.
+    ties = [np.nan_to_num(-column, nan=np.inf) for column in losses.ties(rows)]
+    return rows[np.lexsort((rows, *reversed(ties), -loss[rows]))][:n]

@@ -1,0 +1,291 @@
+"""Contents of some datums of a run, from its tally or from its inputs, read again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .. import tasks
+from ..executors import Threads
+from ..ingest.collecting import rows_of
+from ..ingest.frames import Frames, assemble, prepare
+from ..ingest.opening import open_inputs
+from ..ingest.sources.coco_masks import said_plainly
+from ..ingest.sources.tables import READ_FAILURES
+from ..plan import planner
+from ..plan.summary import Tallied
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from ..schemas.errors import EvalengineError
+from ..tasks.contents import Content, by_datum, shortened
+
+COLUMNS = 20
+"""Other columns of a datum's row that are shown."""
+_VALUE = 200  # characters of their values
+_PLACE = "number of the row"
+_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS, DATUMS)
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A datum.
+
+    Attributes:
+        datum_id: as the worst frame has it.
+        content: one of the structs of :mod:`evalengine.tasks.contents`; None where nothing of it
+            is known.
+        columns: other columns of its first row, of slices among them, name -> value as text.
+        file_name: of its image, where a table of datums says so.
+        width: of its image in pixels, likewise.
+        height: likewise.
+    """
+
+    datum_id: Any
+    content: Content | None = None
+    columns: dict[str, str] = {}
+    file_name: str | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+class AllShown(msgspec.Struct, frozen=True, kw_only=True):
+    """Contents of datums.
+
+    Attributes:
+        datums: in the order asked for.
+        lacking: why the inputs were not read again, and what to do; empty where they were.
+    """
+
+    datums: tuple[Shown, ...]
+    lacking: str = ""
+
+
+class _Gone(Exception):
+    """Inputs that cannot be read again; the message says why."""
+
+
+def contents(
+    card: Any, worst: pl.DataFrame, tallied: Tallied | None = None, tables: Any = None
+) -> AllShown:
+    """What the datums of a frame of the worst hold.
+
+    Args:
+        card: the scorecard of the run, held or loaded.
+        worst: as :func:`evalengine.analysis.worst.worst` gives it.
+        tallied: the run; None where it is not there, and tasks that know contents from it show
+            none.
+        tables: the tables that were scored, where these were no files: a pair of predictions and
+            ground truths, the one table of both, or a mapping with the keys ``predictions`` and
+            ``ground_truths`` or ``table``, and ``datums`` and ``labels`` where they were given.
+
+    Returns:
+        one struct a datum; where the inputs have changed, are gone or cannot be found, ``lacking``
+        says so, and what only they tell is missing.
+    """
+    if not worst.height:
+        return AllShown(datums=())
+    plan = planner.make_plan(card.options, card.task) if tallied is None else tallied.plan
+    ids = worst["datum_id"]
+    does = tasks.get(card.task).contents
+    lacking = ""
+    frames: Frames | None = None
+    others: list[dict[str, str]] = [{} for _ in ids]
+    try:
+        frames, others = _read(card, ids, _given(card, tables))
+    except _Gone as gone:
+        lacking = str(gone)
+    except (EvalengineError, OSError) as error:
+        lacking = f"the inputs cannot be read again: {error}"
+    found: list[Content | None] = [None] * len(ids)
+    if does.of_tally is not None and tallied is not None:
+        found = list(does.of_tally(tallied.tallies, plan.settings, _codes(tallied, ids)))
+    elif does.of_tables is not None and frames is not None:
+        told = worst["parameters"][0]
+        made_with = {} if told is None else msgspec.json.decode(told)
+        names = [str(one) for one in ids]
+        try:
+            found = does.of_tables(frames, plan.settings, names, made_with, Threads(1))
+        except EvalengineError as error:
+            lacking = f"the inputs cannot be read again: {error}"
+    images = _images(frames, ids.to_list())
+    return AllShown(
+        datums=tuple(
+            Shown(datum_id=one, content=content, columns=columns, **image)
+            for one, content, columns, image in zip(ids, found, others, images, strict=True)
+        ),
+        lacking=lacking,
+    )
+
+
+def _codes(tallied: Tallied, ids: pl.Series) -> np.ndarray[Any, Any]:
+    """Codes of datums, int64, whose ids ascend."""
+    every = tallied.tallies.datums.id
+    codes: np.ndarray[Any, Any] = (
+        every.to_frame("id")
+        .with_row_index("code")
+        .filter(pl.col("id").is_in(ids.implode()))
+        .select(pl.col("code").cast(pl.Int64), "id")
+        .join(ids.to_frame("id").with_row_index("place"), on="id")
+        .sort("place")["code"]
+        .to_numpy()
+    )
+    return codes
+
+
+def _given(card: Any, tables: Any) -> dict[str, Any]:
+    """The inputs by role: tables that were handed over, or files that are what they were.
+
+    Raises:
+        _Gone: they are not.
+    """
+    if tables is not None:
+        if isinstance(tables, dict):
+            return tables
+        pair = tuple(tables) if isinstance(tables, (tuple, list)) else (tables,)
+        if len(pair) == 1 or pair[1] is None:
+            return {TABLE: pair[0]}
+        return {PREDICTIONS: pair[0], GROUND_TRUTHS: pair[1]}
+    inputs = card.run.get("inputs", {})
+    found = {}
+    for role, facts in inputs.items():
+        source = facts.get("source")
+        along = role in (DATUMS, LABELS) and source == inputs.get(GROUND_TRUTHS, {}).get("source")
+        if along:
+            continue
+        found[role] = _unchanged(role, facts)
+    if not found:
+        raise _Gone("the run does not say which files it was made from.")
+    return found
+
+
+def _unchanged(role: str, facts: dict[str, Any]) -> str:
+    """The path of an input that is what it was.
+
+    Raises:
+        _Gone: it has changed, is gone, or is no file.
+    """
+    called, source = role.replace("_", " "), facts.get("source")
+    known = "bytes" in facts
+    if not isinstance(source, str) or not (known or os.path.exists(source)):
+        raise _Gone(
+            f"{called}: {source or 'no name kept'} is no file that can be read again; hand the"
+            " tables over."
+        )
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise _Gone(f"{called}: {source} is gone.")
+    if not known:  # a folder, or a list that is no side's: nothing to hold it against
+        return source
+    size = path.stat()
+    same = size.st_size == facts["bytes"]
+    if same and "sha256" in facts:
+        with open(path, "rb") as file:
+            same = hashlib.file_digest(file, "sha256").hexdigest() == facts["sha256"]
+    elif same:
+        same = size.st_mtime == facts.get("modified")
+    if not same:
+        raise _Gone(f"{called}: {source} has changed since it was scored.")
+    return source
+
+
+def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, list[dict[str, str]]]:
+    """Checked rows of some datums alone, and what else their rows hold.
+
+    Raises:
+        EvalengineError: what is wrong with the inputs.
+    """
+    options = card.options.replace(memory_limit=None, scratch=None)
+    first = given[TABLE] if TABLE in given else given.get(PREDICTIONS)
+    inputs = open_inputs(
+        first,
+        given.get(GROUND_TRUTHS),
+        datums=given.get(DATUMS),
+        labels=given.get(LABELS),
+        options=options,
+    )
+    ready = prepare(inputs, card.task, options)
+    rows, extra = {}, {}
+    before: dict[str, int] = {}
+    for role, side in ready.sides.items():
+        lazy = rows_of(role, side, ready.where, ready.plan)
+        if role in ready.where:  # rows before the condition are told in notes, which nobody reads
+            before[role] = 0
+        if role == LABELS:
+            rows[role] = lazy
+            continue
+        keep = _of(ids, side.naming.exprs.get(side.table.datum))
+        own = side.source.frame
+        if side.table.datum in side.naming.exprs:
+            rows[role] = lazy.filter(_of(ids, pl.col(side.table.datum)))
+            extra[role] = own.filter(keep).with_columns(_named(side.naming.exprs[side.table.datum]))
+        else:
+            rows[role] = lazy.with_row_index(_PLACE).filter(_of(ids, pl.col(_PLACE))).drop(_PLACE)
+            extra[role] = (
+                own.with_row_index(_PLACE).filter(_of(ids, pl.col(_PLACE))).rename({_PLACE: _ID})
+            )
+    try:
+        with said_plainly():
+            collected = dict(zip(rows, pl.collect_all(list(rows.values())), strict=True))
+            others = _others(ids, ready.sides, extra)
+    except READ_FAILURES as error:
+        raise _Gone(f"the inputs cannot be read again: {error}") from error
+    frames = assemble(ready, collected, before, options)
+    for role, frame in frames.sides.items():
+        if "datum_id" not in frame.columns:  # rows are datums, in their order
+            frames.sides[role] = frame.with_columns(ids.sort().alias("datum_id"))
+    return frames, others
+
+
+_ID = "id of the datum"
+
+
+def _named(expression: pl.Expr) -> pl.Expr:
+    """The datum's id under a name that no table has."""
+    return expression.alias(_ID)
+
+
+def _of(ids: pl.Series, expression: pl.Expr | None) -> pl.Expr:
+    """Whether rows are of some datums; ids of other types are compared as text."""
+    if expression is None:
+        return pl.lit(value=True)
+    return expression.cast(pl.String).is_in(ids.cast(pl.String).implode())
+
+
+def _others(
+    ids: pl.Series, sides: dict[str, Any], extra: dict[str, pl.LazyFrame]
+) -> list[dict[str, str]]:
+    """Of each datum the columns of its first rows that are none of the contract's."""
+    found: dict[str, dict[str, str]] = {str(one): {} for one in ids}
+    for role, lazy in extra.items():
+        side = sides[role]
+        claimed = {*side.naming.recognised, *side.naming.exprs}
+        names = [name for name in side.schema if name not in claimed]
+        plain = [name for name in names if not side.schema[name].is_nested()][:COLUMNS]
+        if not plain:
+            continue
+        rows = lazy.select(_ID, *plain).unique(_ID, keep="first", maintain_order=True).collect()
+        for row in rows.iter_rows(named=True):
+            own = found[str(row[_ID])]
+            for name in plain:
+                if row[name] is not None and len(own) < COLUMNS:
+                    own.setdefault(name, shortened(str(row[name]), _VALUE)[0])
+    return [found[str(one)] for one in ids]
+
+
+def _images(frames: Frames | None, ids: Sequence[Any]) -> list[dict[str, Any]]:
+    """File name, width and height of each datum, as far as a table of datums has them."""
+    if frames is None or frames.datums is None:
+        return [{} for _ in ids]
+    names = [n for n in ("file_name", "width", "height") if n in frames.datums.columns]
+    rows = by_datum(frames.datums)
+    return [
+        dict(zip(names, rows[str(one)].select(names).row(0), strict=True))
+        if str(one) in rows and names
+        else {}
+        for one in ids
+    ]

@@ -1,0 +1,202 @@
+"""What single datums are judged by: log loss, the score of a wrong label, or labels that are wrong.
+
+A datum with several label keys is judged by the worst of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dialects import Dialect
+from ...ingest.problems import count_of
+from ...kernels.label_matching import HIT, STRAY
+from ...metrics import Metric
+from ...tally.datums import Labels
+from ...tally.units import Units
+from ..task import Cuts, Losses
+from .settings import Settings
+from .tallies import Tallies
+
+Array = np.ndarray[Any, Any]
+
+_LABELS_NEED = (
+    "labels were not predicted but scored alone: Accuracy, or LogLoss, among the metrics judges"
+    " single datums"
+)
+
+
+def losses(
+    tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
+) -> Losses | str:
+    """See :class:`..task.JudgeDatums`."""
+    units = tallies.units
+    if settings.multilabel or units.truth_start is not None:
+        return _of_several(tallies, settings)
+    if any("probabilities" in metric.needs for metric in metrics) and units.facts is not None:
+        return _of_probabilities(tallies)
+    return _LABELS_NEED if units.hard is None else _of_labels(tallies, settings)
+
+
+def _of_several(tallies: Tallies, settings: Settings) -> Losses | str:
+    """F1 of each datum's labels at the decision threshold."""
+    scored, units, n = tallies.scored, tallies.units, len(tallies.datums)
+    if scored is None:
+        return "labels have no scores"
+    rows = scored.score >= scored.comparable(settings.decision_threshold)
+    rows &= scored.outcome != STRAY
+    unit = np.arange(rows.size) if scored.unit_codes is None else scored.unit_codes
+    hits, predicted = (
+        np.bincount(units.datum_of(unit[kept]), minlength=n)
+        for kept in (rows & (scored.outcome == HIT), rows)
+    )
+    there = np.bincount(units.datum_of(), units.n_truths, minlength=n).astype(np.int64)
+    f1 = np.full(n, np.nan)
+    np.divide(2 * hits, there + predicted, out=f1, where=there + predicted > 0)
+
+    def why(codes: Array) -> list[str]:
+        return [
+            f"{there[code] - hits[code]:,} of {count_of(int(there[code]), 'label')} missed,"
+            f" {predicted[code] - hits[code]:,} predicted that are wrong"
+            for code in codes
+        ]
+
+    return Losses(
+        metric="F1",
+        made_with={"score_threshold": settings.decision_threshold},
+        value=f1,
+        higher=True,
+        best=1.0,
+        ties=lambda codes: [(there + predicted - 2 * hits)[codes].astype(np.float64)],
+        why=why,
+    )
+
+
+def _of_probabilities(tallies: Tallies) -> Losses:
+    """Log loss, as the metric of that name has it."""
+    units, scored = tallies.units, tallies.scored
+    assert units.facts is not None
+    assert scored is not None
+    smallest = float(np.finfo(np.float32 if scored.single else np.float64).eps)
+    true = np.nan_to_num(units.facts.true_score, nan=0.0)
+    loss = -np.log(np.clip(true, smallest, 1 - smallest))
+    loss[units.truth < 0] = np.nan
+    value = _worst_of(units, loss, len(tallies.datums))
+
+    def said(unit: int) -> str:
+        is_so = _called(tallies.labels, int(units.truth[unit]))
+        hard = units.truth[unit] if units.hard is None else units.hard[unit]
+        if hard in (-1, units.truth[unit]):
+            return f"{is_so} has probability {true[unit]:.3g}"
+        predicted = _called(tallies.labels, int(hard))
+        return f"predicted {predicted}, is {is_so} (probability {true[unit]:.3g})"
+
+    return Losses(
+        metric="LogLoss",
+        value=value,
+        higher=False,
+        best=0.0,
+        ties=lambda codes: [],
+        why=_by_unit(tallies, loss, value, said),
+    )
+
+
+def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
+    """The score of a wrong label; where labels have no scores, whether they are right."""
+    units, labels, n = tallies.units, tallies.labels, len(tallies.datums)
+    hard = units.hard
+    assert hard is not None
+    judged = units.truth >= 0
+    wrong = judged & (hard != units.truth)
+    score = _scores(tallies, settings)
+
+    def said(unit: int) -> str:
+        sure = "" if score is None or np.isnan(score[unit]) else f" ({score[unit]:.3g})"
+        predicted = "no label" if hard[unit] < 0 else _called(labels, int(hard[unit])) + sure
+        return f"predicted {predicted}, is {_called(labels, int(units.truth[unit]))}"
+
+    if score is not None and not np.isnan(score[wrong]).all():
+        loss = np.where(wrong, score, np.nan)
+        value = _worst_of(units, loss, n)
+        return Losses(
+            metric="Score of the wrong label",
+            value=value,
+            higher=False,
+            ties=lambda codes: [],
+            why=_by_unit(tallies, loss, value, said),
+        )
+    every, right = (
+        np.bincount(units.datum_of(np.flatnonzero(rows)), minlength=n)
+        for rows in (judged, judged & ~wrong)
+    )
+    share = np.full(n, np.nan)
+    np.divide(right, every, out=share, where=every > 0)
+    loss = np.where(judged, wrong.astype(np.float64), np.nan)
+    return Losses(
+        metric="Accuracy",
+        value=share,
+        higher=True,
+        best=1.0,
+        ties=lambda codes: [(every - right)[codes].astype(np.float64)],
+        why=_by_unit(tallies, loss, _worst_of(units, loss, n), said),
+    )
+
+
+def _scores(tallies: Tallies, settings: Settings) -> Array | None:
+    """Score of each unit's predicted label, float64 [u]; None where labels have none.
+
+    With one score a unit that of the other label is what is left to 1; where scores are no
+    probabilities, both are how far they lie from the decision threshold.
+    """
+    units, scored = tallies.units, tallies.scored
+    if scored is None or not scored.ranked or scored.several or not units.decided:
+        return units.hard_score
+    score = np.empty(len(units))
+    score[slice(None) if scored.unit_codes is None else scored.unit_codes] = scored.score
+    positive = units.hard == scored.only
+    if score.size and (score.min() < 0 or score.max() > 1):
+        limit = scored.comparable(settings.decision_threshold)
+        return np.where(positive, score - limit, limit - score)
+    return np.where(positive, score, 1 - score)
+
+
+def _worst_of(units: Units, loss: Array, n: int) -> Array:
+    """The highest loss of each datum's units, float64 [n]; NaN where none has one."""
+    if units.datum is None:
+        return loss
+    out = np.full(n, np.nan)
+    known = ~np.isnan(loss)
+    np.fmax.at(out, units.datum[known], loss[known])
+    return out
+
+
+def _by_unit(
+    tallies: Tallies, loss: Array, worst: Array, said: Callable[[int], str]
+) -> Callable[[Array], list[str]]:
+    """What is said of datums: of the first of their units that is as bad as they are."""
+    units, labels = tallies.units, tallies.labels
+
+    def why(codes: Array) -> list[str]:
+        if units.datum is None:
+            return [said(code) for code in codes.tolist()]
+        rows = np.flatnonzero(np.isin(units.datum, codes))
+        rows = rows[loss[rows] == worst[units.datum[rows]]]
+        at = dict(zip(units.datum[rows][::-1].tolist(), rows[::-1].tolist(), strict=True))
+        sentences = []
+        for code in codes.tolist():
+            unit = at[code]
+            key = ""
+            if units.key is not None and len(labels.key_names) > 1:
+                key = f"{labels.key_names[units.key[unit]]}: "
+            sentences.append(key + said(unit))
+        return sentences
+
+    return why
+
+
+def _called(labels: Labels, label: int) -> str:
+    """A label's name, or its value."""
+    value, name = labels.frame.select("label_value", "label_name").row(label)
+    return str(value if name is None else name)

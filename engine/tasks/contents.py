@@ -1,0 +1,297 @@
+"""What single datums hold, for people to look at: plain structs, capped in size, without markup."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..ingest.frames import Frames
+from .workers import Workers
+
+Array = np.ndarray[Any, Any]
+
+CHARACTERS = 2_000
+"""Characters of a text that are shown."""
+DOCUMENTS = 20
+"""Documents of a ranked list that are shown, and relevant ones that it lacks."""
+BOXES = 50
+"""Boxes of an image that are shown."""
+LABELS = 20
+"""Labels of a datum that are shown."""
+ROWS = 20
+"""Rows of a table that are shown."""
+_REFERENCES = 20
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Words of a text beside another.
+
+    Attributes:
+        side: ``both``, ``prediction`` for words that stand there alone, or ``reference``.
+        text: the words and the space behind them, as they are.
+    """
+
+    side: str
+    text: str
+
+
+class Texts(msgspec.Struct, frozen=True, kw_only=True):
+    """A prediction beside the closest of its references.
+
+    Attributes:
+        pieces: of both texts, in order.
+        references: how many references there are.
+        cut: characters that are left out, of the prediction and of the reference.
+    """
+
+    pieces: tuple[Piece, ...]
+    references: int
+    cut: tuple[int, int] = (0, 0)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """A document of a ranked list, or one that it lacks.
+
+    Attributes:
+        document: its id, or its text.
+        rank: from 1; None of one that was not retrieved.
+        score: what it was ranked by, where there are scores.
+        relevance: as judged; None where nobody judged it.
+        relevant: whether it is.
+        cut: characters of the text that are left out.
+    """
+
+    document: str
+    rank: int | None = None
+    score: float | None = None
+    relevance: float | None = None
+    relevant: bool = False
+    cut: int = 0
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """A ranked list and what it lacks.
+
+    Attributes:
+        documents: the first of the list, best first.
+        left_out: documents further down.
+        missing: relevant documents that were not retrieved, the most relevant first.
+        missing_left_out: more of them.
+    """
+
+    documents: tuple[Document, ...]
+    left_out: int
+    missing: tuple[Document, ...]
+    missing_left_out: int
+
+
+class Box(msgspec.Struct, frozen=True, kw_only=True):
+    """A predicted box, or one that was missed.
+
+    Attributes:
+        label: name or value.
+        outcome: ``tp``, ``fp``, ``missed``, or ``ignored`` where it counts as neither.
+        score: of a prediction; None of one that was missed.
+        corners: xmin, ymin, xmax, ymax in pixels of the image; of polygons and masks the box
+            around them.
+    """
+
+    label: str
+    outcome: str
+    score: float | None
+    corners: tuple[float, float, float, float]
+
+
+class Boxes(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of an image: missed ones, false positives, true positives, ignored ones.
+
+    Attributes:
+        boxes: the first of them; within an outcome by score.
+        left_out: more of them.
+        iou_threshold: at which they met.
+        score_threshold: predictions below are not shown.
+    """
+
+    boxes: tuple[Box, ...]
+    left_out: int
+    iou_threshold: float
+    score_threshold: float
+
+
+class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A predicted label.
+
+    Attributes:
+        key: label key.
+        label: name or value.
+        score: None where it has none.
+        true: whether it is true of the datum.
+    """
+
+    key: str
+    label: str
+    score: float | None
+    true: bool
+
+
+class Labelled(msgspec.Struct, frozen=True, kw_only=True):
+    """Predicted labels of a datum and its true ones.
+
+    Attributes:
+        predicted: by key, the highest score first.
+        left_out: more of them.
+        truth: label key and name or value of each true label.
+    """
+
+    predicted: tuple[LabelScore, ...]
+    left_out: int
+    truth: tuple[tuple[str, str], ...]
+
+
+class LabelPixels(msgspec.Struct, frozen=True, kw_only=True):
+    """Pixels of a label in an image.
+
+    Attributes:
+        key: label key.
+        label: name or value.
+        truth: pixels of it in the ground truth.
+        missed: those of them that were predicted otherwise.
+        false: pixels that were predicted to be of it and are not.
+        iou: None where neither side has any.
+    """
+
+    key: str
+    label: str
+    truth: int
+    missed: int
+    false: int
+    iou: float | None
+
+
+class PixelsWrong(msgspec.Struct, frozen=True, kw_only=True):
+    """Labels of an image, those with the most wrong pixels first.
+
+    Attributes:
+        labels: the first of them.
+        left_out: more of them.
+    """
+
+    labels: tuple[LabelPixels, ...]
+    left_out: int
+
+
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of a table.
+
+    Attributes:
+        columns: names.
+        rows: values as text, None where there is none.
+        left_out: more rows.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    left_out: int
+
+
+Content = Texts | Ranking | Boxes | Labelled | PixelsWrong | Rows
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a task's contents of datums come from; of one of the two.
+
+    Attributes:
+        of_tally: from tally, settings and codes int64 [m] one for each; without reading anything.
+        of_tables: from checked rows of the datums alone, settings, ids as text, what the judging
+            number was made with and threads; None for a datum of which nothing can be shown.
+    """
+
+    of_tally: Callable[[Any, Any, Array], list[Content]] | None = None
+    of_tables: (
+        Callable[[Frames, Any, list[str], dict[str, Any], Workers], list[Content | None]] | None
+    ) = None
+
+
+def copied(frames: Frames) -> Frames:
+    """The same tables for a step that uses them up."""
+    sides = {role: frame.clone() for role, frame in frames.sides.items()}
+    return msgspec.structs.replace(frames, sides=sides, notes=[], marks=dict(frames.marks))
+
+
+def by_datum(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Rows of each datum, by its id as text."""
+    parts = frame.partition_by("datum_id", as_dict=True, maintain_order=True)
+    return {str(key[0]): rows for key, rows in parts.items()}
+
+
+def shortened(text: str, most: int = CHARACTERS) -> tuple[str, int]:
+    """The beginning of a text, and how many characters are left out."""
+    return text[:most], max(0, len(text) - most)
+
+
+def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
+    """The prediction and the reference that are closest, word by word.
+
+    Args:
+        predictions: of a datum, perhaps none.
+        references: likewise.
+    """
+    pairs = [
+        (ours, theirs)
+        for ours in (predictions or [""])[:_REFERENCES]
+        for theirs in (references or [""])[:_REFERENCES]
+    ]
+    met = [_met(*pair) for pair in pairs]
+    pair, best = max(
+        zip(pairs, met, strict=True), key=lambda one: one[1].ratio() if len(pairs) > 1 else 0.0
+    )
+    ours, theirs = (_words(text[:CHARACTERS]) for text in pair)
+    pieces = []
+    for same, low, high, first, last in best.get_opcodes():
+        if same == "equal":
+            pieces.append(Piece("both", "".join(ours[low:high])))
+            continue
+        if high > low:
+            pieces.append(Piece("prediction", "".join(ours[low:high])))
+        if last > first:
+            pieces.append(Piece("reference", "".join(theirs[first:last])))
+    return Texts(
+        pieces=tuple(pieces),
+        references=len(references),
+        cut=(shortened(pair[0])[1], shortened(pair[1])[1]),
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Words with the space behind them."""
+    return re.findall(r"\S+\s*|\s+", text)
+
+
+def _met(ours: str, theirs: str) -> difflib.SequenceMatcher[str]:
+    a, b = ([word.strip() for word in _words(text[:CHARACTERS])] for text in (ours, theirs))
+    return difflib.SequenceMatcher(None, a, b, autojunk=False)
+
+
+def rows_of(frame: pl.DataFrame) -> Rows:
+    """The first rows as text; columns without a value are left out."""
+    frame = frame[[one.name for one in frame if one.null_count() < frame.height]]
+    return Rows(
+        columns=tuple(frame.columns),
+        rows=tuple(
+            tuple(None if value is None else shortened(str(value))[0] for value in row)
+            for row in frame.head(ROWS).rows()
+        ),
+        left_out=max(0, frame.height - ROWS),
+    )
+
+
+def called(labels: pl.DataFrame, code: int) -> str:
+    """A label's name, or its value."""
+    value, name = labels.select("label_value", "label_name").row(code)
+    return str(value if name is None else name)

@@ -1,0 +1,62 @@
+"""What single images are judged by: the mean of IOU over their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dialects import Dialect
+from ...metrics import Metric
+from ..task import Cuts, Losses
+from .settings import Settings
+from .tallies import Tallies
+
+Array = np.ndarray[Any, Any]
+
+
+def losses(
+    tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
+) -> Losses:
+    """See :class:`..task.JudgeDatums`; of several label keys the worst counts."""
+    stats, areas = tallies.stats, tallies.pixels.areas
+    ((column,), (agreeing,)) = stats.columns["mIOU"], stats.columns["PixelAccuracy"]
+    value, agreement = (
+        np.fmin.reduce(np.where(stats.counted[:, None], one.values[:, :, 0], np.nan), axis=1)
+        for one in (column, agreeing)
+    )
+
+    def why(codes: Array) -> list[str]:
+        """Pixels that are wrong, and the label with the most of them."""
+        rows = np.flatnonzero(np.isin(areas.datum, codes))
+        off = areas.truth[rows] + areas.found[rows] - 2 * areas.right[rows]
+        rows = rows[np.lexsort((areas.label[rows], -off, areas.datum[rows]))]
+        datums, first = np.unique(areas.datum[rows], return_index=True)
+        worst = dict(zip(datums.tolist(), rows[first].tolist(), strict=True))
+        sentences = []
+        for code in codes.tolist():
+            said = f"mean IOU {value[code]:.3g}"
+            if not np.isnan(agreement[code]):
+                said += f", {1 - agreement[code]:.3g} of the pixels wrong"
+            if code in worst:
+                at = worst[code]
+                label, name = tallies.labels.frame["label_value", "label_name"].row(
+                    int(areas.label[at])
+                )
+                said += (
+                    f", most of {label if name is None else name}:"
+                    f" {areas.truth[at] - areas.right[at]:,} of {areas.truth[at]:,} missed,"
+                    f" {areas.found[at] - areas.right[at]:,} too many"
+                )
+            sentences.append(said)
+        return sentences
+
+    return Losses(
+        metric="mIOU",
+        value=value,
+        higher=True,
+        best=1.0,
+        ties=lambda codes: [-agreement[codes]],
+        why=why,
+    )

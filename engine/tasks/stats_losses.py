@@ -1,0 +1,159 @@
+"""What single datums are judged by where a tally has one row a datum: a column of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..dialects import Dialect
+from ..metrics import Metric
+from ..tally.stats import Column
+from .stats_views import StatsTallies
+from .task import Cuts, Losses
+
+Array = np.ndarray[Any, Any]
+
+AT = 10
+"""The cut-off that datums are judged at, of metrics that have one."""
+_SHOWN = 3
+
+
+class Judging(msgspec.Struct, frozen=True):
+    """A number of single datums, of a variant and cut-off of a column.
+
+    Attributes:
+        column: the column.
+        k: place of the cut-off.
+        higher: whether higher values are better.
+        best: the best value there is.
+        value: float64 [n_datums], NaN where undefined or the datum does not count.
+    """
+
+    column: Column
+    k: int
+    higher: bool
+    best: float
+    value: Array
+
+    @property
+    def title(self) -> str:
+        """Metric, statistic and cut-off."""
+        cut = self.column.k[self.k]
+        name = self.column.metric if cut is None else f"{self.column.metric}@{cut}"
+        return name if self.column.statistic is None else f"{name} {self.column.statistic}"
+
+    def loss(self, codes: Array) -> Array:
+        """Of some datums, higher ones worse."""
+        value: Array = self.value[codes]
+        return -value if self.higher else value
+
+
+def _numbers(
+    tallies: StatsTallies, metrics: Sequence[Metric], dialect: Dialect, cuts: Cuts
+) -> Iterator[Judging]:
+    """Every number of single datums, metrics in their order."""
+    stats = tallies.stats
+    for metric in metrics:
+        better = dialect.better.get(metric.name, metric.better)
+        if better == "neither":
+            continue
+        higher = better == "higher"
+        for need in metric.needs:
+            for column in stats.columns.get(need, ()):
+                for k, cut in enumerate(column.k):
+                    if cut in cuts.get(need, ()):
+                        value = np.where(stats.counted, column.values[:, 0, k], np.nan)
+                        yield Judging(column, k, higher, metric.range[int(higher)], value)
+
+
+def _nearness(one: Judging) -> tuple[bool, float]:
+    """Of numbers of one metric the lowest is judged by: no part of it, at the usual cut-off."""
+    cut = one.column.k[one.k]
+    return one.column.statistic is not None, float("inf") if cut is None else abs(cut - AT)
+
+
+def chosen(
+    tallies: StatsTallies,
+    metrics: Sequence[Metric],
+    dialect: Dialect,
+    cuts: Cuts,
+    first: tuple[str, ...] = (),
+) -> list[Judging]:
+    """All numbers of single datums, the one that they are judged by first.
+
+    Args:
+        tallies: of the run, in memory.
+        metrics: of the run.
+        dialect: says which direction is better.
+        cuts: need -> the cut-offs at which it is wanted.
+        first: names that go before the run's own order.
+    """
+    every = list(_numbers(tallies, metrics, dialect, cuts))
+    known = [one for one in every if not np.isnan(one.value).all()]
+    if not known:
+        return []
+    names = [one.column.metric for one in known]
+    name = next((one for one in first if one in names), names[0])
+    leading = min((one for one in known if one.column.metric == name), key=_nearness)
+    return [leading, *(one for one in known if one is not leading)]
+
+
+def losses(
+    tallies: StatsTallies,
+    settings: Any,
+    metrics: Sequence[Metric],
+    dialect: Dialect,
+    *,
+    cuts: Cuts,
+    first: tuple[str, ...] = (),
+    spared: str | None = None,
+    told: Callable[[StatsTallies, Sequence[Judging], Array], list[str]] | None = None,
+) -> Losses | str:
+    """See :class:`.task.JudgeDatums`: the run's first metric that single datums have.
+
+    Args:
+        tallies: of the run, in memory.
+        settings: unused.
+        metrics: of the run.
+        dialect: says which direction is better.
+        cuts: need -> the cut-offs at which it is wanted.
+        first: names of numbers that go before the run's first.
+        spared: standing of datums that are left out whatever their value, as no answer to them
+            could be better.
+        told: sentences of some datums; None for their values.
+    """
+    every = chosen(tallies, metrics, dialect, cuts, first)
+    if not every:
+        return "no metric of the run has a value for single datums"
+    leading = every[0]
+    words, standing = tallies.stats.status
+    value = leading.value
+    if spared in words:
+        value = np.where(standing == words.index(spared), np.nan, value)
+    parameters = leading.column.parameters[0]
+    return Losses(
+        metric=leading.title,
+        made_with={} if parameters is None else msgspec.json.decode(parameters),
+        value=value,
+        higher=leading.higher,
+        best=leading.best,
+        ties=lambda codes: [one.loss(codes) for one in every[1:]],
+        why=lambda codes: (told or values)(tallies, every, codes),
+    )
+
+
+def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> list[str]:
+    """The first values of each datum, and its standing where it is not plainly scored."""
+    names = dict.fromkeys(one.column.metric for one in every)
+    shown = [next(one for one in every if one.column.metric == name) for name in names][:_SHOWN]
+    words, standing = shown[0].column.status or tallies.stats.status
+    sentences = []
+    for code in codes.tolist():
+        said = ", ".join(f"{one.title} {one.value[code]:.3g}" for one in shown
+                         if not np.isnan(one.value[code]))  # fmt: skip
+        word = words[standing[code]]
+        sentences.append(said if word == "scored" else f"{word.replace('_', ' ')}: {said}")
+    return sentences
