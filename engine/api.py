@@ -14,6 +14,7 @@ from . import dialects, metrics, scoring, tasks
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
 from .plan import planner
+from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
@@ -111,7 +112,17 @@ def score(
     if report is not None:
         from .reporting import make_report
 
-        make_report(card, report, progress=progress)
+        tables = {
+            name: given
+            for name, given in (
+                (PREDICTIONS if ground_truths is not None else TABLE, predictions),
+                (GROUND_TRUTHS, ground_truths),
+                (DATUMS, datums),
+                (LABELS, labels),
+            )
+            if given is not None
+        }
+        make_report(card, report, tables=tables, progress=progress)
     return card
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .comparing import compared, refuse_other_rules
+from .comparing import compared, refuse_other_rules, tallied_of
 from .report.page import Gate
 from .report.writing import as_page, write_page
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
 from .scorecard.card import Scorecard
+
+if TYPE_CHECKING:
+    from .report.examples import Examples
 
 _ENDINGS = (".html", ".htm")
 
@@ -37,6 +42,7 @@ def make_report(
     title: str = "",
     gates: Sequence[Gate] = (),
     images: str | Path | None = None,
+    tables: Any = None,
     options: Options | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Path:
@@ -50,6 +56,8 @@ def make_report(
         title: of the page.
         gates: verdicts, in the order they are shown.
         images: folder of the datums' pictures; no picture is shown without.
+        tables: those that were scored, where they were no files; see
+            :func:`evalengine.report.contents.contents`.
         options: level, draws and seed of the comparison.
         progress: called with the name of each step.
 
@@ -82,6 +90,7 @@ def make_report(
             notes.append(f"Whether differences are more than luck is not known: {error.said}")
         else:
             notes += [f"comparison: {note}" for note in comparison.notes]
+    shown = _examples(card, images, tables)
     tell("writing the report")
     page = as_page(
         card,
@@ -91,5 +100,24 @@ def make_report(
         comparison=comparison,
         gates=gates,
         notes=notes,
+        examples=shown,
     )
     return write_page(page, path)
+
+
+def _examples(card: Scorecard, images: str | Path | None, tables: Any) -> Examples | None:
+    """The worst datums; None where they cannot be told, which the page says."""
+    from .report.contents import contents
+    from .report.examples import examples
+    from .report.thumbnails import pictures
+
+    worst = card.page_frame("worst")
+    if worst is None:
+        return None
+    held = card.tallied
+    if held is None and card.folder is not None:
+        with suppress(ResultError):  # what only the tally tells is not shown
+            held = tallied_of("", card)
+    found = contents(card, worst, held, tables)
+    thumbnails = None if images is None else pictures(found.datums, str(images))
+    return examples(worst, found, thumbnails)

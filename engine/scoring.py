@@ -195,7 +195,7 @@ def run(
         _read(rows, len(tallies.datums)),
         _files(inputs),
         summary.Tallied(plan, tallies, threads.own()),
-        page_frames(plan, tallies, threads.own()),
+        _page(plan, tallies, threads),
     )
 
 
@@ -290,6 +290,19 @@ def _run(
     return with_digests
 
 
+def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
+    """What the report draws from, of a run in memory: the worst datums among it."""
+    page = page_frames(plan, tallies, threads.own())
+    tallied = summary.Tallied(plan, tallies, threads.own())
+
+    def worst() -> pl.DataFrame:
+        from .analysis.worst import worst
+
+        return worst(tallied)
+
+    return Paged({**page.makers, "worst": worst}, page.lacking)
+
+
 def _card(
     plan: planner.Plan,
     options: Options,
@@ -372,5 +385,5 @@ def card_of(
     read = _read(rows, len(tallies.datums))
     tallied = summary.Tallied(plan, tallies, threads.own())
     labels = tallies.labels.frame
-    page = page_frames(plan, tallies, threads.own())
+    page = _page(plan, tallies, threads)
     return _card(plan, options, frames, labels, run, said, shapes, read, None, tallied, page)

@@ -299,7 +299,8 @@ def run(
 def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     """The frames of the report, made while the tally is there."""
     found = page_frames(plan, tallies, threads)
-    return Paged({name: make().clone for name, make in found.makers.items()}, found.lacking)
+    lacking = {**found.lacking, "worst": "runs in bounded memory do not keep single datums."}
+    return Paged({name: make().clone for name, make in found.makers.items()}, lacking)
 
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:

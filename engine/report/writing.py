@@ -13,11 +13,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from .._version import __version__
 from ..atomic import whole_file
 from ..schemas.errors import WriteError
 from .counts import counts
 from .differences import BETTER, WORSE, Differences
+from .examples import Examples
 from .page import Cell, Gate, Part, Table, lead, parts
 from .provenance import command, facts
 from .sections import sections
@@ -55,6 +58,7 @@ def as_page(
     comparison: Comparison | None = None,
     gates: Sequence[Gate] = (),
     notes: Sequence[str] = (),
+    examples: Examples | None = None,
 ) -> str:
     """The report as HTML of at most two megabytes.
 
@@ -66,9 +70,10 @@ def as_page(
         comparison: of both, the baseline first; differences have no interval without.
         gates: verdicts, in the order they are shown.
         notes: what else there is to tell.
+        examples: the worst datums.
     """
     differences = None if baseline is None else Differences(baseline, comparison)
-    page, found, drawn = "", sections(card), _drawn(card, baseline)
+    page, found, drawn = "", sections(card), _drawn(card, baseline, comparison, examples)
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
         said = _said(card, lead(found), shown, comparison, gates)
@@ -193,17 +198,78 @@ def _moved(shown: list[Part]) -> list[str]:
 _NAMED = 5
 
 
-def _drawn(card: Scorecard, baseline: Scorecard | None) -> dict[str, Any]:
+def _drawn(
+    card: Scorecard,
+    baseline: Scorecard | None,
+    comparison: Comparison | None,
+    shown: Examples | None,
+) -> dict[str, Any]:
     """Curves, counts by threshold, errors and examples."""
-    lacking = [f"No {name}: {why}" for name, why in card.lacking.items()]
-    return {
-        "charts": [],
-        "counts": counts(card.page_frame("thresholds")),
-        "missing_charts": lacking,
-        "errors": [],
-        "error_charts": [],
-        "examples": None,
+    from .charts import charts, differences
+    from .svg import figure
+
+    names = {
+        (key, value): name
+        for key, value, name in card.labels.select(
+            "label_key", "label_value", "label_name"
+        ).iter_rows()
+        if name is not None
     }
+    other = None if baseline is None else (baseline.metrics, _frames(baseline))
+    every = charts(card.metrics, _frames(card), card.directions, other, names)
+    moved = [] if comparison is None else differences(comparison)
+    return {
+        "difference_charts": [_safe(figure(chart)) for chart in moved],
+        "charts": [_safe(figure(one)) for one in every if one.kind not in (*_TABLES, *_ERRORS)],
+        "counts": counts(card.page_frame("thresholds")),
+        "missing_charts": [f"No {name}: {why}" for name, why in card.lacking.items()],
+        "errors": observed(card),
+        "error_charts": [_safe(figure(one)) for one in every if one.kind in _ERRORS],
+        "examples": shown,
+    }
+
+
+_TABLES = ("labels", "slices")
+"""Charts of what the page has tables of."""
+_ERRORS = ("confusion",)
+
+
+def _frames(card: Scorecard) -> dict[str, pl.DataFrame]:
+    found = {name: card.page_frame(name) for name in card.paged}
+    return {name: frame for name, frame in found.items() if frame is not None}
+
+
+def observed(card: Scorecard) -> list[Table]:
+    """What the detailed curve saw, at the score threshold nearest to 0.5; nothing without it."""
+    if "examples" not in card.frames:
+        return []
+    rows = card.frame("examples").filter(
+        pl.col("slice").is_null(), pl.col("observation").is_not_null(), pl.col("count") > 0
+    )
+    known = rows["score_threshold"].drop_nulls().unique().sort()
+    if not len(known):
+        return []
+    nearest = known[int((known - _HALF).abs().arg_min() or 0)]
+    cells = ["label_value", "outcome", "observation", "count"]
+    rows = rows.filter(score_threshold=nearest).select(cells).unique(maintain_order=True)
+    rows = rows.sort("count", descending=True, maintain_order=True)
+    shown = [
+        [
+            Cell(plain(str(label)), kind="name"),
+            Cell(outcome, kind="note"),
+            Cell(seen.replace("_", " "), kind="note"),
+            Cell(f"{count:,}", count),
+        ]
+        for label, outcome, seen, count in rows.head(_MOST_ROWS[-1]).iter_rows()
+    ]
+    left = rows.height - len(shown)
+    notes = [f"{left:,} more rows are in the examples frame of the run."] if left else []
+    caption = f"What went wrong, by label, at score {nearest:g}, the most frequent first"
+    header = ["label", "outcome", "observation", "count"]
+    return [Table("observations", caption, header, shown, notes)] if shown else []
+
+
+_HALF = 0.5
 
 
 def _contents(has: dict[str, bool], drawn: dict[str, Any]) -> list[tuple[str, str]]:

@@ -108,7 +108,8 @@ class Scorecard:
         """
         refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
-        page = {name: self.page_frame(name) for name in self.paged}
+        every = {name: self.page_frame(name) for name in self.paged}
+        page = {name: frame for name, frame in every.items() if frame is not None}
         return {**self.__dict__, "_made": made, "_providers": None, "_exports": None, "_page": page,
                 "tallied": None, "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
 
@@ -192,7 +193,12 @@ class Scorecard:
         make = self._page.get(name)
         if make is None:
             return None
-        frame = make()
+        try:
+            frame = make()
+        except ResultError as error:
+            del self._page[name]
+            self.lacking[name] = error.said
+            return None
         self._page[name] = frame.clone
         return frame
 
