@@ -13,7 +13,7 @@ import msgspec
 
 from .differences import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 from .grids import Grid
-from .sections import Section
+from .sections import Line, Section
 from .summary import UNDEFINED, cells, footnotes, headed, number, plain, supported
 from .verdicts import signed
 
@@ -259,7 +259,15 @@ _NAMED = 5
 def lead(found: list[Section]) -> str:
     """The headline in a sentence, where there is neither gate nor baseline."""
     for section in found:
-        lines = [line for line in section.headline if line.value is not None][:_LEADING]
+        by_metric: dict[str, list[Line]] = {}
+        for line in section.headline:
+            if line.value is not None:
+                by_metric.setdefault(line.row["metric"], []).append(line)
+        # One number a metric; of cut-offs the usual one.
+        lines = [
+            next((one for one in every if one.row["k"] == _USUAL_K), every[0])
+            for every in by_metric.values()
+        ][:_LEADING]
         if lines:
             said = [f"{line.title} {number(line.value)} {line.reach}".strip() for line in lines]
             return f"{_listed(said)}."
@@ -267,6 +275,7 @@ def lead(found: list[Section]) -> str:
 
 
 _LEADING = 3
+_USUAL_K = 10
 
 
 def _listed(words: Sequence[str]) -> str:

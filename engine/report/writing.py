@@ -73,7 +73,7 @@ def as_page(
         examples: the worst datums.
     """
     differences = None if baseline is None else Differences(baseline, comparison)
-    page, found, drawn = "", sections(card), _drawn(card, baseline, comparison, examples)
+    page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
         said = _said(card, lead(found), shown, comparison, gates)
@@ -198,14 +198,9 @@ def _moved(shown: list[Part]) -> list[str]:
 _NAMED = 5
 
 
-def _drawn(
-    card: Scorecard,
-    baseline: Scorecard | None,
-    comparison: Comparison | None,
-    shown: Examples | None,
-) -> dict[str, Any]:
+def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) -> dict[str, Any]:
     """Curves, counts by threshold, errors and examples."""
-    from .charts import charts, differences
+    from .charts import charts
     from .svg import figure
 
     names = {
@@ -217,21 +212,22 @@ def _drawn(
     }
     other = None if baseline is None else (baseline.metrics, _frames(baseline))
     every = charts(card.metrics, _frames(card), card.directions, other, names)
-    moved = [] if comparison is None else differences(comparison)
     return {
-        "difference_charts": [_safe(figure(chart)) for chart in moved],
         "charts": [_safe(figure(one)) for one in every if one.kind not in (*_TABLES, *_ERRORS)],
         "counts": counts(card.page_frame("thresholds")),
         "missing_charts": [f"No {name}: {why}" for name, why in card.lacking.items()],
         "errors": observed(card),
         "error_charts": [_safe(figure(one)) for one in every if one.kind in _ERRORS],
         "examples": shown,
+        "unfolded": _UNFOLDED,
     }
 
 
 _TABLES = ("labels", "slices")
 """Charts of what the page has tables of."""
 _ERRORS = ("confusion",)
+_UNFOLDED = 12
+"""Datums whose contents are seen without unfolding the rest."""
 
 
 def _frames(card: Scorecard) -> dict[str, pl.DataFrame]:

@@ -53,8 +53,8 @@ def test_a_page_asks_for_nothing_and_suits_everyone(
                 page.resize(width)
                 assert page.evaluate(CHECKS) == [], (theme, width)
         printed = page.pdf()
-    # Pages of paper are not empty: each has text.
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 12
+    # On paper it stays short: long tables and what is folded are cut there, and say so.
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 16
 
 
 def test_without_scripts_everything_is_there(browser: Chromium, tmp_path: Path) -> None:
