@@ -34,7 +34,8 @@ class Piece(msgspec.Struct, frozen=True):
 
     Attributes:
         side: ``both``, ``prediction`` for words that stand there alone, or ``reference``.
-        text: the words and the space behind them, as they are.
+        text: the words and the space behind them, as they are; of words that both have the
+            longer space.
     """
 
     side: str
@@ -255,7 +256,8 @@ def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
     pieces = []
     for same, low, high, first, last in best.get_opcodes():
         if same == "equal":
-            pieces.append(Piece("both", "".join(ours[low:high])))
+            pairs_of_words = zip(ours[low:high], theirs[first:last], strict=True)
+            pieces.append(Piece("both", "".join(max(one, key=len) for one in pairs_of_words)))
             continue
         if high > low:
             pieces.append(Piece("prediction", "".join(ours[low:high])))
