@@ -22,6 +22,7 @@ from ..geometry.silence import silenced
 from ..ingest.problems import count_of
 from ..schemas.errors import InputError
 from ..tasks.contents import Boxes
+from ..tasks.outlines import Ring
 from .contents import Shown
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +47,7 @@ _PREFIX = "data:image/jpeg;base64,"
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A box over a thumbnail.
+    """An object over a thumbnail.
 
     Attributes:
         x: left edge in pixels of the thumbnail.
@@ -56,6 +57,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         label: name or value.
         outcome: a key of ``DASHES``.
         score: of a prediction; None of an object that was missed.
+        rings: the outline of a polygon or mask in pixels of the thumbnail, to be filled by the
+            even-odd rule; nothing of a box.
     """
 
     x: float
@@ -65,6 +68,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     outcome: str
     score: float | None
+    rings: tuple[Ring, ...] = ()
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -333,6 +337,10 @@ def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[
                 label=box.label,
                 outcome=box.outcome,
                 score=box.score,
+                rings=tuple(
+                    tuple((round(x * across, 1), round(y * down, 1)) for x, y in ring)
+                    for ring in box.rings
+                ),
             )
         )
     return tuple(marks)

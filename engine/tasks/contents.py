@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..ingest.frames import Frames
+from .outlines import Ring
 from .workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -101,12 +102,14 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
         score: of a prediction; None of one that was missed.
         corners: xmin, ymin, xmax, ymax in pixels of the image; of polygons and masks the box
             around them.
+        rings: the outline of polygons and masks, coarsely; nothing of boxes.
     """
 
     label: str
     outcome: str
     score: float | None
     corners: tuple[float, float, float, float]
+    rings: tuple[Ring, ...] = ()
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import pytest
 import evalengine as ee
 from evalengine.analysis.worst import worst
 from evalengine.comparing import tallied_of
+from evalengine.geometry.mask_runs import from_pixels, to_rle
 from evalengine.report.contents import AllShown, contents
 from evalengine.tasks.contents import (
     BOXES,
@@ -25,6 +26,7 @@ from evalengine.tasks.contents import (
     Rows,
     Texts,
 )
+from evalengine.tasks.outlines import POINTS
 
 IDS = ["it's", 'a "b"', "<script>alert(1)</script>"]
 
@@ -124,6 +126,13 @@ def test_tables_in_memory_can_be_handed_over() -> None:
     assert "hand the tables over" in shown(card).lacking
     for given in (tables, dict(zip(("predictions", "ground_truths"), tables, strict=True))):
         assert isinstance(shown(card, given).datums[0].content, Texts)
+
+
+def test_datums_that_tables_lack_show_nothing() -> None:
+    table = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["b", "a"]})
+    card = ee.score(table)
+    found = contents(card, worst(tallied_of("run", card)), None, table.head(1))
+    assert [one.content is None for one in found.datums] == [False, True]
 
 
 def test_tables_that_are_others_are_refused_by_name() -> None:
@@ -248,6 +257,51 @@ def test_boxes_of_mapped_labels(tmp_path: Path) -> None:
     assert {box.label for box in content.boxes} == {"c"}
 
 
+def _area(rings: tuple[Any, ...]) -> float:
+    """By the even-odd rule: of rings that do not cross, holes within the first."""
+    sums = []
+    for ring in rings:
+        x, y = np.array(ring).T
+        sums.append(abs(float(np.dot(x[:-1], y[1:]) - np.dot(x[1:], y[:-1]))) / 2)
+    return sums[0] - sum(sums[1:])
+
+
+def test_polygons_have_outlines() -> None:
+    square = [[0.0, 0.0], [0.0, 10.0], [10.0, 10.0], [10.0, 0.0], [0.0, 0.0]]
+    hole = [[4.0, 4.0], [6.0, 4.0], [6.0, 6.0], [4.0, 6.0], [4.0, 4.0]]
+    angle = np.linspace(0, 2 * np.pi, 5_000)
+    circle = np.stack([40 + 10 * np.cos(angle), 40 + 10 * np.sin(angle)], 1).tolist()
+    truths = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "a"],
+                           "polygon": [[square, hole], [circle]]})  # fmt: skip
+    ours = pl.DataFrame({"datum_id": [1], "label_value": ["b"], "score": [0.5],
+                         "polygon": [[square]]})  # fmt: skip
+    content = shown(ee.score(ours, truths), (ours, truths)).datums[0].content
+    assert isinstance(content, Boxes)
+    assert [box.outcome for box in content.boxes] == ["missed", "missed", "fp"]
+    areas = [_area(box.rings) for box in content.boxes]
+    assert areas == pytest.approx([96.0, 100 * np.pi, 100.0], rel=0.01)
+    assert max(len(ring) for ring in content.boxes[1].rings) <= POINTS
+    assert content.boxes[1].corners == pytest.approx((30, 30, 50, 50), abs=1e-4)
+
+
+def test_masks_have_outlines() -> None:
+    pixels = np.zeros((40, 60), np.uint8)
+    pixels[10:30, 20:50] = 1
+    pixels[15:20, 25:30] = 0
+    empty = np.zeros((40, 60), np.uint8)
+    empty[0, 0] = 1
+    truths = pl.DataFrame({"datum_id": [1], "label_value": ["a"]}).with_columns(
+        mask=to_rle(from_pixels([pixels]))
+    )
+    ours = truths.with_columns(mask=to_rle(from_pixels([empty])), score=pl.lit(0.5))
+    content = shown(ee.score(ours, truths), (ours, truths)).datums[0].content
+    assert isinstance(content, Boxes)
+    missed = content.boxes[0]
+    assert missed.outcome == "missed"
+    assert _area(missed.rings) == 20 * 30 - 25
+    assert set(missed.rings[0]) == {(20.0, 10.0), (50.0, 10.0), (50.0, 30.0), (20.0, 30.0)}
+
+
 def test_labels_come_from_the_tally_and_columns_from_the_inputs(tmp_path: Path) -> None:
     ours = pl.DataFrame(
         {"datum_id": [1] * 25, "label_value": [f"l{i:02}" for i in range(25)],
@@ -264,6 +318,8 @@ def test_labels_come_from_the_tally_and_columns_from_the_inputs(tmp_path: Path) 
     assert content.left_out == 5
     assert content.truth == (("label", "l03"),)
     assert one.columns == {"camera": "n"}
+    again = contents(card, worst(tallied_of("run", card)))  # as of a run that keeps no tally
+    assert again.datums == (one,)
     (tmp_path / "ours.parquet").unlink()
     found = shown(card)
     assert found.lacking
