@@ -111,6 +111,8 @@ def contents(
                 there, does.of_tally(tallies, plan.settings, codes[there]), strict=True
             ):
                 found[at] = made
+            if does.completed is not None and frames is not None:
+                found = does.completed(frames, plan.settings, [str(one) for one in ids], found)
         elif does.of_tables is not None and frames is not None:
             told = worst["parameters"][0]
             made_with = {} if told is None else msgspec.json.decode(told)

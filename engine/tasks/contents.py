@@ -184,10 +184,15 @@ class PixelsWrong(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         labels: the first of them.
         left_out: more of them.
+        rings: outlines of the largest regions of wrong pixels, coarsely; nothing where the inputs
+            are not label maps or were not read again.
+        size: height and width that they are in.
     """
 
     labels: tuple[LabelPixels, ...]
     left_out: int
+    rings: tuple[Ring, ...] = ()
+    size: tuple[int, int] | None = None
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,17 +213,21 @@ Content = Texts | Ranking | Boxes | Labelled | PixelsWrong | Rows
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a task's contents of datums come from; of one of the two.
+    """Where a task's contents of datums come from: the tally or the tables.
 
     Attributes:
         of_tally: from tally, settings and codes int64 [m] one for each; without reading anything.
         of_tables: from checked rows of the datums alone, settings, ids as text, what the judging
             number was made with and threads; None for a datum of which nothing can be shown.
+        completed: of those from the tally, with what only rows tell.
     """
 
     of_tally: Callable[[Any, Any, Array], list[Content]] | None = None
     of_tables: (
         Callable[[Frames, Any, list[str], dict[str, Any], Workers], list[Content | None]] | None
+    ) = None
+    completed: (
+        Callable[[Frames, Any, list[str], list[Content | None]], list[Content | None]] | None
     ) = None
 
 

@@ -13,7 +13,8 @@ Ring = tuple[tuple[float, float], ...]
 
 POINTS = 200
 """Points of all rings of a region."""
-_CELLS = 256  # pixels across that a mask is seen at
+CELLS = 256
+"""Pixels across that a mask is seen at."""
 _TRIES = 8
 
 
@@ -50,7 +51,7 @@ def of_geometry(geometry: Any, most: int = POINTS) -> tuple[Ring, ...]:
 
 
 def of_pixels(
-    pixels: Array, left: float = 0.0, top: float = 0.0, most: int = POINTS
+    pixels: Array, left: float = 0.0, top: float = 0.0, most: int = POINTS, cells: int = CELLS
 ) -> tuple[Ring, ...]:
     """Rings around the pixels that are set; of large masks every so many-th pixel is looked at.
 
@@ -59,11 +60,12 @@ def of_pixels(
         left: what its first column is in the image.
         top: what its first row is.
         most: points of all rings together.
+        cells: pixels across that the mask is seen at.
     """
     import shapely
     from rasterio.features import shapes
 
-    step = max(1, math.ceil(max(pixels.shape) / _CELLS))
+    step = max(1, math.ceil(max(pixels.shape) / cells))
     seen = np.ascontiguousarray(pixels[::step, ::step] != 0)
     regions = [
         shapely.geometry.shape(region) for region, _ in shapes(seen.astype(np.uint8), mask=seen)

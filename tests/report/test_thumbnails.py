@@ -17,7 +17,7 @@ from evalengine.report import thumbnails
 from evalengine.report.contents import Shown
 from evalengine.report.thumbnails import DASHES, EACH, TOGETHER, Pictures, pictures
 from evalengine.schemas.errors import InputError
-from evalengine.tasks.contents import Box, Boxes
+from evalengine.tasks.contents import Box, Boxes, PixelsWrong
 
 
 def write(
@@ -229,6 +229,21 @@ def test_boxes_lie_in_the_thumbnail(tmp_path: Path) -> None:
     marks = one(tmp_path, content=content, width=1600, height=1200).pictures[0].marks  # type: ignore[union-attr]
     assert (marks[0].x, marks[0].y, marks[0].width, marks[0].height) == (16, 12, 64, 48)
     assert len(set(DASHES.values())) == len(DASHES)
+
+
+def test_outlines_lie_in_the_thumbnail(tmp_path: Path) -> None:
+    write(tmp_path / "7.png", (600, 800))
+    rings = (((80.0, 60.0), (160.0, 60.0), (160.0, 600.0), (80.0, 60.0)),)
+    small = (((32.0, 24.0), (64.0, 24.0), (64.0, 240.0), (32.0, 24.0)),)
+    box = Box(label="a", outcome="fp", score=0.5, corners=(80.0, 60.0, 160.0, 600.0), rings=rings)
+    content = Boxes(boxes=(box,), left_out=0, iou_threshold=0.5, score_threshold=0.1)
+    picture = one(tmp_path, content=content).pictures[0]
+    assert picture is not None
+    assert picture.marks[0].rings == small
+    wrong = PixelsWrong(labels=(), left_out=0, rings=rings, size=(600, 800))
+    picture = one(tmp_path, content=wrong).pictures[0]
+    assert picture is not None
+    assert [(mark.outcome, mark.rings) for mark in picture.marks] == [("wrong", small)]
 
 
 def test_no_folder(tmp_path: Path) -> None:

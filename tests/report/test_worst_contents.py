@@ -351,6 +351,12 @@ def test_pixels_wrong_by_label() -> None:
     got = {one.label: (one.truth, one.missed, one.false) for one in content.labels}
     assert got == {"0": (8, 2, 6), "1": (8, 8, 0), "2": (0, 0, 4)}
     assert content.labels[0].label in ("0", "1")
+    assert content.size == (4, 4)
+    assert _area(content.rings) == 10
+    ignoring = ee.score(*tables, metrics=["mIOU"], ignore_index=1)
+    content = shown(ignoring, tuple(tables)).datums[0].content
+    assert isinstance(content, PixelsWrong)
+    assert _area(content.rings) == 2
 
 
 def test_verdicts() -> None:
