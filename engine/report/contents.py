@@ -23,7 +23,7 @@ from ..plan import planner
 from ..plan.summary import Tallied
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import EvalengineError
-from ..tasks.contents import Content, by_datum, shortened
+from ..tasks.contents import Content, by_datum, copied, shortened
 
 COLUMNS = 20
 """Other columns of a datum's row that are shown."""
@@ -77,8 +77,8 @@ def contents(
     Args:
         card: the scorecard of the run, held or loaded.
         worst: as :func:`evalengine.analysis.worst.worst` gives it.
-        tallied: the run; None where it is not there, and tasks that know contents from it show
-            none.
+        tallied: the run; where it is None, as of a saved run too large for it to be kept, the
+            inputs alone tell.
         tables: the tables that were scored, where these were no files: a pair of predictions and
             ground truths, the one table of both, or a mapping with the keys ``predictions`` and
             ``ground_truths`` or ``table``, and ``datums`` and ``labels`` where they were given.
@@ -102,16 +102,24 @@ def contents(
     except (EvalengineError, OSError) as error:
         lacking = f"the inputs cannot be read again: {error}"
     found: list[Content | None] = [None] * len(ids)
-    if does.of_tally is not None and tallied is not None:
-        found = list(does.of_tally(tallied.tallies, plan.settings, _codes(tallied, ids)))
-    elif does.of_tables is not None and frames is not None:
-        told = worst["parameters"][0]
-        made_with = {} if told is None else msgspec.json.decode(told)
-        names = [str(one) for one in ids]
-        try:
+    try:
+        if does.of_tally is not None and (tallied is not None or frames is not None):
+            tallies = _tallied_again(plan, frames) if tallied is None else tallied.tallies
+            codes = _codes(tallies.datums.id, ids)
+            there = np.flatnonzero(codes >= 0)
+            for at, made in zip(
+                there, does.of_tally(tallies, plan.settings, codes[there]), strict=True
+            ):
+                found[at] = made
+            if does.completed is not None and frames is not None:
+                found = does.completed(frames, plan.settings, [str(one) for one in ids], found)
+        elif does.of_tables is not None and frames is not None:
+            told = worst["parameters"][0]
+            made_with = {} if told is None else msgspec.json.decode(told)
+            names = [str(one) for one in ids]
             found = does.of_tables(frames, plan.settings, names, made_with, Threads(1))
-        except EvalengineError as error:
-            lacking = f"the inputs cannot be read again: {error}"
+    except EvalengineError as error:
+        lacking = f"the inputs cannot be read again: {error}"
     images = _images(frames, ids.to_list())
     return AllShown(
         datums=tuple(
@@ -122,19 +130,19 @@ def contents(
     )
 
 
-def _codes(tallied: Tallied, ids: pl.Series) -> np.ndarray[Any, Any]:
-    """Codes of datums, int64, whose ids ascend."""
-    every = tallied.tallies.datums.id
-    codes: np.ndarray[Any, Any] = (
-        every.to_frame("id")
-        .with_row_index("code")
-        .filter(pl.col("id").is_in(ids.implode()))
-        .select(pl.col("code").cast(pl.Int64), "id")
-        .join(ids.to_frame("id").with_row_index("place"), on="id")
-        .sort("place")["code"]
-        .to_numpy()
-    )
-    return codes
+def _tallied_again(plan: planner.Plan, frames: Frames | None) -> Any:
+    """The tally of a few datums."""
+    assert frames is not None
+    few = copied(frames)
+    return planner.run(planner.fitted(plan, few), few, Threads(1))
+
+
+def _codes(every: pl.Series, ids: pl.Series) -> np.ndarray[Any, Any]:
+    """Places of some ids among all, int64; -1 for those that are not there."""
+    text = ids.cast(pl.String)
+    found = every.cast(pl.String).is_in(text.implode())
+    place = dict(zip(every.filter(found).cast(pl.String), found.arg_true(), strict=True))
+    return np.array([place.get(one, -1) for one in text], np.int64)
 
 
 def _given(card: Any, tables: Any) -> dict[str, Any]:
@@ -171,15 +179,15 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     """
     called, source = role.replace("_", " "), facts.get("source")
     known = "bytes" in facts
-    if not isinstance(source, str) or not (known or os.path.exists(source)):
+    if not isinstance(source, str) or not (known or (role == LABELS and os.path.exists(source))):
         raise _Gone(
-            f"{called}: {source or 'no name kept'} is no file that can be read again; hand the"
-            " tables over."
+            f"{called}: {source or 'a table without a name'} is no single file that could be held"
+            " against what was scored; hand the tables over."
         )
     path = Path(source).expanduser()
     if not path.exists():
         raise _Gone(f"{called}: {source} is gone.")
-    if not known:  # a folder, or a list that is no side's: nothing to hold it against
+    if not known:  # of declared labels no digest is kept
         return source
     size = path.stat()
     same = size.st_size == facts["bytes"]

@@ -21,7 +21,8 @@ from ..geometry.raster_files import is_remote
 from ..geometry.silence import silenced
 from ..ingest.problems import count_of
 from ..schemas.errors import InputError
-from ..tasks.contents import Boxes
+from ..tasks.contents import Boxes, PixelsWrong
+from ..tasks.outlines import Ring
 from .contents import Shown
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +35,7 @@ EACH = 60_000
 """Bytes of one data URI at most."""
 TOGETHER = 1_200_000
 """Bytes of all data URIs of a page at most."""
-DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5"}
+DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5", "wrong": "4 2"}
 """``stroke-dasharray`` of each outcome, so that colour is not all that tells them apart."""
 
 _WAYS = ((WIDTH, 80), (WIDTH, 60), (WIDTH, 40), (240, 50), (160, 50), (96, 40))
@@ -46,7 +47,7 @@ _PREFIX = "data:image/jpeg;base64,"
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A box over a thumbnail.
+    """An object over a thumbnail.
 
     Attributes:
         x: left edge in pixels of the thumbnail.
@@ -56,6 +57,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         label: name or value.
         outcome: a key of ``DASHES``.
         score: of a prediction; None of an object that was missed.
+        rings: the outline of a polygon or mask in pixels of the thumbnail, to be filled by the
+            even-odd rule; nothing of a box.
     """
 
     x: float
@@ -65,6 +68,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     outcome: str
     score: float | None
+    rings: tuple[Ring, ...] = ()
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -315,6 +319,8 @@ def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[
 
     Boxes are in pixels of the image as its table of datums says how large it is, else of the file.
     """
+    if isinstance(one.content, PixelsWrong) and one.content.size is not None:
+        return _wrong(one.content.rings, one.content.size, shape)
     if not isinstance(one.content, Boxes):
         return ()
     height, width = one.height or whole[0], one.width or whole[1]
@@ -333,6 +339,27 @@ def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[
                 label=box.label,
                 outcome=box.outcome,
                 score=box.score,
+                rings=_scaled(box.rings, across, down),
             )
         )
     return tuple(marks)
+
+
+def _wrong(
+    rings: tuple[Ring, ...], whole: tuple[int, int], shape: tuple[int, int]
+) -> tuple[Mark, ...]:
+    """Regions of wrong pixels as one mark over the whole thumbnail."""
+    if not rings:
+        return ()
+    height, width = (float(size) for size in shape)
+    scaled = _scaled(rings, width / whole[1], height / whole[0])
+    return (
+        Mark(x=0.0, y=0.0, width=width, height=height, label="wrong pixels", outcome="wrong",
+             score=None, rings=scaled),
+    )  # fmt: skip
+
+
+def _scaled(rings: tuple[Ring, ...], across: float, down: float) -> tuple[Ring, ...]:
+    return tuple(
+        tuple((round(x * across, 1), round(y * down, 1)) for x, y in ring) for ring in rings
+    )

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..ingest.frames import Frames
+from .outlines import Ring
 from .workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +36,8 @@ class Piece(msgspec.Struct, frozen=True):
 
     Attributes:
         side: ``both``, ``prediction`` for words that stand there alone, or ``reference``.
-        text: the words and the space behind them, as they are.
+        text: the words and the space behind them, as they are; of words that both have the
+            longer space.
     """
 
     side: str
@@ -101,12 +103,14 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
         score: of a prediction; None of one that was missed.
         corners: xmin, ymin, xmax, ymax in pixels of the image; of polygons and masks the box
             around them.
+        rings: the outline of polygons and masks, coarsely; nothing of boxes.
     """
 
     label: str
     outcome: str
     score: float | None
     corners: tuple[float, float, float, float]
+    rings: tuple[Ring, ...] = ()
 
 
 class Boxes(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,10 +185,15 @@ class PixelsWrong(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         labels: the first of them.
         left_out: more of them.
+        rings: outlines of the largest regions of wrong pixels, coarsely; nothing where the inputs
+            are not label maps or were not read again.
+        size: height and width that they are in.
     """
 
     labels: tuple[LabelPixels, ...]
     left_out: int
+    rings: tuple[Ring, ...] = ()
+    size: tuple[int, int] | None = None
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,17 +219,21 @@ Content = Texts | Ranking | Boxes | Labelled | PixelsWrong | Rows
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a task's contents of datums come from; of one of the two.
+    """Where a task's contents of datums come from: the tally or the tables.
 
     Attributes:
         of_tally: from tally, settings and codes int64 [m] one for each; without reading anything.
         of_tables: from checked rows of the datums alone, settings, ids as text, what the judging
             number was made with and threads; None for a datum of which nothing can be shown.
+        completed: of those from the tally, with what only rows tell.
     """
 
     of_tally: Callable[[Any, Any, Array], list[Content]] | None = None
     of_tables: (
         Callable[[Frames, Any, list[str], dict[str, Any], Workers], list[Content | None]] | None
+    ) = None
+    completed: (
+        Callable[[Frames, Any, list[str], list[Content | None]], list[Content | None]] | None
     ) = None
 
 
@@ -261,7 +274,8 @@ def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
     pieces = []
     for same, low, high, first, last in best.get_opcodes():
         if same == "equal":
-            pieces.append(Piece("both", "".join(ours[low:high])))
+            pairs_of_words = zip(ours[low:high], theirs[first:last], strict=True)
+            pieces.append(Piece("both", "".join(max(one, key=len) for one in pairs_of_words)))
             continue
         if high > low:
             pieces.append(Piece("prediction", "".join(ours[low:high])))

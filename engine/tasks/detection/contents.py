@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ...geometry.mask_runs import columns_of
 from ...ingest.frames import Frames
 from ..contents import BOXES, Box, Boxes, Content, called, copied
+from ..outlines import Ring, of_geometry, of_pixels
 from ..workers import Workers
 from .encode import encode_batch
 from .overlaps import find_facts, find_pairs, label_of
 from .settings import Settings
+from .shapes import MaskLayer, PolygonLayer, Shapes
 from .tallies import met
 
 _ORDER = ("missed", "fp", "tp", "ignored")
@@ -43,7 +47,9 @@ def contents(
             batch.ground_truths.boxes(ranked.gt_row[missed]),
         ]
     )
+    row = np.r_[ranked.row[shown], ranked.gt_row[missed]]
     order = np.lexsort((np.arange(kind.size), -np.nan_to_num(score), kind, datum))
+    sides = batch.predictions, batch.ground_truths
     code = {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
     out: list[Content | None] = []
     for one in ids:
@@ -54,6 +60,7 @@ def contents(
                 outcome=_ORDER[kind[at]],
                 score=None if np.isnan(score[at]) else float(score[at]),
                 corners=tuple(corners[at].tolist()),
+                rings=_rings(sides[int(at >= shown.size)].shapes, int(row[at])),
             )
             for at in own[:BOXES].tolist()
         ]
@@ -66,3 +73,17 @@ def contents(
             )
         )
     return out
+
+
+def _rings(shapes: Shapes | None, row: int) -> tuple[Ring, ...]:
+    """The outline of a polygon or mask; nothing of a box."""
+    layer = None if shapes is None else shapes.layers[0]
+    if isinstance(layer, PolygonLayer):
+        return of_geometry(layer.polygons.geometries[row])
+    if shapes is None or not isinstance(layer, MaskLayer):
+        return ()
+    left, top, right, bottom = shapes.boxes[row]
+    first, last = max(0, math.floor(left)), min(int(layer.masks.width[row]), math.ceil(right) + 1)
+    low, high = max(0, math.floor(top)), math.ceil(bottom) + 1
+    pixels = columns_of(layer.masks, row, first, last)[low:high]
+    return of_pixels(pixels, first, low)

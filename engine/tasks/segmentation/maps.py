@@ -85,7 +85,12 @@ def _refuse(wrong: list[str]) -> None:
     )
 
 
-def _opened(pair: Pair, stack: ExitStack, *, resample: bool) -> tuple[Map | None, Map | None]:
+def opened_pair(pair: Pair, stack: ExitStack, *, resample: bool) -> tuple[Map | None, Map | None]:
+    """Both label maps, the predicted one on the grid of the other.
+
+    Raises:
+        InputError: one that cannot be read, or grids that differ and may not be resampled.
+    """
     truth, found = (None if side is None else Map(side, stack) for side in pair)
     if truth is not None and found is not None:
         found = aligned(truth, found, stack, resample=resample)
@@ -111,7 +116,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) ->
                 continue
         with ExitStack() as stack:
             try:
-                opened = _opened(pairs[place], stack, resample=resample)
+                opened = opened_pair(pairs[place], stack, resample=resample)
                 sides = [side for side in opened if side is not None]
                 if isinstance(opened[1], Resampled):
                     resampled.append(place)
@@ -151,7 +156,7 @@ def _by_windows(
             for place, window in large[begin:end]:
                 if place != now:
                     stack.close()
-                    sides, now = _opened(pairs[place], stack, resample=resample), place
+                    sides, now = opened_pair(pairs[place], stack, resample=resample), place
                 _add(counter, place, sides, window)
         return counter.taken()
 

@@ -3,7 +3,7 @@
 from ...tally.pixel_draws import PixelDraws
 from ..contents import Contents
 from ..task import LateNotes, PageFrame, Task
-from .contents import contents
+from .contents import contents, with_regions
 from .explaining import explain
 from .fitting import fit
 from .losses import losses
@@ -26,7 +26,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
-    contents=Contents(of_tally=contents),
+    contents=Contents(of_tally=contents, completed=with_regions),
     drawn=PixelDraws,
     warm_large=warm_large,
     examine=examine,

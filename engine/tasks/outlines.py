@@ -1,0 +1,78 @@
+"""Outlines of regions, coarse enough to be drawn: rings of few points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Ring = tuple[tuple[float, float], ...]
+"""x and y of points in pixels of the image, the last of them the first."""
+
+POINTS = 200
+"""Points of all rings of a region."""
+CELLS = 256
+"""Pixels across that a mask is seen at."""
+_TRIES = 8
+
+
+def of_geometry(geometry: Any, most: int = POINTS) -> tuple[Ring, ...]:
+    """Rings of a shapely polygon or multipolygon, to be filled by the even-odd rule.
+
+    Args:
+        geometry: the region.
+        most: points of all rings together; the smallest parts are left out where simpler rings
+            have more.
+    """
+    import shapely
+
+    if geometry.is_empty:
+        return ()
+    xmin, ymin, xmax, ymax = geometry.bounds
+    coarse = max(xmax - xmin, ymax - ymin) / 400
+    for _ in range(_TRIES):
+        if shapely.get_num_coordinates(geometry) <= most:
+            break
+        geometry = shapely.simplify(geometry, coarse)
+        coarse *= 2
+    parts = sorted(shapely.get_parts(geometry), key=lambda part: -part.area)
+    rings: list[Ring] = []
+    left = most
+    for part in parts:
+        for ring in (part.exterior, *part.interiors):
+            xy = np.round(shapely.get_coordinates(ring), 1).tolist()
+            left -= len(xy)
+            if left < 0:
+                return tuple(rings)
+            rings.append(tuple((x, y) for x, y in xy))
+    return tuple(rings)
+
+
+def of_pixels(
+    pixels: Array, left: float = 0.0, top: float = 0.0, most: int = POINTS, cells: int = CELLS
+) -> tuple[Ring, ...]:
+    """Rings around the pixels that are set; of large masks every so many-th pixel is looked at.
+
+    Args:
+        pixels: bool or uint8 [height, width].
+        left: what its first column is in the image.
+        top: what its first row is.
+        most: points of all rings together.
+        cells: pixels across that the mask is seen at.
+    """
+    import shapely
+    from rasterio.features import shapes
+
+    step = max(1, math.ceil(max(pixels.shape) / cells))
+    seen = np.ascontiguousarray(pixels[::step, ::step] != 0)
+    regions = [
+        shapely.geometry.shape(region) for region, _ in shapes(seen.astype(np.uint8), mask=seen)
+    ]
+    if not regions:
+        return ()
+    placed = shapely.transform(
+        shapely.MultiPolygon(regions), lambda xy: xy * step + np.array([left, top])
+    )
+    return of_geometry(placed, most)
