@@ -138,7 +138,8 @@ def run(
     tell("reading and checking")
     plan, inputs = open_tables(predictions, ground_truths, chosen, datums, labels, storage_options)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
-    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
+    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
+             "labels": labels}  # fmt: skip
     plan = msgspec.structs.replace(plan, paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
@@ -284,7 +285,8 @@ def _run(
     def with_digests() -> dict[str, Any]:
         for name, path in paths.items():
             if name in run["inputs"]:
-                run["inputs"][name].update(_digest(path))
+                given = {"path": str(path)} if isinstance(path, (str, Path)) else {}
+                run["inputs"][name].update(given | _digest(path))
         return run
 
     return with_digests
