@@ -98,11 +98,15 @@ _HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
 
 
 def _digest(source: Any) -> dict[str, Any]:
-    """Size, time and SHA-256 of a single local file; nothing for anything else."""
+    """Path, size, time and SHA-256 of a single local file; nothing for anything else."""
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
         return {}
     found = Path(source).stat()
-    facts: dict[str, Any] = {"bytes": found.st_size, "modified": found.st_mtime}
+    facts: dict[str, Any] = {
+        "path": str(source),
+        "bytes": found.st_size,
+        "modified": found.st_mtime,
+    }
     if found.st_size <= _HASHED_BYTES:
         with open(source, "rb") as file:
             facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -132,7 +136,8 @@ def run(
     tell("reading and checking")
     plan, inputs = open_tables(predictions, ground_truths, chosen, datums, labels, storage_options)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
-    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums}
+    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
+             "labels": labels}  # fmt: skip
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     if not held and (executor is None or pool or address):
