@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .fusion.fuse import fuse
     from .ingest.sources.coco import convert_coco
     from .ingest.sources.convert_trec import convert_trec
+    from .jobs.reports import report
     from .jobs.running import run_job
     from .judge.judging import judge
     from .schemas.errors import (
@@ -51,6 +52,7 @@ _HOMES = {
     "precision_recall_fscore": "compat.labels",
     "fuse": "fusion.fuse",
     "judge": "judge.judging",
+    "report": "jobs.reports",
     "run_job": "jobs.running",
     "rouge": "compat.texts",
     "bleu": "compat.texts",
@@ -97,6 +99,7 @@ __all__ = [
     "load",
     "metrics_table",
     "precision_recall_fscore",
+    "report",
     "rouge",
     "run_job",
     "score",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
@@ -13,6 +14,7 @@ from . import dialects, metrics, scoring, tasks
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
 from .plan import planner
+from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
@@ -54,6 +56,7 @@ def score(
     executor: Executor | str | None = None,
     address: str | None = None,
     progress: Progress | None = None,
+    report: str | Path | None = None,
     **named: Unpack[Named],
 ) -> Scorecard:
     """Score predictions against ground truths.
@@ -71,6 +74,8 @@ def score(
             or ``dask``; or a thread-based ``concurrent.futures.Executor`` instead of own threads.
         address: of a Dask scheduler, whose workers share a file system with this machine.
         progress: called with the name of each step as it starts.
+        report: an HTML file to write about the run; what it shows is counted too, whatever the
+            metrics.
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
@@ -88,7 +93,11 @@ def score(
         >>> card.value("mAP", iou_threshold=0.5)  # doctest: +SKIP
         0.63
     """
-    return scoring.run(
+    if report is not None:
+        from .reporting import check_report
+
+        check_report(report)
+    card = scoring.run(
         predictions,
         ground_truths,
         make_options(options, **named),
@@ -98,7 +107,23 @@ def score(
         executor=executor,
         address=address,
         progress=progress,
+        paged=report is not None,
     )
+    if report is not None:
+        from .reporting import make_report
+
+        tables = {
+            name: given
+            for name, given in (
+                (PREDICTIONS if ground_truths is not None else TABLE, predictions),
+                (GROUND_TRUTHS, ground_truths),
+                (DATUMS, datums),
+                (LABELS, labels),
+            )
+            if given is not None
+        }
+        make_report(card, report, tables=tables, progress=progress)
+    return card
 
 
 def compare(

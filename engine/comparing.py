@@ -81,7 +81,7 @@ def compared(
         tell(f"reading {name}")
         cards[name] = _card(run, ground_truths, options, datums, labels, storage_options)
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
-    _same_options(cards, options)
+    refuse_other_rules(cards, options)
     same_kind(tallied)
     cluster = _cluster(cards, options, test)
     if cluster != options.cluster:
@@ -158,7 +158,7 @@ def margins(
     assert asked is not None
     cards = {"the baseline": earlier, "this run": card}
     runs = {name: tallied_of(name, one) for name, one in cards.items()}
-    _same_options(cards, Options())
+    refuse_other_rules(cards)
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
         _narrowed(_with_keys(name, run, asked, run.plan.options.by), metrics, by)
@@ -320,9 +320,18 @@ def tallied_of(name: str, card: Scorecard) -> Tallied:
     return Tallied(plan, stored.load(path), Threads(card.options.threads))
 
 
-def _same_options(cards: Mapping[str, Scorecard], asked: Options) -> None:
-    """Refuse runs that were scored by other rules than each other, or than asked for."""
+def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:
+    """Refuse runs that were scored by other rules than each other, or than asked for.
+
+    Args:
+        cards: name -> run.
+        asked: options that were given; none unless given.
+
+    Raises:
+        InputError: names the option, and what either run had.
+    """
     plain = Options()
+    asked = asked or plain
     for name, card in cards.items():
         for field in FIELDS:
             given, theirs = getattr(asked, field), getattr(card.options, field)

@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,13 @@ from .ingest.opening import Inputs, open_inputs
 from .ingest.problems import Note
 from .ingest.sources.held import Room
 from .plan import planner, summary
+from .plan.paging import page_frames, with_distribution
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
 from .schemas.wording import in_python
 from .scorecard.card import Scorecard
+from .scorecard.held import Paged
 
 if TYPE_CHECKING:
     from . import outofcore as partitions
@@ -125,10 +128,13 @@ def run(
     address: str | None = None,
     progress: Progress | None = None,
     held: bool = False,
+    paged: bool = False,
 ) -> Scorecard:
     """Score tables; arguments as :func:`evalengine.score`, options made.
 
-    With ``held`` all rows are held in memory and no intervals are made, for comparing.
+    With ``held`` all rows are held in memory and no intervals are made, for comparing. With
+    ``paged`` what the report draws from is counted too, whatever the metrics; the default set
+    counts it anyway where rows are held in memory.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress or (lambda step: None)
@@ -138,6 +144,7 @@ def run(
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
              "labels": labels}  # fmt: skip
+    plan = msgspec.structs.replace(plan, paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     if not held and (executor is None or pool or address):
@@ -156,12 +163,14 @@ def run(
                 makers(done.plan.task, done.plan.dialect.name),
                 _read(done.rows, done.n_datums),
                 _files(inputs),
+                paged=done.page,
             )
     elif chosen.memory_limit is not None:
         unlimited = "the threads of a given executor work on them together"
     threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     frames = checked_frames(inputs, plan.task, chosen, threads.each)
-    plan = planner.fitted(plan, frames)
+    usual = chosen.metrics is None and not held
+    plan = planner.fitted(msgspec.structs.replace(plan, paged=paged or usual), frames)
     if unlimited:
         said = f"all rows are held in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", said))
@@ -191,6 +200,7 @@ def run(
         _read(rows, len(tallies.datums)),
         _files(inputs),
         summary.Tallied(plan, tallies, threads.own()),
+        _page(plan, tallies, threads),
     )
 
 
@@ -272,6 +282,7 @@ def _run(
         "polars": pl.__version__,
         "fingerprint": plan.fingerprint,
         **told,
+        "scored": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": {step: round(value, 6) for step, value in seconds.items()},
     }
 
@@ -282,6 +293,19 @@ def _run(
         return run
 
     return with_digests
+
+
+def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
+    """What the report draws from, of a run in memory: the worst datums among it."""
+    page = page_frames(plan, tallies, threads.own())
+    tallied = summary.Tallied(plan, tallies, threads.own())
+
+    def worst() -> pl.DataFrame:
+        from .analysis.worst import worst
+
+        return worst(tallied)
+
+    return Paged({**page.makers, "worst": worst}, page.lacking)
 
 
 def _card(
@@ -295,9 +319,11 @@ def _card(
     read: Mapping[str, int],
     files: Mapping[str, int] | None = None,
     tallied: summary.Tallied | None = None,
+    paged: Paged | None = None,
 ) -> Scorecard:
     return Scorecard(
         tallied=tallied,
+        page=with_distribution(paged or Paged(), frames),
         task=plan.task,
         dialect=plan.dialect.name,
         options=options,
@@ -364,4 +390,5 @@ def card_of(
     read = _read(rows, len(tallies.datums))
     tallied = summary.Tallied(plan, tallies, threads.own())
     labels = tallies.labels.frame
-    return _card(plan, options, frames, labels, run, said, shapes, read, tallied=tallied)
+    page = _page(plan, tallies, threads)
+    return _card(plan, options, frames, labels, run, said, shapes, read, None, tallied, page)

@@ -79,12 +79,22 @@ class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ] = "OPENLINEAGE_API_KEY"
 
 
+class JobReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The page about each run, ``report.html`` in its folder."""
+
+    title: Annotated[str, _meta("Of the page; job and folder unless given.", "Boxes, {date}")] = ""
+    images: Annotated[
+        str | None, _meta("Folder of pictures by datum id, shown small for the worst.", "images")
+    ] = None
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A scheduled evaluation: what to score, by which rules, what must hold, where it goes."""
 
     name: Annotated[str, _meta("Name of the job, in logs, locks and history.", "nightly")]
     inputs: JobInputs
     outputs: JobOutputs = msgspec.field(default_factory=JobOutputs)
+    report: Annotated[JobReport | None, _meta("Write a page about each run.")] = None
     time_zone: Annotated[
         str | None, _meta("Zone of {today} and {yesterday}; UTC.", "Europe/Berlin")
     ] = None

@@ -23,9 +23,11 @@ from .base import (
     with_tables,
 )
 from .compare import compare
+from .convert import convert
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
+from .report import report, with_images, written
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -73,9 +75,15 @@ def cli() -> None:
     type=click.Choice(_EXPORTS),
     help="Print another tool's shape instead: JSON, or trec_eval's lines.",
 )
+@click.option(
+    "--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write an HTML page about it."
+)
+@with_images
 @with_gates
 @click.option(
-    "--baseline", metavar="DIR", help="Earlier result (--out) that gates call the baseline."
+    "--baseline",
+    metavar="DIR",
+    help="Earlier result (--out) that gates and the report call the baseline.",
 )
 @click.option(
     "--executor",
@@ -93,6 +101,8 @@ def score(
     form: str | None,
     frame: str | None,
     export: str | None,
+    report: str | None,
+    images: str | None,
     gates: tuple[str, ...],
     fail_if: tuple[str, ...],
     junit: str | None,
@@ -128,14 +138,23 @@ def score(
         from ..scorecard.storage import check_target
 
         check_target(out, overwrite=overwrite)
-    keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor)
+    if report is not None:
+        from ..reporting import check_report
+
+        check_report(report)
+    elif images is not None:
+        raise click.UsageError("--images is for the report: add --report FILE.")
+    keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor, report)
     given["options"] = keeper.options
     with progress_line() as progress:
-        from ..api import score as run
+        from ..scoring import run
 
+        options = given.pop("options")
+        # A default set that is kept can be reported on later.
+        given["paged"] = report is not None or (out is not None and options.metrics is None)
         where = {"executor": executor, "address": address}
         given |= {name: value for name, value in where.items() if value is not None}
-        card = run(predictions, ground_truths, progress=progress, **given)
+        card = run(predictions, ground_truths, options, progress=progress, **given)
         card.asked_frame(frame or "metrics")
         if out is not None:
             if progress:
@@ -163,8 +182,12 @@ def score(
         kept = kept_bytes(out)
         said = f"; kept for comparing: {kept / 1e6:.1f} MB" if kept else ""
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{said}", err=True)
+    verdicts = keeper.judge(card)
+    if report is not None:
+        written(report, card, baseline=keeper.earlier, named=baseline, verdicts=verdicts,
+                images=images)  # fmt: skip
     failed = told_gates(
-        keeper.judge(card),
+        verdicts,
         about=_about(card),
         junit=junit,
         form=None if frame or export else form,
@@ -189,6 +212,8 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 
 cli.add_command(run)
 cli.add_command(compare)
+cli.add_command(convert)
+cli.add_command(report)
 
 
 @cli.command(cls=WithOptions)
@@ -249,59 +274,6 @@ def explain(
     from ..api import explain as run
 
     click.echo(run(predictions, ground_truths, **arguments(storage, datums, labels, fields)))
-
-
-@cli.group(cls=Commands)
-def convert() -> None:
-    """Turn other formats into tables.
-
-    \b
-    Example:
-      evalengine convert coco instances.json detections.json --out tables
-    """
-
-
-@convert.command()
-@click.argument("ground_truths", type=click.Path())
-@click.argument("predictions", required=False, type=click.Path())
-@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
-@debug
-def coco(ground_truths: str, predictions: str | None, out: str) -> None:
-    """COCO's ground-truth JSON, and a results JSON if there is one, as Parquet tables.
-
-    \b
-    Example:
-      evalengine convert coco instances.json detections.json --out tables
-      evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
-        --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
-    """
-    from ..ingest.sources.coco import convert_coco
-
-    def tell(message: str) -> None:
-        click.echo(f"warning: {message}", err=True)
-
-    for name, rows in convert_coco(ground_truths, predictions, out=out, tell=tell).items():
-        click.echo(f"{os.path.join(out, name)}: {rows} rows")
-
-
-@convert.command()
-@click.argument("run")
-@click.argument("qrels", required=False)
-@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
-@debug
-def trec(run: str, qrels: str | None, out: str) -> None:
-    """A run, and qrels if there are any, as Parquet tables.
-
-    TREC's lines, BEIR's TSV and JSON and MS MARCO's files are read, gzip-compressed or not.
-
-    \b
-    Example:
-      evalengine convert trec bm25.run qrels.txt --out tables
-    """
-    from ..ingest.sources.convert_trec import convert_trec
-
-    for name, rows in convert_trec(run, qrels, out=out).items():
-        click.echo(f"{os.path.join(out, name)}: {rows} rows")
 
 
 @cli.command()

@@ -66,9 +66,11 @@ class Keeper:
         options: of the run.
         junit: file that verdicts are written to.
         executor: where the work runs.
+        report: file that the report is written to, which shows the baseline too.
 
     Attributes:
         options: of the run, with the intervals that gates need.
+        earlier: the earlier result; None without one.
 
     Raises:
         OptionError: a gate that cannot be read, or about what is not made.
@@ -83,20 +85,25 @@ class Keeper:
         options: Options,
         junit: str | None,
         executor: str | None,
+        report: str | None = None,
     ) -> None:
         self.options = options
         self._gates: Sequence[Any] = ()
-        self._earlier: Scorecard | None = None
+        self.earlier: Scorecard | None = None
         check_junit(junit)
         if not gates and not fail_if:
-            for name, given in (("--baseline", baseline), ("--junit", junit)):
-                if given is not None:
-                    raise click.UsageError(f"{name} is for gates: add --fail-under GATE.")
+            if baseline is not None and report is None:
+                raise click.UsageError(
+                    "--baseline is for gates and the report: add --fail-under GATE or --report."
+                )
+            if junit is not None:
+                raise click.UsageError("--junit is for gates: add --fail-under GATE.")
+            if baseline is not None:
+                self.earlier = scored(baseline)
             return
         from ..jobs.checking import check_gates
         from ..jobs.gates import parse_gates
         from ..jobs.surely import hold, refuse_workers, with_intervals
-        from ..scorecard.card import load
 
         self._gates = parse_gates(gates, fail_if)
         check_gates(self._gates, options)
@@ -109,8 +116,8 @@ class Keeper:
                 " --baseline DIR."
             )
         if baseline is not None:
-            self._earlier = load(baseline)
-            hold(self._gates, self._earlier)
+            self.earlier = scored(baseline)
+            hold(self._gates, self.earlier)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""
@@ -119,13 +126,24 @@ class Keeper:
         from ..jobs.surely import compare_with
         from ..jobs.verdicts import judge_gates, numbers_of
 
-        earlier = self._earlier
+        earlier = self.earlier
         return judge_gates(
             self._gates,
             numbers_of(card),
             None if earlier is None else numbers_of(earlier),
             compare=compare_with(earlier, card),
         )
+
+
+def scored(folder: str) -> Scorecard:
+    """The saved scorecard in a folder.
+
+    Raises:
+        ResultError: there is none, or a comparison.
+    """
+    from ..jobs.reports import scored_in
+
+    return scored_in(folder)
 
 
 def compared_gates(

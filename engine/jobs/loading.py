@@ -14,7 +14,7 @@ import msgspec
 
 from ..ingest.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
-from ..schemas.job import SHARED, Job, JobInputs, JobOutputs
+from ..schemas.job import SHARED, Job, JobInputs, JobOutputs, JobReport
 from ..schemas.option_synonyms import meant
 from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
@@ -31,6 +31,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
     "": Job.__struct_fields__,
     "inputs": JobInputs.__struct_fields__,
     "outputs": JobOutputs.__struct_fields__,
+    "report": JobReport.__struct_fields__,
     "options": FIELDS,
 }
 """Table of the file -> its keys."""

@@ -12,12 +12,13 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from .. import api
+from .. import scoring
 from .._version import __version__
 from ..atomic import fresh_name, mend, swap
-from ..schemas.errors import ChangedError, EvalengineError, WriteError
+from ..reporting import make_report
+from ..schemas.errors import ChangedError, EvalengineError, InputError, WriteError
 from ..scorecard.card import Scorecard, load
-from ..scorecard.storage import check_target, real_folder, write_into
+from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
 from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of, told_gone
@@ -35,6 +36,7 @@ from .records import (
     replace_success,
     write_records,
 )
+from .reports import gate_lines
 from .sources import File
 from .stopping import Stopped, aside, held
 from .surely import compare_with, needing_margins
@@ -159,6 +161,8 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
     verdicts += _warned(plan, card)
     status = _status(verdicts)
     with held():
+        if not (plan.folder / REPORT_FILE).is_file():
+            _report(plan, card, Baseline(), verdicts, plan.folder, tell)
         if status != success.gates:
             success = msgspec.structs.replace(success, gates=status)
             replace_success(plan.folder, success)
@@ -219,6 +223,7 @@ def _score(
             raise
         _refuse_changed(plan)
         verdicts, wrong = _judged(plan, card, baseline)
+        _report(plan, card, baseline, verdicts, fresh, tell)
         status = UNJUDGED if wrong else _status(verdicts)
         success = Success(
             run_id=plan.run_id,
@@ -289,16 +294,17 @@ def _scored(
         if gone is not None:
             card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
-        card = api.score(
+        card = scoring.run(
             found.paths("predictions"),
             found.paths("ground_truths"),
-            options=options,
+            options,
             datums=found.paths("datums"),
             labels=found.paths("labels"),
             storage_options=inputs.storage_options,
             executor=loaded.job.executor,
             address=loaded.job.address,
             progress=progress,
+            paged=loaded.job.report is not None or options.metrics is None,
         )
     card.make()
     for note in card.notes:
@@ -324,6 +330,35 @@ def _warned(plan: JobPlan, card: Scorecard) -> list[Verdict]:
     """A failed verdict for each warning, of jobs that are strict."""
     warnings = card.warnings if plan.loaded.job.strict else ()
     return [Verdict(STRICT, "", FAILED, None, None, reason=said) for said in warnings]
+
+
+def _report(
+    plan: JobPlan,
+    card: Scorecard,
+    baseline: Baseline,
+    verdicts: list[Verdict],
+    folder: Path,
+    tell: Tell,
+) -> None:
+    """Write the page about a run into its folder, where the job asks for one."""
+    wanted = plan.loaded.job.report
+    if wanted is None:
+        return
+    tell("writing the report")
+    write = partial(
+        make_report,
+        card,
+        folder / REPORT_FILE,
+        names=(baseline.folder or "baseline", plan.shown),
+        title=wanted.title or f"{plan.loaded.job.name}: {plan.folder.name}",
+        gates=gate_lines(verdicts),
+        images=None if wanted.images is None else plan.loaded.beside(wanted.images),
+    )
+    try:
+        write(baseline=baseline.card)
+    except InputError as error:  # of other rules: the run itself is sound
+        tell(f"the report has no baseline: {error.said}", level=WARNING)
+        write()
 
 
 def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) -> None:

@@ -50,11 +50,15 @@ def sentence(one: Verdict) -> str:
     return "; ".join(filter(None, (", ".join(parts), one.reason)))
 
 
-def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
-    ordered = sorted(
+def ordered(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts, failed ones first."""
+    return sorted(
         verdicts,
         key=lambda one: _ORDER.index(one.status) if one.status in _ORDER else len(_ORDER),
     )
+
+
+def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     rows = [
         {
             "status": one.status,
@@ -67,7 +71,7 @@ def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
             "n": None if one.n is None else f"{one.n:,}",
             "reason": plain(one.reason) or None,
         }
-        for one in ordered
+        for one in ordered(verdicts)
     ]
     columns = (
         "status", "gate", "row", "value", "bound", "baseline", "interval", "n", "reason",

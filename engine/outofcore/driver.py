@@ -25,8 +25,10 @@ from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
 from ..plan import planner, summary
+from ..plan.paging import page_frames
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
+from ..scorecard.held import Paged
 from ..tally import stored
 from ..tally.parts import Place
 from .frame_files import frames_beyond, frames_of
@@ -65,6 +67,7 @@ class Done(msgspec.Struct):
         sources: table -> where it came from.
         seconds: step -> seconds of all workers.
         buckets: number of buckets.
+        page: what the report draws from, where that was asked for.
     """
 
     plan: planner.Plan
@@ -77,6 +80,7 @@ class Done(msgspec.Struct):
     sources: dict[str, str]
     seconds: dict[str, float]
     buckets: int
+    page: Paged = Paged()
 
 
 class Wanted(msgspec.Struct):
@@ -274,7 +278,8 @@ def run(
         makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
-        notes += frames_beyond(frames, found.limit)
+        page = _page(plan, tallies, threads) if plan.paged else Paged()
+        notes += frames_beyond({**frames, **page.makers}, found.limit)
         notes += [] if estimate is None else estimate.notes()
     return Done(
         plan=plan,
@@ -287,7 +292,15 @@ def run(
         sources={role: side.source.description for role, side in ready.sides.items()},
         seconds=tallies.seconds,
         buckets=n,
+        page=page,
     )
+
+
+def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
+    """The frames of the report, made while the tally is there."""
+    found = page_frames(plan, tallies, threads)
+    lacking = {**found.lacking, "worst": "runs in bounded memory do not keep single datums."}
+    return Paged({name: make().clone for name, make in found.makers.items()}, lacking)
 
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:

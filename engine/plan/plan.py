@@ -25,7 +25,8 @@ class Plan(msgspec.Struct, frozen=True):
         metrics: the metrics, in the order asked for.
         cuts: metric name -> its own cut-offs, ascending, of the metrics that have one; None, last,
             stands for the whole list.
-        needs: what must be tallied for them.
+        needs: what must be tallied for them, and for the report where it is made.
+        paged: whether what the report draws from is tallied too.
         fingerprint: same for runs whose tallies may be merged.
     """
 
@@ -37,6 +38,7 @@ class Plan(msgspec.Struct, frozen=True):
     cuts: dict[str, tuple[int | None, ...]]
     needs: frozenset[str]
     fingerprint: str
+    paged: bool = False
 
     @property
     def does(self) -> Task:

@@ -152,7 +152,16 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     )
     fit = _with(plan, chosen)
     frames.notes += notes + _idle(plan) + _unread(fit, notes)
-    return fit
+    return _with_needs(fit, fit.needs | _needs_of_page(fit, frames)) if plan.paged else fit
+
+
+def _needs_of_page(plan: Plan, frames: Frames) -> frozenset[str]:
+    """What the report needs tallied beside the metrics, of what these tables can carry."""
+    known = metrics.all_metrics(plan.task)
+    names = [name for frame in plan.does.page if frame.tallied for name in frame.metrics]
+    beside = tuple(known[name] for name in dict.fromkeys(names))
+    fitting, _ = plan.does.fit(beside, frames, plan.settings, asked_for=False)
+    return frozenset(need for metric in fitting for need in metric.needs)
 
 
 def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
@@ -236,8 +245,14 @@ def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
 def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:
     if chosen == plan.metrics:
         return plan
-    needs = _needs(chosen, plan.dialect)
-    fit = msgspec.structs.replace(plan, metrics=chosen, needs=needs)
+    fit = msgspec.structs.replace(plan, metrics=chosen)
+    return _with_needs(fit, _needs(chosen, plan.dialect))
+
+
+def _with_needs(plan: Plan, needs: frozenset[str]) -> Plan:
+    if needs == plan.needs:
+        return plan
+    fit = msgspec.structs.replace(plan, needs=needs)
     return msgspec.structs.replace(fit, fingerprint=_fingerprint(fit))
 
 

@@ -34,6 +34,7 @@ class Row(NamedTuple):
         parts: one a column where the numbers do not all rest on the same rows: ``5 of 60`` beside
             a number that does not rest on ``support``, else empty.
         reaches: one a column where intervals were asked for: how far each number may be off.
+        rows: one a column: its row of the metrics frame, None where it has none.
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,7 @@ class Row(NamedTuple):
     support: Support
     parts: tuple[str, ...] = ()
     reaches: tuple[str, ...] = ()
+    rows: tuple[dict[str, Any] | None, ...] = ()
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -234,7 +236,8 @@ def _row(line: list[dict[str, Any] | None]) -> Row:
     parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
     numbers = tuple(None if one is None else one["value"] for one in line)
     reaches = tuple("" if one is None else reach(one) for one in line)
-    return Row((), numbers, first, parts if any(parts) else (), reaches if any(reaches) else ())
+    parts, reaches = parts if any(parts) else (), reaches if any(reaches) else ()
+    return Row((), numbers, first, parts, reaches, tuple(line))
 
 
 def reach(row: dict[str, Any]) -> str:

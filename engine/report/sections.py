@@ -42,12 +42,14 @@ __all__ = ["Grid", "Line", "Number", "Row", "Section", "coco_numbers", "exact_he
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One headline number: its title, value, what it was taken at, and its interval."""
+    """One headline number: its title, value, what it was taken at, its interval, and its row of the
+    metrics frame."""
 
     title: str
     value: Number
     note: str = ""
     reach: str = ""
+    row: dict[str, Any] = {}
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -151,7 +153,7 @@ def _headline(
     def add(row: dict[str, Any], title: str, note: str = "") -> None:
         part = coverage(row)
         said = ", ".join(filter(None, (note, part and f"{part} scored")))
-        lines.append(Line(title, row["value"], said, reach(row)))
+        lines.append(Line(title, row["value"], said, reach(row), row))
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 

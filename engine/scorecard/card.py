@@ -14,7 +14,7 @@ from ..schemas.errors import ResultError, unknown
 from ..schemas.options import Options
 from ..schemas.results import FRAMES, empty_frame
 from ..schemas.wording import option
-from .held import FrameFile
+from .held import FrameFile, Paged
 
 
 class Scorecard:
@@ -34,6 +34,7 @@ class Scorecard:
         tallied: what the numbers were made of, which comparing needs; None where it is in files of
             a run in bounded memory, in a copy, and in a loaded result, whose folder has it.
         folder: where a loaded result stands.
+        lacking: frame of the report -> why this run has none, and how to get it.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Scorecard:
         files: Mapping[str, int] | None = None,
         tallied: Any = None,
         folder: Path | None = None,
+        page: Paged | None = None,
     ) -> None:
         """Keep providers, not frames.
 
@@ -74,6 +76,7 @@ class Scorecard:
             files: table -> files, where there was more to read than one named file.
             tallied: what the numbers were made of.
             folder: where a loaded result stands.
+            page: what makes the frames that the report draws from.
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
@@ -93,6 +96,8 @@ class Scorecard:
         self._providers = dict(frames)
         self._exports = dict(exports or {})
         self._made: dict[str, pl.DataFrame] = {}
+        self._page = {} if page is None else dict(page.makers)
+        self.lacking = {} if page is None else dict(page.lacking)
         self._run = run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -103,13 +108,17 @@ class Scorecard:
         """
         refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
-        return {**self.__dict__, "_made": made, "_providers": None, "_exports": None,
+        every = {name: self.page_frame(name) for name in self.paged}
+        page = {name: frame for name, frame in every.items() if frame is not None}
+        return {**self.__dict__, "_made": made, "_providers": None, "_exports": None, "_page": page,
                 "tallied": None, "_run": self.run, "exported": tuple(self._exports)}  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         exported = state.pop("exported")
         self.__dict__.update(state)
         self._providers = {name: frame.clone for name, frame in self._made.items()}
+        page: dict[str, pl.DataFrame] = state["_page"]
+        self._page = {name: frame.clone for name, frame in page.items()}
         known = makers(self.task, self.dialect)
         self._exports = {name: known[name] for name in exported if name in known}
 
@@ -174,11 +183,32 @@ class Scorecard:
         file = self.in_file(name)
         return self.frame(name).height if file is None else file.height
 
+    @property
+    def paged(self) -> tuple[str, ...]:
+        """Names of the frames that the report draws from."""
+        return tuple(self._page)
+
+    def page_frame(self, name: str) -> pl.DataFrame | None:
+        """A frame that the report draws from; None where this run has none: see ``lacking``."""
+        make = self._page.get(name)
+        if make is None:
+            return None
+        try:
+            frame = make()
+        except ResultError as error:
+            del self._page[name]
+            self.lacking[name] = error.said
+            return None
+        self._page[name] = frame.clone
+        return frame
+
     def make(self) -> None:
         """Make all frames that do not stand in files."""
         for name in self.frames:
             if self.in_file(name) is None:
                 self.frame(name)
+        for name in self.paged:
+            self.page_frame(name)
 
     @property
     def metrics(self) -> pl.DataFrame:
@@ -296,6 +326,24 @@ class Scorecard:
         from .storage import save
 
         return save(self, directory, overwrite=overwrite)
+
+    def to_html(
+        self, path: str | Path, *, baseline: Any = None, images: str | Path | None = None
+    ) -> Path:
+        """Write one HTML file about the run; see :func:`evalengine.report`.
+
+        Args:
+            path: the file, ending in .html.
+            baseline: an earlier run, or the folder of a saved one.
+            images: folder of pictures by datum id, shown small for the worst datums.
+
+        Returns:
+            the file.
+        """
+        import evalengine
+
+        made: Path = evalengine.report(self, path, baseline=baseline, images=images)
+        return made
 
     def __repr__(self) -> str:
         from ..report.summary import as_text

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import polars as pl
 
 from ..schemas.errors import ScratchError
+
+
+class Paged(msgspec.Struct, frozen=True):
+    """What the report draws from.
+
+    Attributes:
+        makers: frame -> what makes it.
+        lacking: frame -> why there is none, and how to get it.
+    """
+
+    makers: Mapping[str, Callable[[], pl.DataFrame]] = {}
+    lacking: Mapping[str, str] = {}
 
 
 class FrameFile:

@@ -22,6 +22,7 @@ import polars as pl
 from ..atomic import fresh_name, swap, sync
 from ..exports import makers
 from ..forked import refuse_cut_off
+from ..report.provenance import command
 from ..schemas.embedder import Encoder
 from ..schemas.errors import OptionError, ResultError, WriteError
 from ..schemas.option_values import make_options
@@ -30,6 +31,7 @@ from ..schemas.results import FRAMES, Schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally import stored
+from .held import Paged
 
 if TYPE_CHECKING:
     from .card import Scorecard
@@ -39,6 +41,9 @@ TALLY_FILE = "tally.zip"
 """What comparing needs of a run, where it was held in memory and is not larger than
 ``Tuning.kept_bytes``."""
 LABELS_FILE = "labels.parquet"
+PAGE = "page_"
+"""How the files of frames begin that the report draws from."""
+_PARQUET = ".parquet"
 KIND = "evalengine result"
 FORMAT = 1
 """Raised when a reader of the older layout could no longer read the newer."""
@@ -60,6 +65,8 @@ class _Run(msgspec.Struct):
     warnings: list[str] = []
     read: dict[str, int] = {}
     read_files: dict[str, int] = {}
+    lacking: dict[str, str] = {}
+    command: str = ""
 
 
 _LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
@@ -189,6 +196,14 @@ def read(directory: str | Path) -> dict[str, Any]:
         for name, columns in FRAMES.items()
         if f"{name}.parquet" in run.files
     }
+    page = Paged(
+        {
+            name[len(PAGE) : -len(_PARQUET)]: partial(_read, folder / name, run, {})
+            for name in run.files
+            if name.startswith(PAGE) and name.endswith(_PARQUET)
+        },
+        run.lacking,
+    )
     return {
         "task": run.task,
         "dialect": run.dialect,
@@ -204,6 +219,7 @@ def read(directory: str | Path) -> dict[str, Any]:
         "read": run.read,
         "files": run.read_files,
         "folder": folder,
+        "page": page,
     }
 
 
@@ -213,7 +229,10 @@ def kept_bytes(directory: str | Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-BESIDE = ("_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline")
+REPORT_FILE = "report.html"
+BESIDE = (
+    "_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline", REPORT_FILE,
+)  # fmt: skip
 """What a job writes into a result's folder beside the result."""
 
 
@@ -322,6 +341,10 @@ def _fill(card: Scorecard, folder: Path) -> None:
         write = card.frame(name).write_parquet if file is None else file.copy_to
         keep(f"{name}.parquet", write)
     keep(LABELS_FILE, card.labels.write_parquet)
+    for name in card.paged:
+        frame = card.page_frame(name)
+        if frame is not None:
+            keep(f"{PAGE}{name}{_PARQUET}", frame.write_parquet)
     if card.tallied is not None:
         tally = folder / TALLY_FILE
         stored.save(card.tallied.tallies, tally, fingerprint=card.tallied.plan.fingerprint)
@@ -345,6 +368,8 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "directions": card.directions,
         "read": card.read,
         "read_files": card.files,
+        "lacking": card.lacking,
+        "command": command(card.task, card.options, card.run.get("inputs", {})),
         "files": dict(files),
         "digests": dict(digests),
     }

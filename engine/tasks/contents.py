@@ -28,6 +28,7 @@ LABELS = 20
 ROWS = 20
 """Rows of a table that are shown."""
 _REFERENCES = 20
+_LINE = 120  # characters of a row that stands in one line
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -207,6 +208,11 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
     left_out: int
+
+    @property
+    def short(self) -> bool:
+        """Whether every row has room in a line."""
+        return all(sum(len(one or "") for one in row) <= _LINE for row in self.rows)
 
 
 Content = Texts | Ranking | Boxes | Labelled | PixelsWrong | Rows

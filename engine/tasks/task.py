@@ -175,6 +175,25 @@ class InParts(msgspec.Struct, frozen=True):
     of_few: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]] | None = None
 
 
+class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """A frame that the report draws from, made of the tally of a run.
+
+    Attributes:
+        name: of the frame, as the report knows it.
+        metrics: whose rows it holds.
+        options: those that are not the run's, from its tally.
+        tallied: whether the default set tallies what the metrics need, since that costs next to
+            nothing; else the frame is made where the run's own metrics need it too.
+        then: from the rows to those that are drawn.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+    options: Callable[[Any], dict[str, Any]] = lambda tallies: {}
+    tallied: bool = True
+    then: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+
+
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
     """What every single datum is judged by.
 
@@ -246,6 +265,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         truth: of a tally, a number for each datum that differs where its ground truths do, uint64
             [n_datums].
         in_parts: seeing a tally whose parts stay in files.
+        page: what the report draws from beside the run's own frames.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
             rows go as tallies come, and these are merged again.
@@ -275,5 +295,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     one_draw: Callable[[Any, Array], Any] | None = None
     truth: Callable[[Any], Array] | None = None
     in_parts: InParts | None = None
+    page: tuple[PageFrame, ...] = ()
     growth: int | None = None
     scratch_row: int | None = None

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import api
+from evalengine import scoring
 from evalengine.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -34,11 +34,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What ``score`` was called with; it returns a fabricated card."""
     calls: dict[str, Any] = {}
 
-    def score(predictions: Any, ground_truths: Any = None, **given: Any) -> ee.Scorecard:
-        calls.update(given, predictions=predictions, ground_truths=ground_truths)
+    def score(predictions: Any, truths: Any, options: ee.Options, **given: Any) -> ee.Scorecard:
+        calls.update(given, predictions=predictions, ground_truths=truths, options=options)
         return fabricated.card()
 
-    monkeypatch.setattr(api, "score", score)
+    monkeypatch.setattr(scoring, "run", score)
     return calls
 
 

@@ -17,7 +17,7 @@ import pytest
 from known import real_data
 
 import evalengine as ee
-from evalengine import api
+from evalengine import api, scoring
 from evalengine.cli import base as cli_base
 from evalengine.cli import cli
 
@@ -45,7 +45,7 @@ class TestEnds:
         def score(*args: Any, **given: Any) -> None:
             raise error
 
-        monkeypatch.setattr(api, "score", score)
+        monkeypatch.setattr(scoring, "run", score)
 
     def test_anything_else_is_3(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         self.failing(monkeypatch, ZeroDivisionError("a bug"))
@@ -87,7 +87,7 @@ class TestEnds:
         groups = {"convert": ("coco", "trec"), "judge": ("run", "prompts", "export", "import")}
         commands = [[name] for name in cli.commands]
         commands += [[group, name] for group, names in groups.items() for name in names]
-        assert len(commands) == 17
+        assert len(commands) == 18
         for words in commands:
             status, out, _ = run(*words, "--help")
             assert status == 0

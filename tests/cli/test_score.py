@@ -100,6 +100,7 @@ class TestOptions:
             "labels": None,
             "storage_options": None,
             "progress": None,
+            "paged": False,
         }
 
     def test_tables_and_storage(self, run: Run, seen: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from jobs.kills import COMMAND, Kills, trials
 
-from evalengine import api
+from evalengine import scoring
 from evalengine.cli import main
 from evalengine.outofcore.scratch import PREFIX
 from evalengine.schemas.errors import (
@@ -93,7 +93,7 @@ def test_what_may_pass_ends_with_3(
     def full(*args: object, **named: object) -> None:
         raise kind("No space left on device")
 
-    monkeypatch.setattr(api, "score", full)
+    monkeypatch.setattr(scoring, "run", full)
     status, _, err = run(capsys, str(write()))
     assert status == 3
     assert err.endswith("evalengine: No space left on device\n")
@@ -137,14 +137,14 @@ def test_a_folder_that_is_the_jobs_own(
 
 SLOW = """
 import sys, time
-from evalengine import api
+from evalengine import scoring
 from evalengine.cli import main
-score = api.score
+score = scoring.run
 def slow(*args, progress, **named):
     progress("matching")
     {wait}
     return score(*args, progress=progress, **named)
-api.score = slow
+scoring.run = slow
 sys.exit(main(["run", *sys.argv[1:]]))
 """
 ASLEEP = "time.sleep(60)"

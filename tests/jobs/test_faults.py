@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import api, atomic
+from evalengine import atomic, scoring
 from evalengine.cli import main
 from evalengine.ingest.sources import tables as readers
 from evalengine.jobs import lock
@@ -161,7 +161,7 @@ def test_a_full_scratch_disk_ends_the_command_with_3(
     def full(*_: object, **__: object) -> None:
         raise ee.ScratchError("the disk ran full while scratch was written.")
 
-    monkeypatch.setattr(api, "score", full)
+    monkeypatch.setattr(scoring, "run", full)
     assert main(["score", str(folder / "x"), str(folder / "y")]) == 3
     assert "ran full" in capsys.readouterr().err
 
@@ -199,6 +199,6 @@ def test_a_panic_of_compiled_code_is_never_a_failed_gate(
         patch.setattr(readers, "scan", panic)
         assert main(args) == 2
         assert "predictions.parquet: cannot be read as Parquet" in capsys.readouterr().err
-    monkeypatch.setattr(api, "score", panic)
+    monkeypatch.setattr(scoring, "run", panic)
     assert main(args) == 3
     assert "assertion failed" in capsys.readouterr().err

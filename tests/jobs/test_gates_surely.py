@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import api
+from evalengine import scoring
 from evalengine.jobs.checking import check_gates
 from evalengine.jobs.gates import parse_gate, parse_gates
 from evalengine.jobs.running import JobResult
@@ -412,6 +412,6 @@ def test_a_named_baseline_that_keeps_nothing_stops_before_the_work(
     (release / "run.json").write_text(json.dumps(account))
     (release / "tally.zip").unlink()
     (tmp_path / "job.toml").write_text(text.replace('"last"', '"release"'))
-    monkeypatch.setattr(api, "score", None)
+    monkeypatch.setattr(scoring, "run", None)
     with pytest.raises(ResultError, match="keeps nothing to compare"):
         ee.run_job(tmp_path / "job.toml", force=True)

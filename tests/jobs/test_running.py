@@ -15,7 +15,7 @@ import pytest
 from jobs.conftest import write_day
 
 import evalengine as ee
-from evalengine import api, atomic
+from evalengine import atomic, scoring
 from evalengine.jobs import lock, records, running
 from evalengine.jobs.lock import LockedError, locked
 from evalengine.jobs.logs import log_to
@@ -39,13 +39,13 @@ def content(folder: Path) -> dict[str, bytes]:
 def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What ``score`` was called with, each time."""
     calls: list[Any] = []
-    score = api.score
+    score = scoring.run
 
     def counted(*args: Any, **named: Any) -> ee.Scorecard:
         calls.append(args)
         return score(*args, **named)
 
-    monkeypatch.setattr(api, "score", counted)
+    monkeypatch.setattr(scoring, "run", counted)
     return calls
 
 
@@ -62,6 +62,7 @@ class TestOnce:
         assert {*content(folder / "runs" / "2026-11-20")} == {
             "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
             "curves.parquet", "tally.zip",
+            *(f"page_{name}.parquet" for name in ("curves", "thresholds", "confusion")),
         }  # fmt: skip
         assert {path.name for path in (folder / "runs").iterdir()} == {
             "2026-11-20", ".2026-11-20.lock",
@@ -129,14 +130,14 @@ class TestFailures:
     def test_inputs_that_change_meanwhile(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        score = api.score
+        score = scoring.run
 
         def slow(*args: Any, **named: Any) -> ee.Scorecard:
             card = score(*args, **named)
             write_day(folder, "2026-11-20", wrong=1)
             return card
 
-        monkeypatch.setattr(api, "score", slow)
+        monkeypatch.setattr(scoring, "run", slow)
         with pytest.raises(ChangedError, match="2 input files changed while they were read"):
             ee.run_job(write())
         assert [path.name for path in (folder / "runs").iterdir()] == [".2026-11-20.lock"]
@@ -145,14 +146,14 @@ class TestFailures:
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is found in half a table is no fault of the table."""
-        score = api.score
+        score = scoring.run
 
         def meanwhile(*args: Any, **named: Any) -> ee.Scorecard:
             table = folder / "tables/date=2026-11-20/predictions.parquet"
             table.write_bytes(table.read_bytes()[:-100])
             return score(*args, **named)
 
-        monkeypatch.setattr(api, "score", meanwhile)
+        monkeypatch.setattr(scoring, "run", meanwhile)
         with pytest.raises(ChangedError, match="changed while they were read"):
             ee.run_job(write())
 
@@ -330,14 +331,14 @@ class TestLock:
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path, begun, go_on = write(), threading.Event(), threading.Event()
-        score = api.score
+        score = scoring.run
 
         def slow(*args: Any, **named: Any) -> ee.Scorecard:
             begun.set()
             assert go_on.wait(60)
             return score(*args, **named)
 
-        monkeypatch.setattr(api, "score", slow)
+        monkeypatch.setattr(scoring, "run", slow)
         results: list[Any] = []
         first = threading.Thread(target=lambda: results.append(ee.run_job(path)))
         first.start()
@@ -457,14 +458,13 @@ def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
 
 
 def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, Any]] = []
-    score = api.score
+    told, score = [], scoring.run
 
     def noted(*args: Any, **named: Any) -> ee.Scorecard:
-        told.append(named)
+        told.append(named | {"options": args[2]})
         return score(*args, **(named | {"executor": None, "address": None}))
 
-    monkeypatch.setattr(api, "score", noted)
+    monkeypatch.setattr(scoring, "run", noted)
     plain = plan_job(write()).run_id
     where = 'executor = "dask"\naddress = "tcp://here:1"\nby ='
     path = write(("by =", where), ("[outputs]", '[options]\nscratch = "large"\n[outputs]'))

@@ -9,6 +9,7 @@ from .fitting import fit
 from .frames import own_frames
 from .losses import losses
 from .merging import merge
+from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import tally, truth, weight_notes
@@ -34,4 +35,5 @@ TASK = Task(
     warm_large=warm_large,
     late_notes=LateNotes(("zero_weights",), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk),
+    page=PAGE,
 )

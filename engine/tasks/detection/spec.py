@@ -6,6 +6,7 @@ from .contents import contents
 from .explaining import explain
 from .fitting import fit, needs_all_rows
 from .losses import losses
+from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, merge, tally, truth
@@ -32,4 +33,5 @@ TASK = Task(
     by_labels=True,
     drawn=drawn,
     scratch_row=60,
+    page=PAGE,
 )

@@ -2,7 +2,7 @@
 
 from ...tally.pixel_draws import PixelDraws
 from ..contents import Contents
-from ..task import LateNotes, Task
+from ..task import LateNotes, PageFrame, Task
 from .contents import contents, with_regions
 from .explaining import explain
 from .fitting import fit
@@ -42,4 +42,5 @@ TASK = Task(
         label_notes,
     ),
     in_parts=IN_PARTS,
+    page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),
 )

@@ -1,0 +1,282 @@
+"""What the report shows, as plain data: the template draws it and decides nothing.
+
+Sections are those of the tables in a terminal (:mod:`evalengine.report.sections`); beside each
+number stand its interval, the baseline's number and whether the difference is more than luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .differences import BETTER, SAME, UNSURE, WORSE, Difference, Differences
+from .grids import Grid
+from .sections import Line, Section
+from .summary import UNDEFINED, cells, footnotes, headed, number, plain, supported
+from .verdicts import signed
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+ARROWS = {BETTER: "▲", WORSE: "▼", UNSURE: "≈", SAME: "="}
+"""What stands before each reading, so that colour is not all there is."""
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """A gate: passed, failed or skipped, as written, and what the verdict rests on."""
+
+    status: str
+    gate: str
+    said: str
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A cell of a table.
+
+    Attributes:
+        text: what it says.
+        sort: the number it is sorted by; None where it is sorted by its text.
+        kind: ``name``, ``number``, ``reading`` or ``note``.
+        bar: length of a bar behind it, 0 to 100; None without.
+        state: the reading, for its look; empty without.
+    """
+
+    text: str
+    sort: float | None = None
+    kind: str = "number"
+    bar: float | None = None
+    state: str = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table.
+
+    Attributes:
+        id: of its element.
+        caption: what its rows are and how they are ordered.
+        header: names of its columns.
+        rows: its cells.
+        notes: what it leaves out, and why numbers are undefined.
+        names: how many columns at its left are names.
+        searched: whether a field to search it stands above.
+    """
+
+    id: str
+    caption: str
+    header: list[str]
+    rows: list[list[Cell]]
+    notes: list[str]
+    names: int = 1
+    searched: bool = False
+
+    @property
+    def right(self) -> list[bool]:
+        """Which columns hold numbers."""
+        first = self.rows[0] if self.rows else []
+        return [cell.kind == "number" for cell in first]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What is shown of one label key.
+
+    Attributes:
+        title: that key; empty where it is the only one.
+        numbers: the headline.
+        tables: metrics with tables of their own.
+        labels: the table of labels, the worst first; None without labels.
+        slices: tables of slices, the worst first.
+    """
+
+    title: str
+    numbers: Table | None
+    tables: list[Table]
+    labels: Table | None
+    slices: list[Table]
+
+
+def parts(
+    card: Scorecard, found: list[Section], differences: Differences | None, most: int
+) -> list[Part]:
+    """The tables of a run.
+
+    Args:
+        card: of the run.
+        found: its sections.
+        differences: to the baseline; None without one.
+        most: rows of a table, at most.
+    """
+    return [
+        Part(
+            title=plain(section.label_key or "") if headed(section, found) else "",
+            numbers=_numbers(section, differences, i),
+            tables=[
+                _of_grid(card, grid, None, most, f"table-{i}-{j}", "")
+                for j, grid in enumerate(section.tables)
+                if grid.frame == "metrics"
+            ],
+            labels=None
+            if section.labels is None
+            else _of_grid(card, _worst_first(card, section.labels), differences, most,
+                          f"labels-{i}", "Labels", searched=True),
+            slices=[
+                _of_grid(card, grid, differences, most, f"slices-{i}-{j}",
+                         f"By {plain(' and '.join(grid.names))}", searched=len(grid.rows) > _MANY)
+                for j, grid in enumerate(section.slices)
+            ],
+        )
+        for i, section in enumerate(found)
+    ]  # fmt: skip
+
+
+_MANY = 15
+
+
+def _worst_first(card: Scorecard, grid: Grid) -> Grid:
+    """The same rows from the worst by the first column to the best, undefined ones last."""
+    sign = -1.0 if card.directions.get(grid.first) == "lower" else 1.0
+    rows = sorted(
+        grid.rows, key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0.0))
+    )
+    return msgspec.structs.replace(grid, rows=rows)
+
+
+def _numbers(section: Section, differences: Differences | None, i: int) -> Table | None:
+    if not section.headline:
+        return None
+    reach = any(line.reach for line in section.headline)
+    header = ["metric", "value", *(["interval"] if reach else [])]
+    header += _NEXT if differences is not None else []
+    support = any(line.row.get("support") for line in section.headline)
+    header += ["rests on"] if support else []
+    noted = any(line.note for line in section.headline)
+    header += ["taken at"] if noted else []
+    rows = []
+    for line in section.headline:
+        row = [Cell(plain(line.title), kind="name"), Cell(number(line.value), line.value)]
+        if reach:
+            row.append(Cell(_between(line.row)))
+        if differences is not None:
+            row += _beside(differences.of(line.row))
+        if support:
+            rests = line.row.get("support")
+            row.append(Cell("" if rests is None else f"{rests:,.10g}", rests))
+        if noted:
+            row.append(Cell(line.note, kind="note"))
+        rows.append(row)
+    notes = footnotes(msgspec.structs.replace(section, labels=None, slices=[]))
+    return Table(f"numbers-{i}", "All numbers of the whole set", header, rows, notes)
+
+
+_NEXT = ["baseline", "difference", "reading"]
+
+
+def _between(row: dict[str, Any]) -> str:
+    lower, upper = row.get("lower"), row.get("upper")
+    return "" if lower is None or upper is None else f"{number(lower)} to {number(upper)}"
+
+
+def _beside(found: Difference | None) -> list[Cell]:
+    """The baseline's number, the difference with its interval, and how to read it."""
+    if found is None:
+        return [Cell("new", kind="note"), Cell(""), Cell("", kind="reading")]
+    if found.value is None:
+        return [Cell(number(found.before), found.before), Cell(UNDEFINED), Cell("", kind="reading")]
+    said = signed(found.value)
+    if found.lower is not None and found.upper is not None:
+        said += f" [{signed(found.lower)}, {signed(found.upper)}]"
+    reading = found.reading
+    return [
+        Cell(number(found.before), found.before),
+        Cell(said, found.value),
+        Cell(f"{ARROWS[reading]} {reading}" if reading else "", kind="reading", state=reading),
+    ]
+
+
+def _of_grid(
+    card: Scorecard,
+    grid: Grid,
+    differences: Differences | None,
+    most: int,
+    id: str,
+    title: str,
+    *,
+    searched: bool = False,
+) -> Table:
+    """A table of labels or slices: names, numbers, what they rest on, and the baseline beside the
+    first of them."""
+    shown = grid.rows[:most]
+    support = [supported(row) for row in shown]
+    rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
+    largest = max((one for one in rests if one is not None), default=0) or 1
+    header = [plain(name) for name in (*grid.names, *grid.columns[:1])]
+    header += _NEXT if differences is not None else []
+    header += ["support"] if any(support) else []
+    header += [plain(name) for name in grid.columns[1:]]
+    unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in shown)
+    rows = []
+    for row, said, on in zip(shown, support, rests, strict=True):
+        line = [Cell(plain(name), kind="name") for name in row.names]
+        text, *more = cells(grid, row)
+        value = row.numbers[0]
+        line.append(Cell(text, value, bar=100 * value if unit and value is not None else None))
+        if differences is not None:
+            first = row.rows[0] if row.rows else None
+            line += _beside(None if first is None else differences.of(first))
+        if any(support):
+            line.append(Cell(said, on, bar=None if on is None else 100 * on / largest))
+        line += [Cell(one, number) for one, number in zip(more, row.numbers[1:], strict=True)]
+        rows.append(line)
+    notes = _notes(grid, len(shown))
+    order = "" if not title else f"{title}, {_order(card, grid)}"
+    return Table(id, order or plain(grid.title), header, rows, notes, len(grid.names), searched)
+
+
+def _order(card: Scorecard, grid: Grid) -> str:
+    better = card.directions.get(grid.first)
+    return f"by {grid.columns[0]}, {'worst' if better in ('higher', 'lower') else 'lowest'} first"
+
+
+def _notes(grid: Grid, shown: int) -> list[str]:
+    notes = [grid.note] if grid.note else []
+    if shown < len(grid.rows):
+        left = len(grid.rows) - shown
+        notes.append(f"{left:,} more of {len(grid.rows):,} rows are not on this page: the metrics"
+                     " frame of the run has all of them.")  # fmt: skip
+    if grid.hidden:
+        notes.append(f"{grid.hidden:,} more columns are in the metrics frame of the run.")
+    for reason, names in grid.undefined.items():
+        some = ", ".join(plain(name) for name in names[:_NAMED])
+        more = f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+        notes.append(f"{UNDEFINED} {reason}: {some}{more}")
+    return notes
+
+
+_NAMED = 5
+
+
+def lead(found: list[Section]) -> str:
+    """The headline in a sentence, where there is neither gate nor baseline."""
+    for section in found:
+        by_metric: dict[str, list[Line]] = {}
+        for line in section.headline:
+            if line.value is not None:
+                by_metric.setdefault(line.row["metric"], []).append(line)
+        # One number a metric; of cut-offs the usual one.
+        lines = [
+            next((one for one in every if one.row["k"] == _USUAL_K), every[0])
+            for every in by_metric.values()
+        ][:_LEADING]
+        if lines:
+            said = [f"{line.title} {number(line.value)} {line.reach}".strip() for line in lines]
+            return f"{_listed(said)}."
+    return "No aggregate of this run is defined."
+
+
+_LEADING = 3
+_USUAL_K = 10
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,130 @@
+"""Where the numbers of a run come from, and the command that makes them again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..dialects import get
+from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from ..schemas.options import FIELDS, Options
+from ..schemas.wording import in_python, in_shell, option, without_secrets
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+_BESIDE = ("datums", "labels")
+_HERE = ("threads", "scratch")
+"""Options that say how this machine worked, not what was computed."""
+
+
+def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]) -> str:
+    """What makes a run's numbers again: a command where its tables are files, else a call.
+
+    Args:
+        task: the run's.
+        options: as they were given.
+        inputs: of ``run.json``.
+    """
+    given = [
+        option(name, _written(name, getattr(options, name)))
+        for name in _given(options)
+        if name not in (*_HERE, "task")
+    ]
+    given.insert(0, option("task", task))
+    first = TABLE if TABLE in inputs else PREDICTIONS
+    sources = {
+        name: inputs[name].get("source")
+        for name in (first, GROUND_TRUTHS, *_BESIDE)
+        if name in inputs
+    }
+    if all(_is_file(inputs[name]) for name in (first, GROUND_TRUTHS) if name in inputs):
+        sides = [shlex.quote(str(sources[name])) for name in sources if name not in _BESIDE]
+        beside = [
+            f"--{name} {shlex.quote(str(sources[name]))}"
+            for name in _BESIDE
+            if name in sources and _is_file(inputs[name])
+        ]
+        said = " ".join(["evalengine score", *sides, *beside, *map(in_shell, given)])
+    else:
+        sides = [name for name in sources if name not in _BESIDE]
+        beside = [f"{name}={name}" for name in _BESIDE if name in sources]
+        said = f"evalengine.score({', '.join([*sides, *beside, *map(in_python, given)])})"
+    return without_secrets(said)
+
+
+def _given(options: Options) -> list[str]:
+    """Names of the options that are not as they are unless given."""
+    plain = Options()
+    names = []
+    for name in FIELDS:
+        value, usual = getattr(options, name), getattr(plain, name)
+        # A label map may be a table, which is compared with nothing.
+        alike = value is usual if usual is None else type(value) is type(usual) and value == usual
+        names += [] if alike else [name]
+    return names
+
+
+def _written(name: str, value: Any) -> Any:
+    """A value as an option has it; what cannot be written is called by the option's name."""
+    if isinstance(value, Mapping):
+        return {str(key): one for key, one in value.items()}
+    simple = value is None or isinstance(value, (str, bool, int, float, list, tuple))
+    return value if simple else f"<{name}>"
+
+
+def _is_file(facts: Mapping[str, Any]) -> bool:
+    """Whether a table was given as one file by its name, a glob or an address."""
+    source = facts.get("source")
+    return bool(source) and ("bytes" in facts or "://" in str(source) or "*" in str(source))
+
+
+def facts(card: Scorecard) -> list[tuple[str, str]]:
+    """What the report says of a run: name and value."""
+    run = card.run
+    dialect = get(card.task, card.dialect)
+    rows = [
+        ("task", card.task),
+        ("dialect", f"{card.dialect}: {dialect.about}"),
+        *_rules(card),
+        ("evalengine", str(run.get("evalengine", ""))),
+        ("Python, Polars", f"{run.get('python', '')}, {run.get('polars', '')}"),
+        ("scored", str(run.get("scored", ""))),
+    ]
+    for name, about in run.get("inputs", {}).items():
+        parts = [without_secrets(str(about.get("source"))), f"{about.get('rows', 0):,} rows"]
+        parts += [f"{about['bytes']:,} bytes"] if "bytes" in about else []
+        parts += [f"SHA-256 {about['sha256']}"] if "sha256" in about else []
+        rows.append((name.replace("_", " "), ", ".join(parts)))
+    seconds = run.get("seconds", {})
+    if "total" in seconds:
+        rows.append(("seconds", f"{seconds['total']:.2f}"))
+    rows += [
+        (f"option {name}", without_secrets(str(getattr(card.options, name))))
+        for name in _given(card.options)
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _rules(card: Scorecard) -> list[tuple[str, str]]:
+    """The rules in which a dialect differs from the standard one."""
+    if card.dialect == "standard":
+        return []
+    ours, usual = get(card.task, card.dialect).rules, get(card.task, "standard").rules
+    if type(ours) is not type(usual) or not isinstance(ours, msgspec.Struct):
+        return []
+    return [
+        (f"rule {name.replace('_', ' ')}", f"{_said(own)} (standard: {_said(other)})")
+        for name in ours.__struct_fields__
+        if (own := getattr(ours, name)) != (other := getattr(usual, name))
+    ]
+
+
+def _said(value: Any) -> str:
+    if callable(value):
+        return str(getattr(value, "__name__", value))
+    return value if isinstance(value, str) else json.dumps(value, default=str)

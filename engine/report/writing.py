@@ -1,0 +1,294 @@
+"""The report of a run: one HTML file that needs no network, no script and no server.
+
+The template and its style and script stand in ``templates/``; what is drawn is decided by
+:mod:`evalengine.report.page`. Everything is escaped by Jinja2; what is markup already (charts) is
+escaped where it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .._version import __version__
+from ..atomic import whole_file
+from ..schemas.errors import WriteError
+from .counts import counts
+from .differences import BETTER, WORSE, Differences
+from .examples import Examples
+from .page import Cell, Gate, Part, Table, lead, parts
+from .provenance import command, facts
+from .sections import sections
+from .summary import heading, plain, told
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from ..scorecard.card import Scorecard
+    from ..statistics.comparison import Comparison
+
+MOST_BYTES = 2_000_000
+"""Of a page."""
+_MOST_ROWS = (2000, 1000, 500, 200, 50)
+"""Rows of a table, at most; fewer where the page would be larger than it may be."""
+FAILED = "failed"
+
+
+@cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    loader = jinja2.PackageLoader("evalengine.report")
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(
+        "report.html"
+    )
+
+
+def as_page(
+    card: Scorecard,
+    *,
+    title: str = "",
+    baseline: Scorecard | None = None,
+    baseline_name: str = "",
+    comparison: Comparison | None = None,
+    gates: Sequence[Gate] = (),
+    notes: Sequence[str] = (),
+    examples: Examples | None = None,
+) -> str:
+    """The report as HTML of at most two megabytes.
+
+    Args:
+        card: of the run.
+        title: what it is called; its task unless given.
+        baseline: an earlier run.
+        baseline_name: what that is called.
+        comparison: of both, the baseline first; differences have no interval without.
+        gates: verdicts, in the order they are shown.
+        notes: what else there is to tell.
+        examples: the worst datums.
+    """
+    differences = None if baseline is None else Differences(baseline, comparison)
+    page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
+    for most in _MOST_ROWS:
+        shown = parts(card, found, differences, most)
+        said = _said(card, lead(found), shown, comparison, gates)
+        page = _template().render(
+            **_about(card, title, baseline_name),
+            **said,
+            parts=shown,
+            gates=gates,
+            notes=[plain(note) for _, note in told(card)] + list(notes),
+            contents=_contents(said["has"], drawn),
+            **drawn,
+        )
+        if len(page.encode()) <= MOST_BYTES:
+            break
+    return page
+
+
+def _about(card: Scorecard, title: str, baseline_name: str) -> dict[str, Any]:
+    folder = files("evalengine.report") / "templates"
+    rows = [[Cell(name, kind="name"), Cell(value, kind="note")] for name, value in facts(card)]
+    return {
+        "version": __version__,
+        "title": plain(title or f"{card.task.capitalize()} report"),
+        "about": plain(heading(card)),
+        "baseline": plain(baseline_name),
+        # Marked as safe: both are the project's own.
+        "style": _safe((folder / "report.css").read_text(encoding="utf-8")),
+        "script": _safe((folder / "report.js").read_text(encoding="utf-8")),
+        "command": command(card.task, card.options, card.run.get("inputs", {})),
+        "provenance": Table("facts", "What was scored, with what", ["what", "value"], rows, []),
+    }
+
+
+def _safe(text: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _said(
+    card: Scorecard,
+    headline: str,
+    shown: list[Part],
+    comparison: Comparison | None,
+    gates: Sequence[Gate],
+) -> dict[str, Any]:
+    """The verdict, and which sections there are."""
+    failed = sum(gate.status == FAILED for gate in gates)
+    said = headline if comparison is None else plain(comparison.verdict)
+    more: list[str] = []
+    if gates:
+        state = FAILED if failed else "passed"
+        short = f"{failed} of {len(gates)} gates failed" if failed else f"{len(gates)} gates passed"
+        said, more = f"{short}.", [said]
+    else:
+        state = _state(shown) if comparison is not None else ""
+        short = state or headline.rstrip(".")
+    if comparison is not None:
+        more += _moved(shown)
+    has = {
+        "numbers": any(part.numbers or part.tables for part in shown),
+        "labels": any(part.labels for part in shown),
+        "slices": any(part.slices for part in shown),
+    }
+    return {
+        "verdict": {"said": said, "more": more, "state": state, "short": short},
+        "warnings": [plain(note) for note in card.warnings],
+        "has": has,
+        "reading": "" if comparison is None else _reading(comparison),
+    }
+
+
+def _reading(comparison: Comparison) -> str:
+    """How differences are to be read."""
+    tests = comparison.differences["p"].count()
+    sure = f"{100 * (1 - comparison.level):g} %"
+    adjusted = (
+        ", adjusted for how many aggregates, labels or slices were tested"
+        if comparison.adjust != "none" and tests > 1
+        else ""
+    )
+    return (
+        "Differences are this run less the baseline, with the"
+        f" {100 * comparison.level:g} % interval of each by itself. ▲ better and ▼ worse are said"
+        f" where luck alone would do as much in less than {sure} of cases{adjusted}; ≈ cannot tell"
+        " is said elsewhere, though an interval may leave out 0."
+    )
+
+
+def _state(shown: list[Part]) -> str:
+    """How the number that leads the page is read; empty where it cannot be told."""
+    for part in shown:
+        for row in part.numbers.rows if part.numbers else []:
+            for cell in row:
+                if cell.kind == "reading" and cell.text:
+                    return cell.state if cell.state in (BETTER, WORSE) else ""
+    return ""
+
+
+def _moved(shown: list[Part]) -> list[str]:
+    """Labels and slices that are surely better or worse."""
+    said = []
+    for what, tables in (
+        ("labels", [part.labels for part in shown if part.labels]),
+        ("slices", [table for part in shown for table in part.slices]),
+    ):
+        for state in (WORSE, BETTER):
+            names = [
+                " ".join(cell.text for cell in row[: table.names])
+                for table in tables
+                for row in table.rows
+                if any(cell.kind == "reading" and cell.state == state for cell in row)
+            ]
+            if names:
+                some = ", ".join(names[:_NAMED]) + (
+                    f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
+                )
+                said.append(f"Surely {state} {what}: {some}.")
+    return said
+
+
+_NAMED = 5
+
+
+def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) -> dict[str, Any]:
+    """Curves, counts by threshold, errors and examples."""
+    from .charts import charts
+    from .svg import figure
+
+    names = {
+        (key, value): name
+        for key, value, name in card.labels.select(
+            "label_key", "label_value", "label_name"
+        ).iter_rows()
+        if name is not None
+    }
+    other = None if baseline is None else (baseline.metrics, _frames(baseline))
+    every = charts(card.metrics, _frames(card), card.directions, other, names)
+    return {
+        "charts": [_safe(figure(one)) for one in every if one.kind not in (*_TABLES, *_ERRORS)],
+        "counts": counts(card.page_frame("thresholds")),
+        "missing_charts": [f"No {name}: {why}" for name, why in card.lacking.items()],
+        "errors": observed(card),
+        "error_charts": [_safe(figure(one)) for one in every if one.kind in _ERRORS],
+        "examples": shown,
+        "unfolded": _UNFOLDED,
+    }
+
+
+_TABLES = ("labels", "slices")
+"""Charts of what the page has tables of."""
+_ERRORS = ("confusion",)
+_UNFOLDED = 12
+"""Datums whose contents are seen without unfolding the rest."""
+
+
+def _frames(card: Scorecard) -> dict[str, pl.DataFrame]:
+    found = {name: card.page_frame(name) for name in card.paged}
+    return {name: frame for name, frame in found.items() if frame is not None}
+
+
+def observed(card: Scorecard) -> list[Table]:
+    """What the detailed curve saw, at the score threshold nearest to 0.5; nothing without it."""
+    if "examples" not in card.frames:
+        return []
+    rows = card.frame("examples").filter(
+        pl.col("slice").is_null(), pl.col("observation").is_not_null(), pl.col("count") > 0
+    )
+    known = rows["score_threshold"].drop_nulls().unique().sort()
+    if not len(known):
+        return []
+    nearest = known[int((known - _HALF).abs().arg_min() or 0)]
+    cells = ["label_value", "outcome", "observation", "count"]
+    rows = rows.filter(score_threshold=nearest).select(cells).unique(maintain_order=True)
+    rows = rows.sort("count", descending=True, maintain_order=True)
+    shown = [
+        [
+            Cell(plain(str(label)), kind="name"),
+            Cell(outcome, kind="note"),
+            Cell(seen.replace("_", " "), kind="note"),
+            Cell(f"{count:,}", count),
+        ]
+        for label, outcome, seen, count in rows.head(_MOST_ROWS[-1]).iter_rows()
+    ]
+    left = rows.height - len(shown)
+    notes = [f"{left:,} more rows are in the examples frame of the run."] if left else []
+    caption = f"What went wrong, by label, at score {nearest:g}, the most frequent first"
+    header = ["label", "outcome", "observation", "count"]
+    return [Table("observations", caption, header, shown, notes)] if shown else []
+
+
+_HALF = 0.5
+
+
+def _contents(has: dict[str, bool], drawn: dict[str, Any]) -> list[tuple[str, str]]:
+    """The sections that there are: anchor and name."""
+    curves = drawn["charts"] or drawn["counts"] or drawn["missing_charts"]
+    errors = drawn["errors"] or drawn["error_charts"]
+    there = {"verdict": True, **has, "curves": curves, "errors": errors,
+             "examples": drawn["examples"], "notes": True, "provenance": True}  # fmt: skip
+    order = ("verdict", "numbers", "labels", "curves", "slices", "errors", "examples", "notes",
+             "provenance")  # fmt: skip
+    return [(name, name.capitalize()) for name in order if there[name]]
+
+
+def write_page(page: str, path: str | Path) -> Path:
+    """Write a report, all or nothing.
+
+    Raises:
+        WriteError: the disk refused.
+    """
+    target = Path(path)
+    try:
+        with whole_file(target) as file:
+            file.write(page.encode())
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error}.") from error
+    return target

@@ -1,0 +1,123 @@
+"""From a run, and maybe an earlier one, to its report on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .comparing import compared, refuse_other_rules, tallied_of
+from .report.page import Gate
+from .report.writing import as_page, write_page
+from .schemas.errors import InputError, OptionError, ResultError
+from .schemas.options import Options
+from .scorecard.card import Scorecard
+
+if TYPE_CHECKING:
+    from .report.examples import Examples
+
+_ENDINGS = (".html", ".htm")
+
+
+def check_report(path: str | Path) -> None:
+    """Refuse a file that no report can be written to, before the work.
+
+    Raises:
+        OptionError: another ending than .html, or a folder that is not there.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _ENDINGS:
+        raise OptionError(f"report {str(path)!r}: the report is HTML: call it {target.stem}.html.")
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"report {str(path)!r}: there is no folder {target.absolute().parent}.")
+
+
+def make_report(
+    card: Scorecard,
+    path: str | Path,
+    *,
+    baseline: Scorecard | None = None,
+    names: Sequence[str] = ("baseline", "this run"),
+    title: str = "",
+    gates: Sequence[Gate] = (),
+    images: str | Path | None = None,
+    tables: Any = None,
+    options: Options | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
+    """Write the report of a run.
+
+    Args:
+        card: the run.
+        path: the HTML file.
+        baseline: an earlier run; with one every number stands beside its own.
+        names: what the baseline and the run are called.
+        title: of the page.
+        gates: verdicts, in the order they are shown.
+        images: folder of the datums' pictures; no picture is shown without.
+        tables: those that were scored, where they were no files; see
+            :func:`evalengine.report.contents.contents`.
+        options: level, draws and seed of the comparison.
+        progress: called with the name of each step.
+
+    Returns:
+        the file.
+
+    Raises:
+        InputError: the baseline was scored by other rules.
+        OptionError: no HTML file.
+        WriteError: the disk refused.
+    """
+    check_report(path)
+    tell = progress or (lambda step: None)
+    notes: list[str] = []
+    comparison = None
+    if baseline is not None:
+        refuse_other_rules({names[0]: baseline, names[1]: card})
+        tell("comparing")
+        try:
+            comparison = compared(
+                (baseline, card),
+                None,
+                Options() if options is None else options,
+                names=names,
+                common=False,
+                adjust="holm",
+                test="randomisation",
+            )
+        except (InputError, ResultError) as error:
+            notes.append(f"Whether differences are more than luck is not known: {error.said}")
+        else:
+            notes += [f"comparison: {note}" for note in comparison.notes]
+    shown = _examples(card, images, tables)
+    tell("writing the report")
+    page = as_page(
+        card,
+        title=title,
+        baseline=baseline,
+        baseline_name=names[0] if baseline is not None else "",
+        comparison=comparison,
+        gates=gates,
+        notes=notes,
+        examples=shown,
+    )
+    return write_page(page, path)
+
+
+def _examples(card: Scorecard, images: str | Path | None, tables: Any) -> Examples | None:
+    """The worst datums; None where they cannot be told, which the page says."""
+    from .report.contents import contents
+    from .report.examples import examples
+    from .report.thumbnails import pictures
+
+    worst = card.page_frame("worst")
+    if worst is None:
+        return None
+    held = card.tallied
+    if held is None and card.folder is not None:
+        with suppress(ResultError):  # what only the tally tells is not shown
+            held = tallied_of("", card)
+    found = contents(card, worst, held, tables)
+    thumbnails = None if images is None else pictures(found.datums, str(images))
+    return examples(worst, found, thumbnails)

@@ -1,0 +1,273 @@
+"""The report: what stands on it, where it comes from, and how large it gets."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.report.writing import MOST_BYTES
+from evalengine.schemas.errors import InputError, OptionError, ResultError
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+TABLES = {
+    "classification": ("predictions", "groundtruths"),
+    "detection": ("predictions", "groundtruths"),
+    "segmentation": ("predicted", "truth"),
+    "retrieval": ("run", "qrels"),
+    "text": ("predictions", "references"),
+    "judged": ("verdicts",),
+}
+
+
+def tables(task: str) -> list[str]:
+    return [str(EXAMPLES / task / f"{name}.parquet") for name in TABLES[task]]
+
+
+class Page(HTMLParser):
+    """Sections by id, tables by id as rows of text, tags that are open at the end."""
+
+    VOID = frozenset({"meta", "link", "input", "br", "img"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.html = html
+        self.open: list[str] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.ids: list[str] = []
+        self.tags: set[str] = set()
+        self._rows: list[list[str]] | None = None
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.add(tag)
+        if "id" in given:
+            self.ids.append(str(given["id"]))
+        if tag == "table":
+            self._rows = self.tables[str(given["id"])] = []
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows is not None:
+            self._rows[-1].append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, (tag, self.getpos())
+        if tag == "table":
+            self._rows = None
+
+    def handle_data(self, data: str) -> None:
+        if self._rows and self._rows[-1] and "caption" not in self.open:
+            self._rows[-1][-1] += data
+
+
+def page_of(card: ee.Scorecard, folder: Path, **given: Any) -> Page:
+    found = Page(card.to_html(folder / "report.html", **given).read_text(encoding="utf-8"))
+    assert not found.open
+    assert len(set(found.ids)) == len(found.ids)
+    assert len(found.html.encode()) <= MOST_BYTES
+    return found
+
+
+@pytest.mark.parametrize("task", TABLES)
+def test_every_task_has_a_page_that_a_saved_run_makes_again(task: str, tmp_path: Path) -> None:
+    card = ee.score(*tables(task))
+    page = page_of(card, tmp_path)
+    assert {"verdict", "numbers", "notes", "provenance"} <= {*page.ids}
+    back = ee.load(card.save(tmp_path / "run"))
+    assert back.paged == card.paged
+    again = page_of(back, tmp_path)
+    assert again.tables.keys() == page.tables.keys()
+    for name in page.tables.keys() - {"facts"}:
+        assert again.tables[name] == page.tables[name], name
+
+
+def test_numbers_are_those_of_the_metrics_frame(tmp_path: Path) -> None:
+    card = ee.score(*tables("detection"), intervals=95, draws=50)
+    page = page_of(card, tmp_path)
+    row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP @ IoU 0.5")
+    found = card.metrics.filter(metric="mAP", iou_threshold=0.5).row(0, named=True)
+    assert row[1] == f"{found['value']:.4f}"
+    assert row[2] == f"{found['lower']:.4f} to {found['upper']:.4f}"
+    labels = [row[0] for row in page.tables["labels-0"][1:]]
+    worst = card.metrics.filter(metric="APAveragedOverIOUs").sort("value")["label_value"]
+    assert labels == worst.to_list()
+
+
+def test_counts_are_those_of_the_curve_at_each_threshold(tmp_path: Path) -> None:
+    page = page_of(ee.score(*tables("detection")), tmp_path)
+    data = json.loads(re.findall(r'id="counts-data">(.*?)</script>', page.html)[0])
+    at = data["thresholds"].index("0.3")
+    curve = ee.score(
+        *tables("detection"), metrics="PrecisionRecallCurve", score_thresholds=[0.3]
+    ).curves
+    names = [row[0] for row in page.tables["counts"][1:]]
+    for name, (tp, fp, fn) in zip(names, data["rows"], strict=True):
+        rows = curve if name == "all labels" else curve.filter(label_value=name)
+        assert [tp[at], fp[at], fn[at]] == [rows[one].sum() for one in ("tp", "fp", "fn")]
+
+
+ODD = '<script>alert("x")</script>'
+
+
+def test_nothing_of_the_data_is_markup(tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "datum_id": [f"{ODD} \" ' {i}" for i in range(6)],
+            "actual": [ODD, "b&b", "</table>"] * 2,
+            "predicted": ["b&b", "b&b", "</table>", ODD, ODD, "<img src=x>"],
+            "slice": ["<b>", '"onload="x'] * 3,
+        }
+    )
+    page = page_of(ee.score(table, by="slice"), tmp_path)
+    assert ODD not in page.html
+    assert "&lt;script&gt;" in page.html
+    assert "img" not in page.tags
+    assert page.html.count("<script") == 1  # the page's own, which counts by threshold add to
+
+
+def worse(seed: int = 0) -> pl.DataFrame:
+    """The example's detections with the scores of one label shuffled."""
+    rows = pl.read_parquet(tables("detection")[0])
+    mixed = rows["score"].shuffle(seed)
+    car = pl.col("label_value") == "car"
+    return rows.with_columns(score=pl.when(car).then(mixed).otherwise("score"))
+
+
+def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
+    truth = tables("detection")[1]
+    before, after = ee.score(*tables("detection")), ee.score(worse(), truth)
+    page = page_of(after, tmp_path, baseline=before)
+    header, *rows = page.tables["labels-0"]
+    at = header.index("reading")
+    read = {row[0]: row[at] for row in rows}
+    assert read.pop("car") == "▼ worse"
+    assert set(read.values()) == {"= same"}
+    value = after.value("mAP", iou_threshold=0.5)
+    old = before.value("mAP", iou_threshold=0.5)
+    assert value is not None
+    assert old is not None
+    row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP @ IoU 0.5")
+    assert row[2] == f"{old:.4f}"
+    assert row[3].startswith(f"{value - old:+.4f} [")
+    assert "Surely worse labels: car." in page.html
+
+
+def test_a_baseline_over_other_datums_has_differences_without_luck(tmp_path: Path) -> None:
+    rows, truth = (pl.read_parquet(path) for path in tables("detection"))
+    some = sorted(truth["datum_id"].unique())[:30]
+    few = ee.score(
+        rows.filter(pl.col("datum_id").is_in(some)), truth.filter(pl.col("datum_id").is_in(some))
+    )
+    page = page_of(ee.score(rows, truth), tmp_path, baseline=few)
+    assert "Whether differences are more than luck is not known" in page.html
+    header, *lines = page.tables["numbers-0"]
+    assert {line[header.index("reading")] for line in lines} == {""}
+
+
+def test_a_baseline_by_other_rules_is_refused(tmp_path: Path) -> None:
+    card = ee.score(*tables("detection"))
+    other = ee.score(*tables("detection"), dialect="coco")
+    with pytest.raises(InputError, match="dialect"):
+        card.to_html(tmp_path / "a.html", baseline=other)
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_many_labels_stay_within_the_size(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.permutation(6000) % 1200
+    table = pl.DataFrame(
+        {
+            "datum_id": range(6000),
+            "actual": [f"a rather long name of a label, number {i}" for i in truth],
+            "predicted": [
+                f"a rather long name of a label, number {i}"
+                for i in np.where(rng.random(6000) < 0.7, truth, rng.integers(0, 1200, 6000))
+            ],
+        }
+    )
+    page = page_of(ee.score(table), tmp_path)
+    assert len(page.tables["labels-0"]) == 1 + 1200
+
+
+def test_rows_beyond_the_size_are_told(tmp_path: Path) -> None:
+    truth = np.arange(9000) % 4500
+    names = [f"{'x' * 200} {i}" for i in truth]
+    table = pl.DataFrame({"datum_id": range(9000), "actual": names, "predicted": names})
+    page = page_of(ee.score(table), tmp_path)
+    shown = len(page.tables["labels-0"]) - 1
+    assert f"{4500 - shown:,} more of 4,500 rows are not on this page" in page.html
+
+
+def test_a_run_within_a_memory_limit_has_the_same_page(tmp_path: Path) -> None:
+    def tables_of(limit: str | None) -> dict[str, list[list[str]]]:
+        path = tmp_path / "a.html"
+        ee.score(*tables("detection"), report=path, memory_limit=limit)
+        page = Page(path.read_text(encoding="utf-8"))
+        return {name: rows for name, rows in page.tables.items() if name != "facts"}
+
+    assert tables_of("600MiB") == tables_of(None)
+
+
+def test_what_a_run_did_not_count_is_told(tmp_path: Path) -> None:
+    card = ee.score(*tables("detection"), metrics="mAP")
+    assert set(card.lacking) == {"thresholds", "confusion"}
+    page = page_of(card, tmp_path)
+    assert "PrecisionRecallCurve" in page.html
+    whole = ee.score(*tables("detection"), metrics="mAP", report=tmp_path / "b.html")
+    assert not whole.lacking
+    assert whole.frames == card.frames
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report", "no/folder/report.html"])
+def test_a_file_that_cannot_be_is_refused_before_the_work(name: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="report"):
+        ee.score("nowhere.parquet", report=tmp_path / name)
+
+
+def test_a_comparison_has_no_page_of_its_own(tmp_path: Path) -> None:
+    card = ee.score(*tables("text"))
+    ee.compare(card, card, names=["a", "b"], draws=20).save(tmp_path / "both")
+    with pytest.raises(ResultError, match="comparison"):
+        ee.report(tmp_path / "both", tmp_path / "a.html")
+
+
+class TestCommands:
+    def test_report_of_a_folder(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        run, out = str(tmp_path / "run"), str(tmp_path / "page.html")
+        assert main(["score", *tables("detection"), "--out", run]) == 0
+        assert main(["report", run, "-o", out, "--title", "Boxes & more"]) == 0
+        assert out in capsys.readouterr().err
+        html = Path(out).read_text(encoding="utf-8")
+        assert "<h1>Boxes &amp; more</h1>" in html
+        assert f"evalengine score {tables('detection')[0]}" in html
+
+    def test_score_writes_it_with_its_gates(self, tmp_path: Path) -> None:
+        out = str(tmp_path / "page.html")
+        given = ["--report", out, "--fail-under", "mAP[iou=0.5] >= 0.9"]
+        assert main(["score", *tables("detection"), *given]) == 1
+        page = Page(Path(out).read_text(encoding="utf-8"))
+        assert page.tables["gates"][1][0] == "mAP[iou=0.5] >= 0.9"
+        assert page.tables["gates"][1][1].endswith("failed")
+        assert "1 of 1 gates failed." in page.html
+
+    def test_score_with_a_baseline(self, tmp_path: Path) -> None:
+        run, out = str(tmp_path / "run"), str(tmp_path / "page.html")
+        assert main(["score", *tables("text"), "--out", run]) == 0
+        assert main(["score", *tables("text"), "--report", out, "--baseline", run]) == 0
+        assert "reading" in Page(Path(out).read_text(encoding="utf-8")).tables["numbers-0"][0]
+
+    def test_pictures_need_a_report(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["score", *tables("text"), "--images", "."]) == 2
+        assert "--report" in capsys.readouterr().err
