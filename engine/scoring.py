@@ -101,15 +101,11 @@ _HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
 
 
 def _digest(source: Any) -> dict[str, Any]:
-    """Path, size, time and SHA-256 of a single local file; nothing for anything else."""
+    """Size, time and SHA-256 of a single local file; nothing for anything else."""
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
         return {}
     found = Path(source).stat()
-    facts: dict[str, Any] = {
-        "path": str(source),
-        "bytes": found.st_size,
-        "modified": found.st_mtime,
-    }
+    facts: dict[str, Any] = {"bytes": found.st_size, "modified": found.st_mtime}
     if found.st_size <= _HASHED_BYTES:
         with open(source, "rb") as file:
             facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -289,7 +285,8 @@ def _run(
     def with_digests() -> dict[str, Any]:
         for name, path in paths.items():
             if name in run["inputs"]:
-                run["inputs"][name].update(_digest(path))
+                given = {"path": str(path)} if isinstance(path, (str, Path)) else {}
+                run["inputs"][name].update(given | _digest(path))
         return run
 
     return with_digests

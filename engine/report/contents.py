@@ -161,8 +161,7 @@ def _given(card: Any, tables: Any) -> dict[str, Any]:
     inputs = card.run.get("inputs", {})
     found = {}
     for role, facts in inputs.items():
-        source = facts.get("source")
-        along = role in (DATUMS, LABELS) and source == inputs.get(GROUND_TRUTHS, {}).get("source")
+        along = role in (DATUMS, LABELS) and "path" not in facts
         if along:
             continue
         found[role] = _unchanged(role, facts)
@@ -180,8 +179,8 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     called = role.replace("_", " ")
     if "bytes" not in facts:
         raise _Gone(
-            f"{called}: {facts.get('source') or 'a table without a name'} is no single file that"
-            " could be held against what was scored; hand the tables over."
+            f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is no single file"
+            " that could be held against what was scored; hand the tables over."
         )
     path = Path(facts.get("path", facts["source"]))
     if not path.is_file():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ..scorecard.lookup import whole
 from .page import Cell, Table
 from .summary import UNDEFINED, number, plain
 
@@ -37,15 +39,21 @@ class Counts(msgspec.Struct, frozen=True):
         return self.thresholds[self.at]
 
 
-def counts(frame: pl.DataFrame | None) -> Counts | None:
+def counts(
+    frame: pl.DataFrame | None, names: Mapping[tuple[str | None, Any], str]
+) -> Counts | None:
     """Counts of a run at a hundred thresholds; None without any.
 
     Args:
         frame: ``thresholds`` of the report, the ``curves`` frame at many thresholds.
+        names: (label key, label value) -> name, where labels have names.
     """
     if frame is None or not frame.height:
         return None
-    frame = frame.filter(pl.col("slice").is_null(), pl.col("score_threshold").is_not_null())
+    frame = whole(
+        frame.filter(pl.col("slice").is_null(), pl.col("score_threshold").is_not_null()),
+        ("area", "max_detections"),
+    )
     every = frame["score_threshold"].unique().sort().to_numpy()
     hundredths = every[np.isclose(every * 100, np.round(every * 100), atol=1e-9)]
     inside = hundredths.size and every[0] >= 0 and every[-1] <= 1  # else scores are no shares
@@ -62,7 +70,8 @@ def counts(frame: pl.DataFrame | None) -> Counts | None:
     rows = [("all labels", sums)] if labels.height > 1 else []
     for key, value in labels.head(_LABELS).select(keys).iter_rows():
         of = pl.col("label_key").eq_missing(pl.lit(key)) & (pl.col("label_value") == value)
-        name = f"{key} {value}" if named else str(value)
+        called = names.get((key, value), str(value))
+        name = f"{key} {called}" if named else called
         rows.append((plain(name), frame.filter(of).sort("score_threshold")))
     at = int(np.abs(chosen - _HALF).argmin())
     data = [[[_plain(v) for v in one[name].to_list()] for name in _COUNTS] for _, one in rows]
@@ -89,7 +98,7 @@ def _cells(counted: list[float]) -> list[Cell]:
     tp, fp, fn = counted
     shares = [(tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn)]
     cells = [Cell(f"{one:,}", one) for one in counted]
-    for part, whole in shares:
-        share = part / whole if whole else None
+    for part, every in shares:
+        share = part / every if every else None
         cells.append(Cell(UNDEFINED if share is None else number(share), share))
     return cells

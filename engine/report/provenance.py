@@ -38,7 +38,7 @@ def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]
     given.insert(0, option("task", task))
     first = TABLE if TABLE in inputs else PREDICTIONS
     sources = {
-        name: inputs[name].get("source")
+        name: inputs[name].get("path", inputs[name].get("source"))
         for name in (first, GROUND_TRUTHS, *_BESIDE)
         if name in inputs
     }
@@ -78,9 +78,8 @@ def _written(name: str, value: Any) -> Any:
 
 
 def _is_file(facts: Mapping[str, Any]) -> bool:
-    """Whether a table was given as one file by its name, a glob or an address."""
-    source = facts.get("source")
-    return bool(source) and ("bytes" in facts or "://" in str(source) or "*" in str(source))
+    """Whether a table was given as a path, a glob or an address."""
+    return "path" in facts
 
 
 def facts(card: Scorecard) -> list[tuple[str, str]]:

@@ -214,7 +214,7 @@ def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) 
     every = charts(card.metrics, _frames(card), card.directions, other, names)
     return {
         "charts": [_safe(figure(one)) for one in every if one.kind not in (*_TABLES, *_ERRORS)],
-        "counts": counts(card.page_frame("thresholds")),
+        "counts": counts(card.page_frame("thresholds"), names),
         "missing_charts": [f"No {name}: {why}" for name, why in card.lacking.items()],
         "errors": observed(card),
         "error_charts": [_safe(figure(one)) for one in every if one.kind in _ERRORS],

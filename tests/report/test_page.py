@@ -105,14 +105,16 @@ def test_numbers_are_those_of_the_metrics_frame(tmp_path: Path) -> None:
     assert labels == worst.to_list()
 
 
-def test_counts_are_those_of_the_curve_at_each_threshold(tmp_path: Path) -> None:
-    page = page_of(ee.score(*tables("detection")), tmp_path)
+@pytest.mark.parametrize("dialect", ["standard", "coco"])
+def test_counts_are_those_of_the_curve_at_each_threshold(dialect: str, tmp_path: Path) -> None:
+    page = page_of(ee.score(*tables("detection"), dialect=dialect), tmp_path)
     data = json.loads(re.findall(r'id="counts-data">(.*?)</script>', page.html)[0])
     at = data["thresholds"].index("0.3")
     curve = ee.score(
         *tables("detection"), metrics="PrecisionRecallCurve", score_thresholds=[0.3]
     ).curves
     names = [row[0] for row in page.tables["counts"][1:]]
+    assert len(names) == 6
     for name, (tp, fp, fn) in zip(names, data["rows"], strict=True):
         rows = curve if name == "all labels" else curve.filter(label_value=name)
         assert [tp[at], fp[at], fn[at]] == [rows[one].sum() for one in ("tp", "fp", "fn")]
