@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ import polars as pl
 
 from .. import tasks
 from ..executors import Threads
-from ..ingest.collecting import rows_of
 from ..ingest.frames import Frames, assemble, prepare
 from ..ingest.opening import open_inputs
 from ..ingest.sources.coco_masks import said_plainly
 from ..ingest.sources.tables import READ_FAILURES
+from ..ingest.where import Table as Named
+from ..ingest.where import filtered
 from ..plan import planner
 from ..plan.summary import Tallied
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -28,7 +28,7 @@ from ..tasks.contents import Content, by_datum, copied, shortened
 COLUMNS = 20
 """Other columns of a datum's row that are shown."""
 _VALUE = 200  # characters of their values
-_PLACE = "number of the row"
+_ID = "id of the datum"  # beside the columns of a table
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS, DATUMS)
 
 
@@ -174,30 +174,27 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     """The path of an input that is what it was.
 
     Raises:
-        _Gone: it has changed, is gone, or is no file.
+        _Gone: it has changed, is gone, or was no single file.
     """
-    called, source = role.replace("_", " "), facts.get("path", facts.get("source"))
-    known = "bytes" in facts
-    if not isinstance(source, str) or not (known or (role == LABELS and os.path.exists(source))):
+    called = role.replace("_", " ")
+    if "bytes" not in facts:
         raise _Gone(
-            f"{called}: {source or 'a table without a name'} is no single file that could be held"
-            " against what was scored; hand the tables over."
+            f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is no single file"
+            " that could be held against what was scored; hand the tables over."
         )
-    path = Path(source).expanduser()
-    if not path.exists():
-        raise _Gone(f"{called}: {source} is gone.")
-    if not known:  # of declared labels no digest is kept
-        return source
+    path = Path(facts.get("path", facts["source"]))
+    if not path.is_file():
+        raise _Gone(f"{called}: {path} is gone.")
     size = path.stat()
     same = size.st_size == facts["bytes"]
     if same and "sha256" in facts:
         with open(path, "rb") as file:
             same = hashlib.file_digest(file, "sha256").hexdigest() == facts["sha256"]
     elif same:
-        same = size.st_mtime == facts.get("modified")
+        same = size.st_mtime == facts["modified"]
     if not same:
-        raise _Gone(f"{called}: {source} has changed since it was scored.")
-    return source
+        raise _Gone(f"{called}: {path} has changed since it was scored.")
+    return str(path)
 
 
 def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, list[dict[str, str]]]:
@@ -219,22 +216,16 @@ def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, lis
     rows, extra = {}, {}
     before: dict[str, int] = {}
     for role, side in ready.sides.items():
-        lazy = rows_of(role, side, ready.where, ready.plan)
-        if role in ready.where:  # rows before the condition are told in notes, which nobody reads
-            before[role] = 0
-        if role == LABELS:
-            rows[role] = lazy
-            continue
-        keep = _of(ids, side.naming.exprs.get(side.table.datum))
         own = side.source.frame
-        if side.table.datum in side.naming.exprs:
-            rows[role] = lazy.filter(_of(ids, pl.col(side.table.datum)))
-            extra[role] = own.filter(keep).with_columns(_named(side.naming.exprs[side.table.datum]))
-        else:
-            rows[role] = lazy.with_row_index(_PLACE).filter(_of(ids, pl.col(_PLACE))).drop(_PLACE)
-            extra[role] = (
-                own.with_row_index(_PLACE).filter(_of(ids, pl.col(_PLACE))).rename({_PLACE: _ID})
-            )
+        if role in ready.where:
+            own = filtered(own, Named(side.schema, side.naming), ready.where[role])
+            before[role] = 0  # of rows before the condition notes tell, which nobody reads
+        datum = side.naming.exprs.get(side.table.datum)
+        if role != LABELS:
+            own = own.with_row_index(_ID) if datum is None else own.with_columns(datum.alias(_ID))
+            own = own.filter(pl.col(_ID).cast(pl.String).is_in(ids.cast(pl.String).implode()))
+            extra[role] = own
+        rows[role] = own.select([*side.naming.exprs.values(), *ready.plan.extra.get(role, ())])
     try:
         with said_plainly():
             collected = dict(zip(rows, pl.collect_all(list(rows.values())), strict=True))
@@ -243,24 +234,10 @@ def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, lis
         raise _Gone(f"the inputs cannot be read again: {error}") from error
     frames = assemble(ready, collected, before, options)
     for role, frame in frames.sides.items():
-        if "datum_id" not in frame.columns:  # rows are datums, in their order
-            frames.sides[role] = frame.with_columns(ids.sort().alias("datum_id"))
+        if "datum_id" not in frame.columns:  # rows are datums, known by their numbers
+            numbers = extra[role].select(pl.col(_ID).cast(pl.Int64)).collect()[_ID]
+            frames.sides[role] = frame.with_columns(numbers.alias("datum_id"))
     return frames, others
-
-
-_ID = "id of the datum"
-
-
-def _named(expression: pl.Expr) -> pl.Expr:
-    """The datum's id under a name that no table has."""
-    return expression.alias(_ID)
-
-
-def _of(ids: pl.Series, expression: pl.Expr | None) -> pl.Expr:
-    """Whether rows are of some datums; ids of other types are compared as text."""
-    if expression is None:
-        return pl.lit(value=True)
-    return expression.cast(pl.String).is_in(ids.cast(pl.String).implode())
 
 
 def _others(

@@ -251,6 +251,11 @@ def test_what_is_said() -> None:
     ours = pl.concat([truths.head(1), truths.head(1).with_columns(label_value=pl.lit("b"))])
     found = worst(tallied_of("run", ee.score(ours.with_columns(score=0.7), truths)))
     assert found["why"].to_list() == ["1 of 2 objects missed, 1 false positive"]
+    maps = [[[0, 0], [0, 1]], [[0, 1], [1, 1]]]
+    ours, truths = (pl.DataFrame({"datum_id": [1], "raster": [one]}) for one in maps)
+    found = worst(tallied_of("run", ee.score(ours, truths, metrics=["mIOU"])))
+    said = "50 % of the pixels wrong, most of 0: 0 of its 1 missed, 2 too many"
+    assert found["why"].to_list() == [said]
     table = pl.DataFrame({"actual": ["cat", "dog"], "predicted": ["<script>", "dog"]})
     found = worst(tallied_of("run", ee.score(table)))
     assert found["why"].to_list() == ["predicted <script>, is cat"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,9 @@ def test_datums_that_tables_lack_show_nothing() -> None:
     table = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["b", "a"]})
     card = ee.score(table)
     found = contents(card, worst(tallied_of("run", card)), None, table.head(1))
+    assert [one.content is None for one in found.datums] == [False, True]
+    rows = table.drop("datum_id")
+    found = contents(card := ee.score(rows), worst(tallied_of("run", card)), None, rows.head(1))
     assert [one.content is None for one in found.datums] == [False, True]
 
 
@@ -335,6 +339,51 @@ def test_rows_without_ids_are_found_by_their_number() -> None:
     assert [one.columns for one in found.datums] == [{"note": "y" * 200}, {"note": "z"}]
     labels = [one.content for one in found.datums]
     assert [label.truth for label in labels] == [(("label", "b"),), (("label", "a"),)]  # type: ignore[union-attr]
+
+
+def test_rows_are_numbered_as_the_run_numbered_them(tmp_path: Path) -> None:
+    """Conditions leave rows out before they are numbered."""
+    n = 200
+    drawn = np.random.default_rng(0)
+    table = pl.DataFrame({"actual": drawn.choice(["a", "b"], n), "predicted": ["a"] * n,
+                          "cam": drawn.choice(["x", "y"], n)})  # fmt: skip
+    table = table.with_columns(note=pl.format("{} of {}", pl.int_range(n), "actual"))
+    card = saved(tmp_path, table, None, where="cam == 'x'")
+    kept = table.filter(pl.col("cam") == "x").with_row_index("row")
+    wrong = kept.filter(pl.col("actual") == "b")
+    found = shown(card)
+    assert {one.datum_id: one.columns["note"] for one in found.datums} == dict(
+        wrong.head(50).select("row", "note").rows()
+    )
+    assert all(one.columns["note"].endswith("of b") for one in found.datums)
+
+
+def coco(tmp_path: Path) -> tuple[str, str]:
+    """Results and ground truths: the second image lacks its object, the first has it."""
+    box = [10.0, 20.0, 50.0, 60.0]
+    truths = {
+        "images": [{"id": i, "file_name": f"im{i}.jpg", "width": 640, "height": 480}
+                   for i in (3, 5)],
+        "annotations": [{"id": i, "image_id": i, "category_id": 1, "bbox": box, "area": 3000.0,
+                         "iscrowd": 0} for i in (3, 5)],
+        "categories": [{"id": 1, "name": "<cat>"}],
+    }  # fmt: skip
+    results = [{"image_id": 3, "category_id": 1, "bbox": box, "score": 0.5}]
+    paths = str(tmp_path / "dt.json"), str(tmp_path / "gt.json")
+    for path, data in zip(paths, (results, truths), strict=True):
+        Path(path).write_text(json.dumps(data))
+    return paths
+
+
+def test_files_of_coco(tmp_path: Path) -> None:
+    ee.score(*coco(tmp_path), dialect="coco").save(tmp_path / "run")
+    found = shown(ee.load(tmp_path / "run"))
+    assert not found.lacking
+    (one,) = found.datums
+    assert (one.datum_id, one.file_name, one.width, one.height) == (5, "im5.jpg", 640, 480)
+    assert isinstance(one.content, Boxes)
+    (box,) = one.content.boxes
+    assert (box.label, box.outcome, box.corners) == ("<cat>", "missed", (10, 20, 60, 80))
 
 
 def test_pixels_wrong_by_label() -> None:

@@ -14,8 +14,8 @@ from ...dialects import Dialect
 from ...ingest.problems import count_of
 from ...kernels.label_matching import HIT, STRAY
 from ...metrics import Metric
-from ...tally.datums import Labels
 from ...tally.units import Units
+from ..contents import called
 from ..task import Cuts, Losses
 from .settings import Settings
 from .tallies import Tallies
@@ -86,11 +86,11 @@ def _of_probabilities(tallies: Tallies) -> Losses:
     value = _worst_of(units, loss, len(tallies.datums))
 
     def said(unit: int) -> str:
-        is_so = _called(tallies.labels, int(units.truth[unit]))
+        is_so = called(tallies.labels.frame, int(units.truth[unit]))
         hard = units.truth[unit] if units.hard is None else units.hard[unit]
         if hard in (-1, units.truth[unit]):
             return f"{is_so} has probability {true[unit]:.3g}"
-        predicted = _called(tallies.labels, int(hard))
+        predicted = called(tallies.labels.frame, int(hard))
         return f"predicted {predicted}, is {is_so} (probability {true[unit]:.3g})"
 
     return Losses(
@@ -114,8 +114,8 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
 
     def said(unit: int) -> str:
         sure = "" if score is None or np.isnan(score[unit]) else f" ({score[unit]:.3g})"
-        predicted = "no label" if hard[unit] < 0 else _called(labels, int(hard[unit])) + sure
-        return f"predicted {predicted}, is {_called(labels, int(units.truth[unit]))}"
+        predicted = "no label" if hard[unit] < 0 else called(labels.frame, int(hard[unit])) + sure
+        return f"predicted {predicted}, is {called(labels.frame, int(units.truth[unit]))}"
 
     if score is not None and not np.isnan(score[wrong]).all():
         loss = np.where(wrong, score, np.nan)
@@ -194,9 +194,3 @@ def _by_unit(
         return sentences
 
     return why
-
-
-def _called(labels: Labels, label: int) -> str:
-    """A label's name, or its value."""
-    value, name = labels.frame.select("label_value", "label_name").row(label)
-    return str(value if name is None else name)

@@ -11,7 +11,7 @@ import numpy as np
 from ...geometry.mask_runs import columns_of
 from ...ingest.frames import Frames
 from ..contents import BOXES, Box, Boxes, Content, called, copied
-from ..outlines import Ring, of_geometry, of_pixels
+from ..outlines import POINTS, Ring, of_geometry, of_pixels
 from ..workers import Workers
 from .encode import encode_batch
 from .overlaps import find_facts, find_pairs, label_of
@@ -20,6 +20,8 @@ from .shapes import MaskLayer, PolygonLayer, Shapes
 from .tallies import met
 
 _ORDER = ("missed", "fp", "tp", "ignored")
+_TOGETHER = 1_000  # points of all outlines of an image
+_FEWEST = 16  # of one of them
 
 
 def contents(
@@ -54,13 +56,14 @@ def contents(
     out: list[Content | None] = []
     for one in ids:
         own = order[datum[order] == code[one]] if one in code else order[:0]
+        most = min(POINTS, max(_FEWEST, _TOGETHER // max(1, min(own.size, BOXES))))
         boxes = [
             Box(
                 label=called(batch.labels.frame, int(label[at])),
                 outcome=_ORDER[kind[at]],
                 score=None if np.isnan(score[at]) else float(score[at]),
                 corners=tuple(corners[at].tolist()),
-                rings=_rings(sides[int(at >= shown.size)].shapes, int(row[at])),
+                rings=_rings(sides[int(at >= shown.size)].shapes, int(row[at]), most),
             )
             for at in own[:BOXES].tolist()
         ]
@@ -75,15 +78,15 @@ def contents(
     return out
 
 
-def _rings(shapes: Shapes | None, row: int) -> tuple[Ring, ...]:
+def _rings(shapes: Shapes | None, row: int, most: int) -> tuple[Ring, ...]:
     """The outline of a polygon or mask; nothing of a box."""
     layer = None if shapes is None else shapes.layers[0]
     if isinstance(layer, PolygonLayer):
-        return of_geometry(layer.polygons.geometries[row])
+        return of_geometry(layer.polygons.geometries[row], most)
     if shapes is None or not isinstance(layer, MaskLayer):
         return ()
     left, top, right, bottom = shapes.boxes[row]
     first, last = max(0, math.floor(left)), min(int(layer.masks.width[row]), math.ceil(right) + 1)
     low, high = max(0, math.floor(top)), math.ceil(bottom) + 1
     pixels = columns_of(layer.masks, row, first, last)[low:high]
-    return of_pixels(pixels, first, low)
+    return of_pixels(pixels, first, low, most)

@@ -99,7 +99,7 @@ def losses(
 def _sentence(missed: int, there: int, false: int) -> str:
     """Such as "3 of 5 objects missed, 2 false positives"."""
     said = []
-    if missed:
+    if missed > 0:  # of a group of objects several predictions may be right
         said.append(f"{missed:,} of {count_of(there, 'object')} missed")
     if false:
         said.append(count_of(false, "false positive"))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...dialects import Dialect
 from ...metrics import Metric
+from ..contents import called
 from ..task import Cuts, Losses
 from .settings import Settings
 from .tallies import Tallies
@@ -36,20 +37,16 @@ def losses(
         worst = dict(zip(datums.tolist(), rows[first].tolist(), strict=True))
         sentences = []
         for code in codes.tolist():
-            said = f"mean IOU {value[code]:.3g}"
-            if not np.isnan(agreement[code]):
-                said += f", {1 - agreement[code]:.3g} of the pixels wrong"
+            share = 100 * (1 - agreement[code])
+            said = [] if np.isnan(share) else [f"{share:.3g} % of the pixels wrong"]
             if code in worst:
                 at = worst[code]
-                label, name = tallies.labels.frame["label_value", "label_name"].row(
-                    int(areas.label[at])
+                missed, false = (side[at] - areas.right[at] for side in (areas.truth, areas.found))
+                said.append(
+                    f"most of {called(tallies.labels.frame, int(areas.label[at]))}: {missed:,} of"
+                    f" its {areas.truth[at]:,} missed, {false:,} too many"
                 )
-                said += (
-                    f", most of {label if name is None else name}:"
-                    f" {areas.truth[at] - areas.right[at]:,} of {areas.truth[at]:,} missed,"
-                    f" {areas.found[at] - areas.right[at]:,} too many"
-                )
-            sentences.append(said)
+            sentences.append(", ".join(said))
         return sentences
 
     return Losses(
