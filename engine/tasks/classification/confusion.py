@@ -59,14 +59,18 @@ class _Cells:
         units = view.units
         assert units.hard is not None
         n = len(tallies.labels) + 1
-        actual = np.where(units.truth < 0, n - 1, units.truth).astype(np.int64)
-        predicted = np.where(units.hard < 0, n - 1, units.hard).astype(np.int64)
-        cell = actual * n + predicted
-        unit = np.flatnonzero(cell != n * n - 1)
+        cell = units.truth.astype(np.int64)
+        cell[cell < 0] = n - 1
+        cell *= n
+        cell += units.hard
+        cell[units.hard < 0] += n  # -1 stands for code n - 1
+        kept = cell != n * n - 1
         if view.unit_group is not None:
-            unit = unit[view.unit_group[unit] >= 0]
-            cell = cell + view.unit_group.astype(np.int64) * (n * n)
-        self.unit, self.cell = unit, cell[unit]
+            kept &= view.unit_group >= 0
+            cell += view.unit_group.astype(np.int64) * (n * n)
+        everything = bool(kept.all())  # of which no copies are made
+        self.unit = np.arange(cell.size) if everything else np.flatnonzero(kept)
+        self.cell = cell if everything else cell[self.unit]
 
 
 def _split(tallies: Tallies, cell: Array) -> tuple[Array, Array, Array]:
