@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from .grids import Row, amount
+from .look import USUAL, Look
 from .sections import Grid, Line, Number, Section, exact_headline, sections
 from .shown import getting
 
@@ -72,12 +73,22 @@ def shortened(text: str, width: int = 26) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def limited(grid: Grid, best: int, worst: int) -> tuple[list[Row], int, int]:
+def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list[Row], int, int]:
     """The first and last rows of a long table; undefined ones give way first.
+
+    Args:
+        grid: the table.
+        best: rows at its top.
+        worst: rows at its end.
+        look: which may ask for other rows: those at the top alone, or all.
 
     Returns:
         rows; after how many of them rows were left out; how many were left out.
     """
+    if look.top is not None:
+        best, worst = look.top or len(grid.rows), 0
+    elif look.sort is not None:
+        best, worst = best + worst, 0
     if len(grid.rows) <= best + worst:
         return grid.rows, 0, 0
     defined = [row for row in grid.rows if row.numbers[0] is not None]
@@ -233,17 +244,20 @@ def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
     return f"; worst {grid.columns[0]}: {', '.join(said)}" if said else ""
 
 
-def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> str:
+def markdown(
+    card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
+) -> str:
     """Headline, per-label table and slices as Markdown.
 
     Args:
         card: what to show.
         beside: whether to name the frames beside the metrics.
         written: whether its frames stand in a folder already.
+        look: order and number of rows; every row unless it says how many.
     """
     parts = [f"**{_escaped(heading(card))}**"]
     exact = exact_headline(card)
-    found = sections(card)
+    found = sections(card, look)
     for section in found:
         if headed(section, found):
             parts.append(f"### label key {_escaped(section.label_key or '')}")
@@ -259,7 +273,7 @@ def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> 
             ]
             header = ["metric", "value", *(["exact"] if exact else []), "at"]
             parts.append(_numbers_table(header, rows, 1))
-        parts += [_markdown_grid(grid) for grid in _grids(section)]
+        parts += [_markdown_grid(grid, look) for grid in _grids(section)]
         parts += [f"- {_escaped(line)}" for line in footnotes(section)]
     if empty := unnumbered(card, bool(found)):
         parts.append(empty)
@@ -269,11 +283,12 @@ def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> 
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 
-def _markdown_grid(grid: Grid) -> str:
-    rows = [[*row.names, *cells(grid, row), supported(row)] for row in grid.rows]
+def _markdown_grid(grid: Grid, look: Look) -> str:
+    shown, _, left_out = limited(grid, len(grid.rows), 0, look)
+    rows = [[*row.names, *cells(grid, row), supported(row)] for row in shown]
     table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
-    said = "; ".join(_beside(grid))
-    return f"{table}\n\n{_escaped(said)}" if said else table
+    said = [*_beside(grid), *([f"and {left_out:,} more rows"] if left_out else [])]
+    return f"{table}\n\n{_escaped('; '.join(said))}" if said else table
 
 
 def _beside(grid: Grid) -> list[str]:
