@@ -377,7 +377,7 @@ class Scorecard:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from ..report.summary import as_html
+        from ..report.notebook import as_html
 
         refuse_cut_off()
         return as_html(self)
