@@ -81,10 +81,11 @@ def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int
     kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
 
     def cells(row: Sequence[str], tag: str) -> str:
+        scope = ' scope="col"' if tag == "th" else ""
+        sides = ["left" if i < names or header[i] == "at" else "right" for i in kept]
         return "".join(
-            f'<{tag}{' scope="col"' if tag == "th" else ""} style="text-align:{"left" if i < names or header[i] == "at" else "right"}">'
-            f"{html.escape(row[i])}</{tag}>"
-            for i in kept
+            f'<{tag}{scope} style="text-align:{side}">{html.escape(row[i])}</{tag}>'
+            for i, side in zip(kept, sides, strict=True)
         )
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
