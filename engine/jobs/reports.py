@@ -25,7 +25,7 @@ def report(
     images: str | Path | None = None,
     verdicts: Sequence[Verdict] | None = None,
     options: Options | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> Path:
     """Write one HTML file about a run: verdict, numbers, labels, curves, slices, errors, examples.
 

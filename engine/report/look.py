@@ -83,7 +83,8 @@ def _sorted(card: Scorecard, grid: Grid, wanted: str) -> Grid:
         at = 0 if wanted == VALUE else titles.index(wanted) if wanted in titles else None
         if at is None:
             return grid
-        metric = next((row.rows[at]["metric"] for row in grid.rows if _row(row, at)), grid.first)
+        known = [one for row in grid.rows if (one := row.rows[at] if row.rows else None)]
+        metric = known[0]["metric"] if known else grid.first
         sign = -1.0 if card.directions.get(metric) == "lower" else 1.0
 
         def key(row: Row) -> Any:
@@ -91,10 +92,6 @@ def _sorted(card: Scorecard, grid: Grid, wanted: str) -> Grid:
             return value is None, sign * (value or 0.0)
 
     return msgspec.structs.replace(grid, rows=sorted(grid.rows, key=key))
-
-
-def _row(row: Row, at: int) -> Any:
-    return row.rows[at] if row.rows else None
 
 
 def _by_name(row: Row) -> Any:
