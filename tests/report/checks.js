@@ -27,6 +27,8 @@
     if (!button.textContent.trim() && !button.ariaLabel) say("nothing to press by name", button);
   for (const link of document.querySelectorAll('a[href^="#"]'))
     if (!document.getElementById(link.getAttribute("href").slice(1))) say("a link to nowhere", link);
+  for (const link of document.querySelectorAll("link[href]"))
+    if (!link.href.startsWith("data:")) say("a link to the network", link);
   const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
   ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => say(`an id twice, ${id}`));
   for (const one of document.querySelectorAll("[aria-labelledby]"))
@@ -50,12 +52,40 @@
       const s = v / 255;
       return sum + [0.2126, 0.7152, 0.0722][i] * (s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4);
     }, 0);
+  const over = (top, under, alpha) => under.map((v, i) => top[i] * alpha + v * (1 - alpha));
+  const opacity = (element) => {
+    let found = 1;
+    for (let one = element; one; one = one.parentElement) found *= Number(getComputedStyle(one).opacity);
+    return found;
+  };
+  // Every color that may lie behind a text: of its ancestors, bars drawn in them, an SVG's boxes.
+  const boxes = new Map();
   const behind = (element) => {
+    const layers = [];
     for (let one = element; one; one = one.parentElement) {
-      const color = channels(getComputedStyle(one).backgroundColor);
-      if (color[3] === 255) return color;
+      const style = getComputedStyle(one);
+      const color = channels(style.backgroundColor);
+      const drawn = style.backgroundImage.match(/(rgba?|color|oklch|oklab)\([^()]*\)/g) ?? [];
+      layers.unshift([color, drawn.map(channels)]);
+      if (color[3] === 255) break;
     }
-    return [255, 255, 255, 255];
+    let found = [[255, 255, 255]];
+    for (const [color, drawn] of layers) {
+      found = found.map((under) => over(color, under, color[3] / 255));
+      found = found.flatMap((under) => [under, ...drawn.map((one) => over(one, under, one[3] / 255))]);
+    }
+    const svg = element.closest("svg");
+    if (svg && !boxes.has(svg))
+      boxes.set(svg, [...svg.querySelectorAll("rect")].map((one) => [one, one.getBoundingClientRect(), getComputedStyle(one)]));
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    for (const [box, at, style] of svg ? boxes.get(svg) : []) {
+      const before = box.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING;
+      if (!before || style.fill === "none" || x < at.left || x > at.right || y < at.top || y > at.bottom) continue;
+      const fill = channels(style.fill);
+      found = found.map((under) => over(fill, under, (fill[3] / 255) * style.fillOpacity * style.opacity));
+    }
+    return found;
   };
   const seen = new Set();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -64,12 +94,19 @@
     if (!walker.currentNode.textContent.trim() || element.closest("script, style, title, desc")) continue;
     if (!element.getClientRects().length) continue;
     const style = getComputedStyle(element);
-    const text = element.closest("svg") && style.fill !== "none" ? style.fill : style.color;
-    const key = `${text} ${behind(element)} ${element.tagName}`;
+    const drawn = element.closest("svg") && style.fill !== "none";
+    const text = drawn ? style.fill : style.color;
+    const under = behind(element);
+    const key = `${text} ${under.join(";")} ${element.tagName} ${opacity(element)} ${style.fillOpacity}`;
     if (seen.has(key)) continue;
     seen.add(key);
-    const [a, b] = [light(channels(text)), light(behind(element))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) say(`contrast ${((a + 0.05) / (b + 0.05)).toFixed(2)}`, element);
+    const ink = channels(text);
+    const alpha = (ink[3] / 255) * opacity(element) * (drawn ? style.fillOpacity : 1);
+    const ratios = under.map((color) => {
+      const [a, b] = [light(over(ink, color, alpha)), light(color)].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05);
+    });
+    if (Math.min(...ratios) < 4.5) say(`contrast ${Math.min(...ratios).toFixed(2)}`, element);
   }
   const root = document.scrollingElement;
   if (root.scrollWidth > root.clientWidth) {

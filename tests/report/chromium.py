@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import itertools
 import json
 import os
 import shutil
+import socketserver
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,11 +29,32 @@ _ARGUMENTS = (
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # no request gets out, whatever a page tries
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # of the browser's own requests
     "--remote-debugging-pipe",
 )
 _WAIT = 30.0
+# The pipe's ends have to be 3 and 4: a process between sets them, since a function called in the
+# child of a process with threads is warned of.
+_BETWEEN = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4);"
+    "os.execv(sys.argv[3], sys.argv[3:])"
+)
 _KEPT = "window.saidAloud = []; window.alert = (text) => window.saidAloud.push(String(text));"
+
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """What the browser sends to any network arrives here, is kept, and gets no answer."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), socketserver.StreamRequestHandler)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}).start()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        line = request.makefile("rb").readline().decode("latin-1")
+        self.asked.append(" ".join(line.split()[:2]) or "a connection")
 
 
 class Chromium:
@@ -38,19 +63,27 @@ class Chromium:
     def __enter__(self) -> Chromium:
         assert BINARY is not None
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        to_read, self._out = os.pipe()
-        self._in, to_write = os.pipe()
-
-        def as_three_and_four() -> None:
-            # Beyond both first, so that neither takes the other's place.
-            a, b = os.dup(to_read), os.dup(to_write)
-            os.dup2(a, 3)
-            os.dup2(b, 4)
-
+        self.proxy = Proxy()
+        pipes = *os.pipe(), *os.pipe()
+        # Beyond 3 and 4, so that neither takes the other's place.
+        to_read, self._out, self._in, to_write = (
+            fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 10) for one in pipes
+        )
+        for one in pipes:
+            os.close(one)
+        mine = f"--user-data-dir={self._folder.name}"
         self._process = subprocess.Popen(
-            [BINARY, *_ARGUMENTS, f"--user-data-dir={self._folder.name}"],
-            preexec_fn=as_three_and_four,
-            close_fds=False,
+            [
+                sys.executable,
+                "-ISc",
+                _BETWEEN,
+                str(to_read),
+                str(to_write),
+                BINARY,
+                *_ARGUMENTS,
+                mine,
+            ],
+            pass_fds=(to_read, to_write),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -75,6 +108,8 @@ class Chromium:
             self._process.wait()
         os.close(self._in)
         os.close(self._out)
+        self.proxy.shutdown()
+        self.proxy.server_close()
         self._folder.cleanup()
 
     @contextmanager
@@ -85,19 +120,26 @@ class Chromium:
             path: an HTML file.
             scripts: whether the page's scripts run.
         """
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        # A context of its own: through the proxy goes what pages ask for, not the browser itself.
+        context = self.send(
+            "Target.createBrowserContext",
+            proxyServer=f"http://127.0.0.1:{self.proxy.server_address[1]}",
+            proxyBypassList="<-loopback>",
+        )["browserContextId"]
+        target = self.send("Target.createTarget", url="about:blank", browserContextId=context)
+        session = self.send("Target.attachToTarget", **target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Log", "Runtime"):
             self.send(f"{domain}.enable", session)
         if not scripts:
             self.send("Emulation.setScriptExecutionDisabled", session, value=True)
         self.send("Page.addScriptToEvaluateOnNewDocument", session, source=_KEPT)
         self.events.clear()
+        self.proxy.asked.clear()
         begun = time.monotonic()
         self.send("Page.navigate", session, url=Path(path).resolve().as_uri())
         self.wait_for("Page.loadEventFired")
         yield Page(self, session, time.monotonic() - begun)
-        self.send("Target.closeTarget", targetId=target)
+        self.send("Target.disposeBrowserContext", browserContextId=context)
 
     def send(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
         """Call a method of the protocol; its result."""
@@ -142,7 +184,8 @@ class Page:
     """A page that is open.
 
     Attributes:
-        requests: addresses that were asked for, without the page's own and those within it.
+        requests: addresses that were asked for, without the page's own and those within it, and
+            what went out of the browser by whatever way.
         errors: what the console and the page said of errors.
         seconds: from the call to the load event.
     """
@@ -163,12 +206,15 @@ class Page:
     @property
     def requests(self) -> list[str]:
         every = [one["request"]["url"] for one in self._events("Network.requestWillBeSent")]
-        return [url for url in every[1:] if not url.startswith("data:")]
+        within = [url for url in every[1:] if not url.startswith("data:")]
+        return within + self._browser.proxy.asked
 
     @property
     def errors(self) -> list[str]:
         said = [one["entry"]["text"] for one in self._events("Log.entryAdded")
                 if one["entry"]["level"] == "error"]  # fmt: skip
+        said += [str(one["args"]) for one in self._events("Runtime.consoleAPICalled")
+                 if one["type"] in ("error", "assert", "warning")]  # fmt: skip
         return said + [
             one["exceptionDetails"]["text"] for one in self._events("Runtime.exceptionThrown")
         ]
