@@ -27,6 +27,7 @@ from .convert import convert
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
+from .plot import plot
 from .report import report, with_images, written
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -227,6 +228,7 @@ cli.add_command(run)
 cli.add_command(compare)
 cli.add_command(convert)
 cli.add_command(report)
+cli.add_command(plot)
 
 
 @cli.command(cls=WithOptions)

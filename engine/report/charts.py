@@ -135,58 +135,22 @@ def _label_keys(run: Numbers) -> list[str | None]:
     return found or [None]
 
 
-_FRAMES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "curves": (
-        "curves",
-        "curve",
-        ("ROCCurve", "ScorePrecisionRecallCurve", "InterpolatedPrecisionRecallCurve"),
-    ),
-    "thresholds": ("curves", "curve", ("PrecisionRecallCurve",)),
-    "reliability": ("metrics", "metric", ("Reliability",)),
-}
-"""Page frame -> the frame of the contract that has its rows, the column they are told by."""
-_BINS = 20
+_ASKED = {"curves": "curves", "confusion": "confusion"}
+"""Frame of the report -> the frame that a run has of it where its metrics were asked for."""
 
 
 def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:
-    """The page frames that a run has."""
-    found = {}
-    for name, (frame, column, values) in _FRAMES.items():
-        if frame in card.frames:
-            rows = card.frame(frame).filter(pl.col(column).is_in(values))
-            if rows.height:
-                found[name] = rows
-    if "confusion" in card.frames:
-        found["confusion"] = card.frame("confusion")
-    if "per_datum" in card.frames:
-        found["distribution"] = _binned(card.frame("per_datum"))
-    return found
+    """The frames that charts of a run are made of, as many as there are."""
+    found = {name: card.page_frame(name) for name in card.paged}
+    found |= {
+        name: card.frame(frame)
+        for name, frame in _ASKED.items()
+        if found.get(name) is None and frame in card.frames and card.height(frame)
+    }
+    return {name: frame for name, frame in found.items() if frame is not None}
 
 
-def _binned(per_datum: pl.DataFrame) -> pl.DataFrame:
-    """How many datums have a value in each of 20 bins, from 0 to 1 or as far as values reach."""
-    number = ("metric", "statistic", "k")
-    rows = per_datum.filter(pl.col("value").is_not_null()).select(*number, "value")
-    low = pl.min_horizontal(pl.col("value").min(), 0.0).over(number)
-    high = pl.max_horizontal(pl.col("value").max(), 1.0).over(number)
-    at = ((pl.col("value") - low) / (high - low) * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
-    counts = (
-        rows.with_columns(bin=at, from_=low, width=(high - low) / _BINS)
-        .group_by(*number, "bin", "from_", "width", maintain_order=True)
-        .len()
-    )
-    kinds = counts.select(*number, "from_", "width").unique(maintain_order=True)
-    every = kinds.join(pl.DataFrame({"bin": range(_BINS)}, {"bin": pl.Int64}), how="cross")
-    filled = every.join(
-        counts.select(*number, "bin", "len"),
-        on=[*number, "bin"],
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    )
-    return filled.select(
-        *number,
-        low=pl.col("from_") + pl.col("bin") * pl.col("width"),
-        high=pl.col("from_") + (pl.col("bin") + 1) * pl.col("width"),
-        count=pl.col("len").fill_null(0).cast(pl.Int64),
-    )
+def names_of(card: Scorecard) -> dict[tuple[str | None, Any], str]:
+    """(label key, label value) -> name, of labels that have names."""
+    rows = card.labels.select("label_key", "label_value", "label_name").iter_rows()
+    return {(key, value): name for key, value, name in rows if name is not None}

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .charts import charts
+from .charts import charts, frames_of
 from .grids import Grid
 from .sections import sections
 from .summary import (
@@ -94,8 +94,7 @@ def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int
 
 def _pictures(card: Scorecard) -> list[str]:
     """One curve and the confusion matrix, as far as the run has them."""
-    frames = {name: frame for name in card.paged if (frame := card.page_frame(name)) is not None}
-    every = charts(card.metrics, frames, card.directions)
+    every = charts(card.metrics, frames_of(card), card.directions)
     curve = [one for kind in _CURVES for one in every if one.kind == kind][:1]
     confusion = [one for one in every if one.kind == _CONFUSION][:1]
     return [

@@ -203,18 +203,12 @@ _NAMED = 5
 
 def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) -> dict[str, Any]:
     """Curves, counts by threshold, errors and examples."""
-    from .charts import charts
+    from .charts import charts, frames_of, names_of
     from .svg import figure
 
-    names = {
-        (key, value): name
-        for key, value, name in card.labels.select(
-            "label_key", "label_value", "label_name"
-        ).iter_rows()
-        if name is not None
-    }
-    other = None if baseline is None else (baseline.metrics, _frames(baseline))
-    every = charts(card.metrics, _frames(card), card.directions, other, names)
+    names = names_of(card)
+    other = None if baseline is None else (baseline.metrics, frames_of(baseline))
+    every = charts(card.metrics, frames_of(card), card.directions, other, names)
     return {
         "charts": [_safe(figure(one)) for one in every if one.kind not in (*_TABLES, *_ERRORS)],
         "counts": counts(card.page_frame("thresholds"), names),
@@ -231,11 +225,6 @@ _TABLES = ("labels", "slices")
 _ERRORS = ("confusion",)
 _UNFOLDED = 12
 """Datums whose contents are seen without unfolding the rest."""
-
-
-def _frames(card: Scorecard) -> dict[str, pl.DataFrame]:
-    found = {name: card.page_frame(name) for name in card.paged}
-    return {name: frame for name, frame in found.items() if frame is not None}
 
 
 def observed(card: Scorecard) -> list[Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from ..schemas.options import Options
 from ..schemas.results import FRAMES, empty_frame
 from ..schemas.wording import option
 from .held import FrameFile, Paged
+
+if TYPE_CHECKING:
+    from ..report.plots import Plots
 
 
 class Scorecard:
@@ -326,6 +329,13 @@ class Scorecard:
         from .storage import save
 
         return save(self, directory, overwrite=overwrite)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of the run, by matplotlib (``evalengine[plot]``)."""
+        from ..report.plots import Plots
+
+        return Plots(self)
 
     def show(
         self,

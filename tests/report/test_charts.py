@@ -1,0 +1,264 @@
+"""Charts: their points are those of the frames, and every drawing of them holds what they hold."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+from report.test_page import ODD, TABLES, tables, worse
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.report.chart_shapes import Axis, Bar, Bars, Chart, Line, Matrix
+from evalengine.report.charts import charts, frames_of
+from evalengine.report.svg import svg
+from evalengine.schemas.errors import OptionError, ResultError
+
+
+def drawn(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str, Any]:
+    """Charts of a run, by kind."""
+    before = None if baseline is None else (baseline.metrics, frames_of(baseline))
+    found = charts(card.metrics, frames_of(card), card.directions, before)
+    return {one.kind: one for one in reversed(found)}
+
+
+def texts(svg_text: str) -> list[str]:
+    root = ElementTree.fromstring(svg_text)
+    return ["".join(one.itertext()) for one in root.iter() if one.tag.endswith("text")]
+
+
+@pytest.fixture(scope="module")
+def boxes() -> ee.Scorecard:
+    return ee.score(*tables("detection"))
+
+
+class TestPoints:
+    def test_precision_by_recall_is_the_interpolated_curve(self, boxes: ee.Scorecard) -> None:
+        chart = drawn(boxes)["precision_recall"]
+        frame = ee.score(*tables("detection"), metrics="InterpolatedPrecisionRecallCurve").curves
+        for line in chart.lines:
+            if line.whole:
+                continue
+            rows = frame.filter(label_value=line.name, iou_threshold=0.5).sort("recall")
+            assert line.x == rows["recall"].to_list()
+            assert line.y == pytest.approx(rows["precision"].to_list(), nan_ok=True)
+
+    def test_the_whole_of_several_labels_sums_their_counts(self, boxes: ee.Scorecard) -> None:
+        chart = drawn(boxes)["thresholds"]
+        frame = boxes.page_frame("thresholds")
+        assert frame is not None
+        sums = (
+            frame.group_by("score_threshold").agg(pl.col("tp", "fp").sum()).sort("score_threshold")
+        )
+        expected = dict(
+            zip(sums["score_threshold"], sums["tp"] / (sums["tp"] + sums["fp"]), strict=True)
+        )
+        line = next(one for one in chart.lines if one.name == "precision")
+        for x, y in zip(line.x, line.y, strict=True):
+            assert y == pytest.approx(expected[x])
+
+    def test_roc_ends_lie_on_the_exact_curve(self) -> None:
+        rng = np.random.default_rng(2)
+        actual = rng.random(5000) < 0.2
+        score = np.round(rng.normal(actual, 1.0), 2)  # beyond [0, 1], with ties
+        card = ee.score(pl.DataFrame({"actual": actual, "score": score}))
+        line = drawn(card)["roc"].lines[0]
+        exact = ee.score(
+            pl.DataFrame({"actual": actual, "score": score}), metrics="ROCCurve", thin_curves=False
+        ).curves
+        points = {
+            (round(x, 12), round(y, 12)) for x, y in exact.select("fpr", "recall").iter_rows()
+        }
+        there = {(round(x, 12), round(y, 12)) for x, y in zip(line.x, line.y, strict=True)}
+        assert there <= points | {(0.0, 0.0), (1.0, 1.0)}
+        assert len(there) > 60
+
+    def test_a_line_has_at_most_200_points(self) -> None:
+        rng = np.random.default_rng(3)
+        table = pl.DataFrame({"actual": rng.random(20_000) < 0.5, "score": rng.random(20_000)})
+        for chart in drawn(ee.score(table)).values():
+            for line in getattr(chart, "lines", []):
+                assert len(line.x) == len(line.y) <= 200
+
+    def test_undefined_values_are_gaps(self) -> None:
+        table = pl.DataFrame({"actual": [True, False, True], "score": [0.2, 0.1, 0.3]})
+        line = next(
+            one for one in drawn(ee.score(table))["thresholds"].lines if one.name == "precision"
+        )
+        known = [x for x, y in zip(line.x, line.y, strict=True) if y is not None]
+        assert max(known) == 0.3  # nothing reaches higher thresholds
+        assert 0.0 not in line.y
+
+    def test_confusion_counts(self, boxes: ee.Scorecard) -> None:
+        chart = drawn(boxes)["confusion"]
+        frame = boxes.page_frame("confusion")
+        assert frame is not None
+        assert sum(map(sum, chart.counts)) == frame["count"].sum()
+        for i, row in enumerate(chart.rows[:5]):
+            found = frame.filter(actual=row, predicted=row)["count"].sum()
+            assert chart.counts[i][chart.columns.index(row)] == found
+
+    def test_many_labels_make_pairs(self) -> None:
+        rng = np.random.default_rng(4)
+        truth = rng.integers(0, 60, 3000)
+        table = pl.DataFrame(
+            {"actual": truth, "predicted": (truth + (rng.random(3000) < 0.3)) % 60}
+        )
+        chart = drawn(ee.score(table))["confusion"]
+        assert isinstance(chart, Bars)
+        assert len(chart.bars) == 20
+        assert "20 most frequent" in chart.note
+
+    def test_values_by_cut_off_and_their_distribution(self) -> None:
+        card = ee.score(*tables("retrieval"))
+        line = next(one for one in drawn(card)["ks"].lines if one.name == "nDCG")
+        rows = card.metrics.filter(pl.col("k").is_not_null(), metric="nDCG").sort("k")
+        assert (line.x, line.y) == (rows["k"].cast(float).to_list(), rows["value"].to_list())
+        bins = drawn(card)["distribution"].bars
+        assert sum(bar.value for bar in bins) == card.per_datum.filter(
+            pl.col("k").is_null(), pl.col("value").is_not_null(), metric="MAP"
+        ).height  # fmt: skip
+
+    def test_a_baseline_is_told_apart(self, boxes: ee.Scorecard) -> None:
+        found = drawn(ee.score(worse(), tables("detection")[1]), boxes)["precision_recall"]
+        ours = [line for line in found.lines if not line.baseline]
+        theirs = [line for line in found.lines if line.baseline]
+        assert {line.name for line in theirs} <= {line.name for line in ours}
+        assert theirs
+
+
+LINES = Chart("x", ODD, Axis(f"{ODD} x"), Axis("y"), [
+    Line(ODD, [0.0, 0.5, 1.0], [1.0, None, 0.0], 5),
+    Line('"quoted" & <b>', [0.0, 1.0], [0.5, 0.5], baseline=True),
+])  # fmt: skip
+BARS = Bars("x", ODD, Axis("v"), [Bar(ODD, 0.5, 0.4, 0.6, 3), Bar("none", None)], note=ODD)
+CELLS = Matrix("x", ODD, [ODD, "b"], [ODD, "b"], [[1, 0], [2, 3000]], ODD)
+
+
+class TestPictures:
+    @pytest.mark.parametrize("chart", [LINES, BARS, CELLS], ids=["lines", "bars", "cells"])
+    def test_names_are_text(self, chart: Any) -> None:
+        text = svg(chart)
+        root = ElementTree.fromstring(text)
+        assert not [one for one in root.iter() if one.tag.endswith("script")]
+        assert root[0].text == ODD
+        assert "<script" not in text
+
+    def test_a_gap_breaks_the_line(self) -> None:
+        text = svg(LINES)
+        path = max(re.findall(r' d="(M[^"]*)"', text), key=len)
+        assert "nan" not in text.lower()
+        assert path
+
+    @pytest.mark.parametrize("task", TABLES)
+    def test_every_chart_of_every_task(self, task: str) -> None:
+        for chart in drawn(ee.score(*tables(task))).values():
+            root = ElementTree.fromstring(svg(chart))
+            assert root.get("role") == "img"
+            assert root[1].tag.endswith("desc")
+            assert root[1].text
+            for one in root.iter():
+                for name in ("x", "y", "width", "height"):
+                    if one.get(name) is not None:
+                        assert math.isfinite(float(str(one.get(name))))
+
+    def test_the_cells_of_a_matrix_stand_in_it(self) -> None:
+        assert {"1", "2", "3,000"} <= set(texts(svg(CELLS)))
+
+    def test_size_stays_small(self) -> None:
+        rng = np.random.default_rng(5)
+        n = 24_000
+        truth = rng.permutation(n) % 1200
+        score = rng.random(n)
+        table = pl.DataFrame({"datum_id": range(n), "label_value": truth, "score": score})
+        card = ee.score(table, table.drop("score"), task="classification")
+        assert sum(len(svg(chart)) for chart in drawn(card).values()) < 200_000
+
+
+class TestPlots:
+    def test_a_figure_has_title_axes_and_support(self, boxes: ee.Scorecard) -> None:
+        figure = boxes.plot.precision_recall()
+        axes = figure.axes[0]
+        assert axes.get_title("left").startswith("Precision and recall")
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall", "precision")
+        assert any("n 159" in text.get_text() for text in axes.get_legend().get_texts())
+
+    def test_points_are_those_of_the_chart(self, boxes: ee.Scorecard) -> None:
+        axes = boxes.plot.precision_recall(label_value="car").axes[0]
+        chart = next(one for one in drawn(boxes)["precision_recall"].lines if one.name == "car")
+        line = next(one for one in axes.get_lines() if str(one.get_label()).startswith("car"))
+        assert list(line.get_xdata()) == chart.x
+
+    @pytest.mark.parametrize("task", TABLES)
+    def test_every_kind_of_every_task(self, task: str) -> None:
+        card = ee.score(*tables(task))
+        for kind in card.plot.kinds:
+            figure = card.plot.figure(kind, card)
+            assert figure.axes
+            assert figure._repr_png_().startswith(b"\x89PNG")
+
+    def test_labels_are_those_of_the_table(self) -> None:
+        card = ee.score(*tables("classification"))
+        assert card.plot.labels().axes[0].get_xlabel() == "F1"
+
+    def test_differences(self, boxes: ee.Scorecard) -> None:
+        figure = boxes.plot.compare(boxes, draws=50)
+        assert "less" in figure.axes[0].get_title("left")
+
+    def test_what_a_run_cannot_draw(self, boxes: ee.Scorecard) -> None:
+        with pytest.raises(ResultError, match="nothing to plot calibration"):
+            ee.score(*tables("classification")).plot.calibration()
+        with pytest.raises(ResultError, match="Reliability"):
+            ee.score(*tables("classification")).plot.calibration()
+        with pytest.raises(OptionError, match="Did you mean 'roc'"):
+            boxes.plot.figure("rocs")
+        with pytest.raises(OptionError, match="takes no"):
+            boxes.plot.figure("calibration", metric="mAP")
+        with pytest.raises(ResultError, match="iou_threshold"):
+            boxes.plot.precision_recall(iou_threshold=0.51)
+        with pytest.raises(ResultError, match="label_value"):
+            boxes.plot.precision_recall(label_value="unicorn")
+
+    def test_without_matplotlib(self, boxes: ee.Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+        with pytest.raises(ResultError, match=r"evalengine\[plot\]"):
+            boxes.plot.thresholds()
+
+
+@pytest.fixture(scope="module")
+def run(boxes: ee.Scorecard, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(boxes.save(tmp_path_factory.mktemp("runs") / "a"))
+
+
+class TestCommand:
+    def test_kinds_are_listed(self, run: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["plot", run]) == 0
+        assert capsys.readouterr().out.split() == [
+            "labels", "precision_recall", "thresholds", "confusion",
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("ending", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+    )
+    def test_the_ending_says_the_format(
+        self, run: str, ending: str, begins: bytes, tmp_path: Path
+    ) -> None:
+        out = tmp_path / f"a.{ending}"
+        given = ["--baseline", run, "--label", "car", "--iou", "0.75"]
+        assert main(["plot", run, "precision_recall", "-o", str(out), *given]) == 0
+        assert out.read_bytes().startswith(begins)
+
+    def test_mistakes(self, run: str, capsys: pytest.CaptureFixture[str]) -> None:
+        for words, said in (
+            (["roc"], "nothing to plot roc"),
+            (["labels", "-o", "a.gif"], ".svg, .png, .pdf"),
+            (["labels", "--metric", "nothing"], "nothing"),
+        ):
+            assert main(["plot", run, *words]) == 2, words
+            assert said in capsys.readouterr().err
