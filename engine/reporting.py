@@ -13,10 +13,12 @@ from .report.page import Gate
 from .report.writing import as_page, write_page
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
+from .schemas.wording import in_python
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
     from .report.examples import Examples
+    from .statistics.margins import Margins
 
 _ENDINGS = (".html", ".htm")
 
@@ -74,7 +76,7 @@ def make_report(
     check_report(path)
     tell = progress if callable(progress) else silent
     notes: list[str] = []
-    comparison = None
+    comparison, margins = None, None
     if baseline is not None:
         refuse_other_rules({names[0]: baseline, names[1]: card})
         tell("comparing")
@@ -89,7 +91,13 @@ def make_report(
                 test="randomisation",
             )
         except (InputError, ResultError) as error:
-            notes.append(f"Whether differences are more than luck is not known: {error.said}")
+            margins = _margins(baseline, card)
+            notes.append(f"the runs are not compared datum by datum: {in_python(error.said)}")
+            if isinstance(margins, str):
+                notes.append(f"whether differences are more than luck is not known: {margins}")
+                margins = None
+            elif margins.told:
+                notes.append(f"the baseline's data: {margins.told}.")
         else:
             notes += [f"comparison: {note}" for note in comparison.notes]
     shown = _examples(card, images, tables)
@@ -100,11 +108,22 @@ def make_report(
         baseline=baseline,
         baseline_name=names[0] if baseline is not None else "",
         comparison=comparison,
+        margins=margins,
         gates=gates,
         notes=notes,
         examples=shown,
     )
     return write_page(page, path)
+
+
+def _margins(baseline: Scorecard, card: Scorecard) -> Margins | str:
+    """How sure differences are of runs over other datums; or why that is not known."""
+    from .comparing import margins
+
+    try:
+        return margins(baseline, card, metrics=card.metrics["metric"].unique(), by=card.options.by)
+    except (InputError, ResultError) as error:
+        return in_python(error.said)
 
 
 def _examples(card: Scorecard, images: str | Path | None, tables: Any) -> Examples | None:

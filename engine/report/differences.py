@@ -12,6 +12,7 @@ from .verdicts import NONE, better
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
+    from ..statistics.margins import Margins
 
 BETTER, WORSE, UNSURE, SAME = "better", "worse", "cannot tell", "same"
 _NAMES = ("metric", *KEYS)
@@ -42,27 +43,32 @@ class Differences:
 
     Args:
         baseline: the earlier run.
-        comparison: of both, the baseline first; None where they could not be compared, so that
+        comparison: of both, the baseline first; None where they could not be compared.
+        margins: of both, where they are over other datums; None otherwise. Without either
             differences have no interval.
     """
 
-    def __init__(self, baseline: Scorecard, comparison: Comparison | None) -> None:
+    def __init__(
+        self, baseline: Scorecard, comparison: Comparison | None, margins: Margins | None = None
+    ) -> None:
         self._comparison = comparison
+        self._directions = baseline.directions
         self._before = {_key(row): row["value"] for row in baseline.metrics.iter_rows(named=True)}
-        rows = [] if comparison is None else comparison.differences.iter_rows(named=True)
-        self._drawn = {_key(row): row for row in rows}
+        known = margins.rows if comparison is None and margins is not None else None
+        known = comparison.differences if comparison is not None else known
+        self._drawn = {} if known is None else {_key(row): row for row in known.rows(named=True)}
 
     def of(self, row: dict[str, Any]) -> Difference | None:
         """The difference of the number in a row of the metrics frame; None where it is new."""
         key = _key(row)
         drawn = self._drawn.get(key)
-        if drawn is not None and self._comparison is not None:
+        if drawn is not None:
+            if self._comparison is not None:
+                reading = _reading(self._comparison, drawn)
+            else:
+                reading = _by_interval(drawn, self._directions.get(row["metric"], "higher"))
             return Difference(
-                drawn["a"],
-                drawn["difference"],
-                drawn["lower"],
-                drawn["upper"],
-                _reading(self._comparison, drawn),
+                drawn["a"], drawn["difference"], drawn["lower"], drawn["upper"], reading
             )
         if key not in self._before:
             return None
@@ -76,6 +82,16 @@ def _reading(comparison: Comparison, row: dict[str, Any]) -> str:
     if abs(row["difference"]) <= NONE and abs(row["se"] or 0.0) <= NONE:
         return SAME
     return _SURE.get(better(comparison, row), UNSURE)
+
+
+def _by_interval(row: dict[str, Any], direction: str) -> str:
+    """The reading of runs over other datums: sure where the interval leaves out 0."""
+    lower, upper = row["lower"], row["upper"]
+    if lower is None or upper is None or direction == "neither":
+        return ""
+    if lower <= 0 <= upper:
+        return UNSURE
+    return BETTER if (lower > 0) == (direction == "higher") else WORSE
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

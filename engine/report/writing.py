@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
+    from ..statistics.margins import Margins
 
 MOST_BYTES = 2_000_000
 """Of a page."""
@@ -57,6 +58,7 @@ def as_page(
     baseline: Scorecard | None = None,
     baseline_name: str = "",
     comparison: Comparison | None = None,
+    margins: Margins | None = None,
     gates: Sequence[Gate] = (),
     notes: Sequence[str] = (),
     examples: Examples | None = None,
@@ -68,16 +70,19 @@ def as_page(
         title: what it is called; its task unless given.
         baseline: an earlier run.
         baseline_name: what that is called.
-        comparison: of both, the baseline first; differences have no interval without.
+        comparison: of both, the baseline first.
+        margins: of both, where they are over other datums; differences have no interval without
+            either.
         gates: verdicts, in the order they are shown.
         notes: what else there is to tell.
         examples: the worst datums.
     """
-    differences = None if baseline is None else Differences(baseline, comparison)
+    differences = None if baseline is None else Differences(baseline, comparison, margins)
     page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
         said = _said(card, lead(found), shown, comparison, gates)
+        said["reading"] = _reading(comparison, margins)
         page = _template().render(
             **_about(card, title, baseline_name),
             **said,
@@ -123,17 +128,18 @@ def _said(
 ) -> dict[str, Any]:
     """The verdict, and which sections there are."""
     failed = sum(gate.status == FAILED for gate in gates)
-    said = headline if comparison is None else plain(comparison.verdict)
+    said = _against(shown) or headline if comparison is None else plain(comparison.verdict)
     more: list[str] = []
     if gates:
         state = FAILED if failed else "passed"
-        short = f"{failed} of {len(gates)} gates failed" if failed else f"{len(gates)} gates passed"
+        short = (
+            f"{failed} of {_gates(len(gates))} failed" if failed else f"{_gates(len(gates))} passed"
+        )
         said, more = f"{short}.", [said]
     else:
-        state = _state(shown) if comparison is not None else ""
+        state = _state(shown)
         short = state or headline.rstrip(".")
-    if comparison is not None:
-        more += _moved(shown)
+    more += _moved(shown)
     has = {
         "numbers": any(part.numbers or part.tables for part in shown),
         "labels": any(part.labels for part in shown),
@@ -143,25 +149,48 @@ def _said(
         "verdict": {"said": said, "more": more, "state": state, "short": short},
         "warnings": [plain(note) for note in card.warnings],
         "has": has,
-        "reading": "" if comparison is None else _reading(comparison),
     }
 
 
-def _reading(comparison: Comparison) -> str:
+def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
     """How differences are to be read."""
-    tests = comparison.differences["p"].count()
-    sure = f"{100 * (1 - comparison.level):g} %"
+    if comparison is None and margins is None:
+        return ""
+    level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
+    sure = f"{100 * (1 - level):g} %"
+    said = f"Differences are this run less the baseline, with their {100 * level:g} % intervals."
+    if comparison is None:
+        return (
+            f"{said} The runs are over other datums: ▲ better and ▼ worse are said where an"
+            f" interval leaves out 0, which luck does to {sure} of all numbers; ≈ cannot tell"
+            " elsewhere."
+        )
     adjusted = (
         ", adjusted for how many aggregates, labels or slices were tested"
-        if comparison.adjust != "none" and tests > 1
+        if comparison.adjust != "none"
         else ""
     )
     return (
-        "Differences are this run less the baseline, with the"
-        f" {100 * comparison.level:g} % interval of each by itself. ▲ better and ▼ worse are said"
-        f" where luck alone would do as much in less than {sure} of cases{adjusted}; ≈ cannot tell"
-        " is said elsewhere, though an interval may leave out 0."
+        f"{said} ▲ better and ▼ worse are said where luck alone would do as much in less than"
+        f" {sure} of cases{adjusted}; ≈ cannot tell elsewhere, even where the interval of a number"
+        " by itself leaves out 0."
     )
+
+
+def _against(shown: list[Part]) -> str:
+    """The number that leads beside the baseline's; empty without a baseline."""
+    for part in shown:
+        for row in part.numbers.rows if part.numbers else []:
+            cells = dict(zip(part.numbers.header, row, strict=True)) if part.numbers else {}
+            if "baseline" in cells and cells["difference"].sort is not None:
+                said = f"{cells['metric'].text} {cells['value'].text} against"
+                said += f" {cells['baseline'].text} ({cells['difference'].text})"
+                return f"{said}{', ' * bool(cells['reading'].state)}{cells['reading'].state}."
+    return ""
+
+
+def _gates(n: int) -> str:
+    return f"{n} gate{'s' if n != 1 else ''}"
 
 
 def _state(shown: list[Part]) -> str:
@@ -182,6 +211,8 @@ def _moved(shown: list[Part]) -> list[str]:
         ("slices", [table for part in shown for table in part.slices]),
     ):
         for table in tables:
+            if "difference" not in table.header:
+                continue
             change = table.header.index("difference")
             for state in (WORSE, BETTER):
                 rows = [

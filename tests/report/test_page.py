@@ -166,16 +166,31 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     assert "Surely worse labels by APAveragedOverIOUs: car (-0." in page.html
 
 
-def test_a_baseline_over_other_datums_has_differences_without_luck(tmp_path: Path) -> None:
+def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Path) -> None:
     rows, truth = (pl.read_parquet(path) for path in tables("detection"))
     some = sorted(truth["datum_id"].unique())[:30]
     few = ee.score(
         rows.filter(pl.col("datum_id").is_in(some)), truth.filter(pl.col("datum_id").is_in(some))
     )
     page = page_of(ee.score(rows, truth), tmp_path, baseline=few)
-    assert "Whether differences are more than luck is not known" in page.html
+    assert "The runs are over other datums" in page.html
+    assert "30 of 60 datums" in page.html
+    header, *lines = page.tables["numbers-0"]
+    assert all("[" in line[header.index("difference")] for line in lines)
+    assert {line[header.index("reading")] for line in lines} == {"≈ cannot tell"}
+
+
+def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:
+    folder = ee.score(*tables("detection")).save(tmp_path / "run")
+    (folder / "tally.zip").unlink()
+    run = json.loads((folder / "run.json").read_text())
+    del run["files"]["tally.zip"]
+    (folder / "run.json").write_text(json.dumps(run))
+    page = page_of(ee.score(*tables("detection")), tmp_path, baseline=folder)
+    assert "whether differences are more than luck is not known" in page.html
     header, *lines = page.tables["numbers-0"]
     assert {line[header.index("reading")] for line in lines} == {""}
+    assert {line[header.index("difference")] for line in lines} == {"0.0000"}
 
 
 def test_a_baseline_by_other_rules_is_refused(tmp_path: Path) -> None:
@@ -262,7 +277,7 @@ class TestCommands:
         page = Page(Path(out).read_text(encoding="utf-8"))
         assert page.tables["gates"][1][0] == "mAP[iou=0.5] >= 0.9"
         assert page.tables["gates"][1][1].endswith("failed")
-        assert "1 of 1 gates failed." in page.html
+        assert "1 of 1 gate failed." in page.html
 
     def test_score_with_a_baseline(self, tmp_path: Path) -> None:
         run, out = str(tmp_path / "run"), str(tmp_path / "page.html")

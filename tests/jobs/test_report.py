@@ -1,0 +1,65 @@
+"""The page that a job writes about each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs.conftest import write_day
+
+import evalengine as ee
+from evalengine.schemas.errors import OptionError
+
+Write = Callable[..., Path]
+REPORT = ("[outputs]", '[report]\ntitle = "Boxes of {date}"\n[outputs]')
+
+
+def page_of(result: object, folder: Path) -> str:
+    return (folder / "runs" / "2026-11-20" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_page_stands_in_the_folder_of_the_run(write: Write, folder: Path) -> None:
+    result = ee.run_job(write(REPORT))
+    page = page_of(result, folder)
+    assert "<h1>Boxes of 2026-11-20</h1>" in page
+    assert "1 gate passed." in page
+    assert result.card.metrics.height
+    again = ee.run_job(write(REPORT), force=True)  # what stands there is no stranger
+    assert again.ran
+
+
+def test_without_the_table_there_is_none(write: Write, folder: Path) -> None:
+    ee.run_job(write())
+    assert not (folder / "runs" / "2026-11-20" / "report.html").exists()
+
+
+def test_a_run_that_was_finished_before_gets_its_page(write: Write, folder: Path) -> None:
+    ee.run_job(write())
+    result = ee.run_job(write(REPORT))
+    assert not result.ran
+    assert "1 gate passed." in page_of(result, folder)
+
+
+def test_the_baseline_stands_beside(write: Write, folder: Path) -> None:
+    last = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
+    write_day(folder, "2026-11-21", first=0)
+    path = write(REPORT, last)
+    ee.run_job(path)
+    ee.run_job(path, variables={"date": "2026-11-21"})
+    page = (folder / "runs" / "2026-11-21" / "report.html").read_text(encoding="utf-8")
+    assert "2026-11-20" in page
+    assert "baseline</span></th>" in page
+
+
+def test_a_saved_run_shows_its_jobs_gates(write: Write, folder: Path, tmp_path: Path) -> None:
+    ee.run_job(write())
+    made = ee.report(folder / "runs" / "2026-11-20", tmp_path / "a.html")
+    page = made.read_text(encoding="utf-8")
+    assert "1 gate passed." in page
+    assert "nightly: 2026-11-20" in page
+
+
+def test_unknown_keys_are_refused(write: Write) -> None:
+    with pytest.raises(OptionError, match="titel"):
+        ee.run_job(write(("[outputs]", '[report]\ntitel = "x"\n[outputs]')))
