@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .comparing import compared, refuse_other_rules, tallied_of
+from .comparing import margins as margins_of
 from .progress import heard, silent
 from .report.page import Gate
 from .report.writing import as_page, write_page
@@ -18,7 +19,6 @@ from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
     from .report.examples import Examples
-    from .statistics.margins import Margins
 
 _ENDINGS = (".html", ".htm")
 
@@ -91,13 +91,16 @@ def make_report(
                 test="randomisation",
             )
         except (InputError, ResultError) as error:
-            margins = _margins(baseline, card)
             notes.append(f"the runs are not compared datum by datum: {in_python(error.said)}")
-            if isinstance(margins, str):
-                notes.append(f"whether differences are more than luck is not known: {margins}")
-                margins = None
-            elif margins.told:
-                notes.append(f"the baseline's data: {margins.told}.")
+            try:
+                margins = margins_of(
+                    baseline, card, metrics=card.metrics["metric"].unique(), by=card.options.by
+                )
+            except (InputError, ResultError) as unknown:
+                why = in_python(unknown.said)
+                notes.append(f"whether differences are more than luck is not known: {why}")
+            else:
+                notes += [f"the baseline's data: {margins.told}."] if margins.told else []
         else:
             notes += [f"comparison: {note}" for note in comparison.notes]
     shown = _examples(card, images, tables)
@@ -114,16 +117,6 @@ def make_report(
         examples=shown,
     )
     return write_page(page, path)
-
-
-def _margins(baseline: Scorecard, card: Scorecard) -> Margins | str:
-    """How sure differences are of runs over other datums; or why that is not known."""
-    from .comparing import margins
-
-    try:
-        return margins(baseline, card, metrics=card.metrics["metric"].unique(), by=card.options.by)
-    except (InputError, ResultError) as error:
-        return in_python(error.said)
 
 
 def _examples(card: Scorecard, images: str | Path | None, tables: Any) -> Examples | None:
