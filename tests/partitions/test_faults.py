@@ -169,7 +169,7 @@ def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
     sides = written(Case(boxes(), {}), tmp_path)
 
     def told(step: str) -> None:
-        if step == "matching":
+        if step == "matching" and not getattr(step, "done", 0):
             next((tmp_path / "s").glob("*/buckets/predictions-0/2.arrow")).unlink()
 
     with pytest.raises(ScratchError, match="rows of bucket 2 were deleted"):
