@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def compared(
             " their values of single datums are too many to hold."
         )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
-    notes += _weak(found, asked, adjust)
+    notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
     notes += [f"{name}: {note}" for name, card in cards.items() for note in card.warnings]
     return Comparison(
         task=first.task,
@@ -219,7 +220,7 @@ def _all_read(runs: Sequence[Any], **tables: Any) -> None:
             )
 
 
-def _weak(found: Compared, asked: Wanted, adjust: str) -> list[str]:
+def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[str]:
     """What makes that no difference, or too few, can be found."""
     notes = []
     if found.clusters < FEW_CLUSTERS:
@@ -234,13 +235,20 @@ def _weak(found: Compared, asked: Wanted, adjust: str) -> list[str]:
                 else "."
             )
         )
-    least = found.most / (asked.draws + 1)
-    if adjust == "holm" and least > 1 - asked.level:
-        enough = int(-(-found.most // (1 - asked.level) // 1000 * 1000))
+    # The least p of a number alone; bh finds it where all others are as small.
+    together = found.most if adjust == "holm" else 1
+    least = together / (asked.draws + 1)
+    if drawn and found.most and least > 1 - asked.level:
+        enough = math.ceil(together / (1 - asked.level) / 1000) * 1000
+        among = f"among {count_of(found.most, 'number')}"
+        which, way = "p", "."
+        if adjust != "none":
+            among, which = f"{among} that are adjusted together", "adjusted p"
+        if adjust == "holm":
+            way = ", or ask for fewer metrics."
         notes.append(
-            f"{asked.draws:,} draws are too few to find anything among {found.most:,} numbers that"
-            f" are adjusted together: no adjusted p is below {min(least, 1.0):.2g}. Draw more,"
-            f" {option('draws', enough)}, or ask for fewer metrics."
+            f"{asked.draws:,} draws are too few to find anything {among}: no {which} is below"
+            f" {min(least, 1.0):.2g}. Draw more, {option('draws', enough)}{way}"
         )
     return notes
 

@@ -131,7 +131,8 @@ def bca(sample: Sample) -> Interval:
     """Quantiles of the draws, corrected for bias and acceleration.
 
     Source: B. Efron, "Better bootstrap confidence intervals" (1987), as scipy.stats.bootstrap has
-    it: the share of draws below the number counts those equal to it half.
+    it: the share of draws below the number counts those equal to it half. There is none of a
+    number that all draws lie on one side of.
     """
     drawn, point = sample.drawn, sample.point
     known = ~np.isnan(drawn)
@@ -152,11 +153,8 @@ def bca(sample: Sample) -> Interval:
         p = np.stack(tails)
     low, high = quantiles(drawn, np.where(np.isfinite(z0), p, np.nan_to_num(p, nan=0.5)))
     lost = ~np.isfinite(z0)  # all draws on one side: no correction is possible
-    plain = percentile(sample)
     return Interval(
-        np.where(lost, plain.lower, low),
-        np.where(lost, plain.upper, high),
-        standard_errors(drawn),
+        np.where(lost, np.nan, low), np.where(lost, np.nan, high), standard_errors(drawn)
     )
 
 
@@ -236,7 +234,11 @@ METHODS: dict[str, Method] = {
     "percentile": Method(percentile),
     "recentred": Method(recentred),
     "normal": Method(normal),
-    "bca": Method(bca, leaves_out=True),
+    "bca": Method(
+        bca,
+        leaves_out=True,
+        lacking="all draws lie on one side of the number, for which bca has no correction",
+    ),
     "jackknife": Method(jackknife, draws=False, leaves_out=True),
     "wilson": Method(
         wilson, draws=False, lacking="Wilson's interval is one of proportions of datums"
