@@ -55,7 +55,7 @@ def score(
     storage_options: dict[str, str] | None = None,
     executor: Executor | str | None = None,
     address: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     report: str | Path | None = None,
     **named: Unpack[Named],
 ) -> Scorecard:
@@ -73,7 +73,8 @@ def score(
         executor: where the work runs: ``threads`` (unless given), ``processes`` of this machine,
             or ``dask``; or a thread-based ``concurrent.futures.Executor`` instead of own threads.
         address: of a Dask scheduler, whose workers share a file system with this machine.
-        progress: called with the name of each step as it starts.
+        progress: True shows what the run is at; or called with the name of each step as it starts,
+            a str that has ``done``, ``total`` and ``unit`` where these are known.
         report: an HTML file to write about the run; what it shows is counted too, whatever the
             metrics.
         **named: any field of :class:`evalengine.Options`.
@@ -139,7 +140,7 @@ def compare(
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> Comparison:
     """Compare runs over the same datums: differences, their intervals, and what luck could do.
@@ -161,7 +162,8 @@ def compare(
         datums: table or list of all datum ids; see :func:`score`.
         labels: table or list of declared classes.
         storage_options: for remote paths, as Polars takes them.
-        progress: called with the name of each step as it starts.
+        progress: True shows what the run is at; or called with the name of each step as it starts,
+            a str that has ``done``, ``total`` and ``unit`` where these are known.
         **named: any field of :class:`evalengine.Options`; ``intervals`` is 0.95 unless given.
 
     Returns:

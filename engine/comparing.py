@@ -15,6 +15,7 @@ from .executors import Threads
 from .ingest.problems import count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
+from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS
 from .schemas.errors import InputError, OptionError, ResultError, unknown
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
@@ -39,6 +40,7 @@ _FREE = ("threads", "memory_limit", "scratch", "intervals", "draws", "seed", "me
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
+@heard
 def compared(
     runs: Sequence[Any],
     ground_truths: Any,
@@ -51,7 +53,7 @@ def compared(
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Comparison:
     """Compare runs; arguments as :func:`evalengine.compare`, options made."""
     if len(runs) < 2:
@@ -75,7 +77,7 @@ def compared(
     assert asked is not None
     called = _names(runs, names)
     _all_read(runs, ground_truths=ground_truths, datums=datums, labels=labels)
-    tell = progress or (lambda said: None)
+    tell = progress if callable(progress) else silent
     cards: dict[str, Scorecard] = {}
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")

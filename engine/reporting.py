@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .comparing import compared, refuse_other_rules, tallied_of
+from .progress import heard, silent
 from .report.page import Gate
 from .report.writing import as_page, write_page
 from .schemas.errors import InputError, OptionError, ResultError
@@ -33,6 +34,7 @@ def check_report(path: str | Path) -> None:
         raise OptionError(f"report {str(path)!r}: there is no folder {target.absolute().parent}.")
 
 
+@heard
 def make_report(
     card: Scorecard,
     path: str | Path,
@@ -44,7 +46,7 @@ def make_report(
     images: str | Path | None = None,
     tables: Any = None,
     options: Options | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> Path:
     """Write the report of a run.
 
@@ -70,7 +72,7 @@ def make_report(
         WriteError: the disk refused.
     """
     check_report(path)
-    tell = progress or (lambda step: None)
+    tell = progress if callable(progress) else silent
     notes: list[str] = []
     comparison = None
     if baseline is not None:

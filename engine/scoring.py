@@ -25,6 +25,7 @@ from .ingest.problems import Note
 from .ingest.sources.held import Room
 from .plan import planner, summary
 from .plan.paging import page_frames, with_distribution
+from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
@@ -112,6 +113,7 @@ def _digest(source: Any) -> dict[str, Any]:
     return facts
 
 
+@heard
 def run(
     predictions: Any,
     ground_truths: Any,
@@ -122,7 +124,7 @@ def run(
     storage_options: dict[str, str] | None = None,
     executor: Executor | str | None = None,
     address: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     held: bool = False,
     paged: bool = False,
 ) -> Scorecard:
@@ -133,7 +135,7 @@ def run(
     counts it anyway where rows are held in memory.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
-    tell = progress or (lambda step: None)
+    tell = progress if callable(progress) else silent
     begun = time.perf_counter()
     tell("reading and checking")
     plan, inputs = open_tables(predictions, ground_truths, chosen, datums, labels, storage_options)

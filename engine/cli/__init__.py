@@ -76,6 +76,13 @@ def cli() -> None:
     help="Print another tool's shape instead: JSON, or trec_eval's lines.",
 )
 @click.option(
+    "--sort",
+    metavar="COLUMN",
+    help="Order of labels and slices: value (worst first), label, support, or a column's title.",
+)
+@click.option("--top", metavar="N", help="Rows of each table; all for every row.")
+@click.option("--wide", is_flag=True, help="Every column, whatever the terminal's width.")
+@click.option(
     "--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write an HTML page about it."
 )
 @with_images
@@ -101,6 +108,9 @@ def score(
     form: str | None,
     frame: str | None,
     export: str | None,
+    sort: str | None,
+    top: str | None,
+    wide: bool,
     report: str | None,
     images: str | None,
     gates: tuple[str, ...],
@@ -134,6 +144,9 @@ def score(
     form = form or ("table" if frame is None else "csv")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
+    from ..report.look import look as looked
+
+    look = looked(sort, top, wide=wide)
     if out is not None:
         from ..scorecard.storage import check_target
 
@@ -169,7 +182,7 @@ def score(
         from ..report.show import show, show_frame
 
         if frame is None:
-            show(card, form, written=out is not None)
+            show(card, form, written=out is not None, look=look)
         else:
             show_frame(card.frame(frame), form, name=frame, card=card)
         if frame is not None or form in ("csv", "parquet"):

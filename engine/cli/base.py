@@ -130,19 +130,9 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
+    from ..progress import shown
 
-    console = Console(stderr=True, highlight=False)
-    with console.status("starting") as status:
-
-        def tell(step: str) -> None:
-            if step == "matching":
-                from ..kernels.folder import is_compiled
-
-                if not is_compiled():
-                    console.print("compiling kernels once (a few seconds) ...", style="dim")
-            status.update(step)
-
+    with shown() as tell:
         yield tell
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..progress import one_done
 from ..schemas.errors import ExecutorError, OptionError
 from ..schemas.wording import option
 from .pools import Call, caught
@@ -147,6 +148,7 @@ class OnDask:
                     raise self._gone()
                 if future.status != "finished":
                     future.result()  # raises
+                one_done()
             left -= done
 
     def _gone(self) -> ExecutorError:

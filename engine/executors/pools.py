@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..progress import one_done
 from .threads import available_cores
 
 ATTEMPTS = 4  # workers that may die over one call before it is given up
@@ -92,7 +93,11 @@ class InTurn:
         self, function: Callable[..., None], calls: Sequence[Call]
     ) -> list[BaseException | None]:
         """See :class:`Pool`."""
-        return [caught(function, call) for call in calls]
+        found = []
+        for call in calls:
+            found.append(caught(function, call))
+            one_done()
+        return found
 
     def prepare(self, function: Callable[..., None]) -> None:
         """Nothing is started."""

@@ -17,6 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
+from ..progress import one_done
 from ..schemas.errors import ExecutorError
 from ..schemas.wording import option
 from .pools import ATTEMPTS, Call, caught
@@ -122,6 +123,7 @@ class Processes:
                         assert worker.call is not None
                         found[worker.call] = _taken(answer)
                         worker.call = None
+                        one_done()
                     if waiting:
                         number = waiting.popleft()
                         worker.give(number, function, calls[number])

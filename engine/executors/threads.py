@@ -13,6 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -135,7 +136,7 @@ class Threads:
         try:
             try:
                 for _ in range(min(self.workers, len(calls)) - 1):
-                    pool.submit(work)
+                    pool.submit(copy_context().run, work)
             except RuntimeError:  # the process is ending, or has as many threads as it may
                 self._pool = None  # not given back: one that failed to start counts as waiting
             work()
@@ -176,7 +177,7 @@ def _each(executor: Executor, calls: Sequence[Callable[[], R]]) -> list[R]:
     """See :meth:`Threads.each`: the threads of an executor alone work."""
     futures: list[Future[R]] = []
     try:
-        futures += (executor.submit(call) for call in calls)
+        futures += (executor.submit(copy_context().run, call) for call in calls)
         return [future.result() for future in futures]
     finally:
         wait([future for future in futures if not future.cancel()])

@@ -19,6 +19,7 @@ from ..ingest.infer import infer_task
 from ..ingest.opening import open_inputs
 from ..ingest.problems import count_of
 from ..plan import planner
+from ..progress import Step
 from ..schemas.errors import InputError, ReadError, WriteError
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard
@@ -92,14 +93,14 @@ def score_parts(
     kept: list[tuple[Kept, Any]] = []
     reused = 0
     damaged: list[str] = []
-    for part in parts:
+    for n, part in enumerate(parts):
         found, why = _found(part)
         if why:
             damaged.append(f"{part.name}: its kept tally could not be read, and is made again.")
             tell(f"{damaged[-1]} ({why})")
         reused += found is not None
         if found is None:
-            tell(f"matching {part.name}")
+            tell(Step(f"matching {part.name}", n, len(parts), "parts"))
             try:
                 found = _tallied(part, options, labels, threads, keep=not left())
             except InputError as error:

@@ -25,7 +25,7 @@ def report(
     images: str | Path | None = None,
     verdicts: Sequence[Verdict] | None = None,
     options: Options | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> Path:
     """Write one HTML file about a run: verdict, numbers, labels, curves, slices, errors, examples.
 
@@ -105,7 +105,11 @@ def _there(folder: Path) -> Scorecard | None:
 
 
 def _names(baseline: str, folder: Path | None) -> tuple[str, str]:
-    return baseline, "this run" if folder is None or str(folder) == baseline else str(folder)
+    """What the baseline and the run are called: by their folders, as long as these differ."""
+    if folder is None:
+        return Path(baseline).name, "this run"
+    short = Path(baseline).name, folder.resolve().name
+    return short if short[0] != short[1] else (baseline, "this run")
 
 
 def _title(card: Scorecard, folder: Path | None, job: str | None) -> str:

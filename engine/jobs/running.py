@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,10 @@ import polars as pl
 from .. import scoring
 from .._version import __version__
 from ..atomic import fresh_name, mend, swap
+from ..progress import reminded
 from ..reporting import make_report
 from ..schemas.errors import ChangedError, EvalengineError, InputError, WriteError
+from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
 from .baselines import Baseline, baseline_of
@@ -269,7 +271,7 @@ def _scored(
     plan: JobPlan, fresh: Path, left: threading.Event, force: bool, tell: Tell
 ) -> Scorecard:
     """The scorecard, written under another name."""
-    loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
+    loaded, found = plan.loaded, plan.found
     options = loaded.options
     mapped = found.paths("label_map")
     if mapped is not None:
@@ -277,10 +279,31 @@ def _scored(
     if options.scratch is not None:
         options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
 
-    def progress(step: str) -> None:
+    def heard(step: str) -> None:
         if not left.is_set():
             tell(step)
 
+    with reminded(heard) as progress:
+        card = _read_and_scored(plan, options, progress, left, force, tell)
+    card.make()
+    for note in card.notes:
+        tell(note, level=WARNING if note in card.warnings else INFO)
+    if not left.is_set():
+        tell("writing")
+        write_into(card, fresh)
+    return card
+
+
+def _read_and_scored(
+    plan: JobPlan,
+    options: Options,
+    progress: Callable[[str], None],
+    left: threading.Event,
+    force: bool,
+    tell: Tell,
+) -> Scorecard:
+    """The scorecard of a job's inputs, whole or in parts."""
+    loaded, inputs, found = plan.loaded, plan.loaded.job.inputs, plan.found
     if found.partitions:
         if options.memory_limit is not None:
             said = "memory_limit is not held to: the rows of a partition are read at once"
@@ -306,12 +329,6 @@ def _scored(
             progress=progress,
             paged=loaded.job.report is not None or options.metrics is None,
         )
-    card.make()
-    for note in card.notes:
-        tell(note, level=WARNING if note in card.warnings else INFO)
-    if not left.is_set():
-        tell("writing")
-        write_into(card, fresh)
     return card
 
 

@@ -26,6 +26,7 @@ from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
 from ..plan import planner, summary
 from ..plan.paging import page_frames
+from ..progress import counting
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.options import Options
 from ..scorecard.held import Paged
@@ -250,10 +251,11 @@ def run(
         )
         digest = write_job(folder, job)
         here = str(folder)
-        tell("matching")
         repeats = _repeats(ready, whole, folder, pool)
         calls = [(here, b, pool.threads, digest) for b in range(n)]
-        collected([*pool.run(tally_bucket, calls), repeats])
+        with counting("matching", n, "buckets"):
+            done = pool.run(tally_bucket, calls)
+        collected([*done, repeats])
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         if several is not None:
             plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))

@@ -8,7 +8,7 @@ import polars as pl
 
 from .grids import Grid, Row
 from .shown import getting
-from .spots import at_spots, every_spot
+from .spots import at_spots, every_spot, spots
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -19,7 +19,7 @@ _SPOTS = 3
 _UNMATCHED = "(no truth)", "(missed)"
 
 
-def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
+def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> list[Grid]:
     """The confusion matrix of the whole set; of many labels its most frequent pairs.
 
     At a few thresholds a grid each, of more the ones nearest 0.5; the last says what is not shown.
@@ -30,12 +30,12 @@ def confusion_grids(card: Scorecard, key: str | None) -> list[Grid]:
     whole = frame.filter(pl.col("slice").is_null())
     if not whole.height:
         return []
-    spots = at_spots(whole, _SPOTS)
+    taken = at_spots(whole, spots(card, _SPOTS, wide=wide))
     grids = [
         (_pairs if _labels(whole).len() > _LABELS else _matrix)(rows, f"confusion {at}".strip())
-        for rows, at in spots
+        for rows, at in taken
     ]
-    left = max(1, every_spot(whole).height) - len(spots)
+    left = max(1, every_spot(whole).height) - len(taken)
     n = frame.select("slice", "slice_value").drop_nulls().n_unique()
     rest = [f"{left} more pairs of thresholds" if left > 1 else "1 more pair"] if left else []
     rest += [f"{n} slice{'s' if n > 1 else ''}"] if n else []

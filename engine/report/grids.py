@@ -13,6 +13,7 @@ from ..scorecard.lookup import whole
 from .layouts import EACH, PARTS, Entry, Spread, layout_of
 from .shown import Shown
 from .spots import at_spots
+from .spots import spots as spots_shown
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -77,7 +78,9 @@ class Grid(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, note=note)
 
 
-def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown) -> Grid | None:
+def label_grid(
+    card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown, *, wide: bool = False
+) -> Grid | None:
     """The table of labels, the worst last.
 
     Args:
@@ -85,9 +88,10 @@ def label_grid(card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Show
         rows: of single labels of the whole set.
         key: their label key.
         shown: where the rows are noted that the table tells of.
+        wide: whether every column and threshold there is has its place.
     """
     entries = layout_of(card.task, card.dialect).label_columns
-    grid = _grid(card, rows, entries, "label_value", shown)
+    grid = _grid(card, rows, entries, "label_value", shown, wide=wide)
     if grid is None:
         return None
     columns, cells, note, hidden = grid
@@ -125,7 +129,13 @@ _BETWEEN = "\x1f"
 
 
 def slice_grid(
-    card: Scorecard, rows: pl.DataFrame, name: str, shown: Shown, *, by_label: bool = False
+    card: Scorecard,
+    rows: pl.DataFrame,
+    name: str,
+    shown: Shown,
+    *,
+    by_label: bool = False,
+    wide: bool = False,
 ) -> Grid | None:
     """A table of slices, the worst first.
 
@@ -135,6 +145,7 @@ def slice_grid(
         name: that column.
         shown: where the rows are noted that the table tells of.
         by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
+        wide: whether every column and threshold there is has its place.
     """
     entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
     names = (name, "label") if by_label else (name,)
@@ -143,7 +154,7 @@ def slice_grid(
             "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
         )
         rows = rows.with_columns(slice_value=both)
-    grid = _grid(card, rows, entries, "slice_value", shown)
+    grid = _grid(card, rows, entries, "slice_value", shown, wide=wide)
     if grid is None:
         return None
     columns, cells, note, hidden = grid
@@ -178,7 +189,13 @@ Cells = dict[Any, tuple[Row, str | None]]
 
 
 def _grid(
-    card: Scorecard, rows: pl.DataFrame, entries: tuple[Entry, ...], by: str, shown: Shown
+    card: Scorecard,
+    rows: pl.DataFrame,
+    entries: tuple[Entry, ...],
+    by: str,
+    shown: Shown,
+    *,
+    wide: bool,
 ) -> tuple[list[tuple[str, str]], Cells, str, int] | None:
     """Numbers by the values of a column: what the layout places, then all other metrics.
 
@@ -190,9 +207,10 @@ def _grid(
     hidden = 0
     for entry in entries:
         columns = _entry_columns(rows, entry, by)
-        taken += columns[:_COLUMNS_PER_ENTRY]
-        hidden += len(columns[_COLUMNS_PER_ENTRY:])
-        for _, _, part in columns[_COLUMNS_PER_ENTRY:]:
+        most = len(columns) if wide else _COLUMNS_PER_ENTRY
+        taken += columns[:most]
+        hidden += len(columns[most:])
+        for _, _, part in columns[most:]:
             shown.take(part)
     spread = spread_metrics(card)
     placed = {entry.metric for entry in entries}
@@ -203,7 +221,7 @@ def _grid(
             hidden += some["statistic"].n_unique()
             shown.take(some)
             continue
-        every = at_spots(some)
+        every = at_spots(some, spots_shown(card, wide=wide))
         for spot, at in every:
             if len(every) == 1:
                 spots.setdefault(at, []).append(metric)

@@ -107,7 +107,13 @@ _COCO_BOXES = Layout(
     exact=True,
 )
 
-_CLASSES = Layout((), (), (), tables=(Spread("Reliability", "score_threshold", "bin from"),))
+_CLASSES = Layout(
+    headline=(),
+    # Precision falls for labels that take what is lost of others; F1 falls for those that lose it.
+    label_columns=tuple(Entry(name, name) for name in ("F1", "Precision", "Recall")),
+    slice_columns=(),
+    tables=(Spread("Reliability", "score_threshold", "bin from"),),
+)
 
 _PIXELS = Layout(
     headline=(Entry("mIOU", "mIOU"), Entry("PixelAccuracy", "PixelAccuracy")),

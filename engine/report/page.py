@@ -15,7 +15,7 @@ from .differences import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 from .grids import Grid
 from .sections import Line, Section
 from .summary import UNDEFINED, cells, footnotes, headed, number, plain, supported
-from .verdicts import signed
+from .verdicts import USUAL_K, signed
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -265,7 +265,7 @@ def lead(found: list[Section]) -> str:
                 by_metric.setdefault(line.row["metric"], []).append(line)
         # One number a metric; of cut-offs the usual one.
         lines = [
-            next((one for one in every if one.row["k"] == _USUAL_K), every[0])
+            next((one for one in every if one.row["k"] == USUAL_K), every[0])
             for every in by_metric.values()
         ][:_LEADING]
         if lines:
@@ -275,7 +275,6 @@ def lead(found: list[Section]) -> str:
 
 
 _LEADING = 3
-_USUAL_K = 10
 
 
 def _listed(words: Sequence[str]) -> str:

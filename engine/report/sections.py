@@ -32,8 +32,9 @@ from .grids import (
     with_more,
 )
 from .layouts import Entry, layout_of
+from .look import USUAL, Look, arranged
 from .shown import Shown, numbered
-from .spots import at_spots
+from .spots import at_spots, spots
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -74,15 +75,34 @@ class Section(msgspec.Struct, frozen=True):
     unshown: str = ""
 
 
-def sections(card: Scorecard) -> list[Section]:
-    """What to show of a scorecard, one section per label key."""
+def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
+    """What to show of a scorecard, one section per label key.
+
+    Args:
+        card: of the run.
+        look: order of rows, and whether every column is there.
+
+    Raises:
+        OptionError: no table has the column that rows are to be sorted by.
+    """
     metrics = numbered(card.metrics)
     keys = metrics["label_key"].unique(maintain_order=True).to_list()
     if not keys and "confusion" in card.frames:
         keys = card.frame("confusion")["label_key"].unique(maintain_order=True).to_list()
-    return [
-        _section(card, metrics.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String))), key)
+    of = pl.col("label_key")
+    found = [
+        _section(card, metrics.filter(of.eq_missing(pl.lit(key, pl.String))), key, wide=look.wide)
         for key in keys
+    ]
+    tables = [grid for one in found for grid in (one.labels, *one.slices) if grid is not None]
+    order = iter(arranged(card, tables, look.sort))
+    return [
+        msgspec.structs.replace(
+            one,
+            labels=None if one.labels is None else next(order),
+            slices=[next(order) for _ in one.slices],
+        )
+        for one in found
     ]
 
 
@@ -110,16 +130,16 @@ def exact_headline(card: Scorecard) -> bool:
     return layout_of(card.task, card.dialect).exact
 
 
-def _section(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Section:
+def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool) -> Section:
     layout = layout_of(card.task, card.dialect)
     overall = rows.filter(pl.col("slice").is_null())
     aggregates = overall.filter(pl.col("label_value").is_null())
     shown = Shown()
-    headline, undefined = _headline(card, aggregates, layout.headline, shown)
+    headline, undefined = _headline(card, aggregates, layout.headline, shown, wide=wide)
     tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread, shown))]
-    tables += confusion_grids(card, key)
+    tables += confusion_grids(card, key, wide=wide)
     per_label = overall.filter(pl.col("label_value").is_not_null())
-    labels = label_grid(card, per_label, key, shown)
+    labels = label_grid(card, per_label, key, shown, wide=wide)
     sliced = rows.filter(pl.col("slice").is_not_null())
     of_all = sliced.filter(pl.col("label_value").is_null())
     # By label stands what has no aggregate: of its own name, or by the layout of another one.
@@ -133,7 +153,11 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None) -> Section:
         grid
         for name in sliced["slice"].unique(maintain_order=True).to_list()
         for some, by_label in ((of_all, False), (alone, True))
-        if (grid := slice_grid(card, some.filter(slice=name), name, shown, by_label=by_label))
+        if (
+            grid := slice_grid(
+                card, some.filter(slice=name), name, shown, by_label=by_label, wide=wide
+            )
+        )
     ]
     unshown = shown.unshown(rows)
     return Section(key, headline, tables, labels, slices, undefined, unshown)
@@ -146,6 +170,7 @@ def _headline(
     shown: Shown,
     *,
     rest: bool = True,
+    wide: bool = False,
 ) -> tuple[list[Line], dict[str, list[str]]]:
     lines: list[Line] = []
     undefined: dict[str, list[str]] = {}
@@ -165,7 +190,8 @@ def _headline(
     placed = {entry.metric for entry in entries} | spread_metrics(card)
     for metric in others(card, rows, placed) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
-        for spot, note in at_spots(whole(some, ("area", "max_detections", "parameters"))):
+        rows_of = whole(some, ("area", "max_detections", "parameters"))
+        for spot, note in at_spots(rows_of, spots(card, wide=wide)):
             shown.take(spot)
             apart = told_apart(spot)
             for row in spot.iter_rows(named=True):

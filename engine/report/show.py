@@ -20,6 +20,7 @@ from rich.text import Text
 
 from ..schemas.errors import OptionError, unknown
 from .frames import aligned, markdown_frame
+from .look import USUAL, Look
 from .sections import Grid, Line, Section, coco_numbers, exact_headline, sections
 from .summary import (
     BEST,
@@ -51,6 +52,7 @@ __all__ = ["FORMATS", "coco_numbers", "render", "show", "show_frame", "write_ric
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PIPED_WIDTH = 80
+WIDE = 100_000
 _LABEL_WIDTH = 26
 _CODE_WIDTH = 12
 _NUMBER_WIDTH = 6
@@ -66,6 +68,7 @@ def show(
     *,
     beside: bool = True,
     written: bool = False,
+    look: Look = USUAL,
 ) -> None:
     """Write a scorecard to a text stream.
 
@@ -75,15 +78,16 @@ def show(
         out: standard output unless given.
         beside: whether to name the frames beside the metrics.
         written: whether all frames stand in a folder already.
+        look: order and number of rows, and whether every column is shown, of tables and Markdown.
 
     Raises:
-        OptionError: no such format, or bytes for a terminal.
+        OptionError: no such format, no such column to sort by, or bytes for a terminal.
     """
     out = sys.stdout if out is None else out
     if form == "table":
-        write_rich(render(card, beside=beside, written=written), out)
+        write_rich(render(card, beside=beside, written=written, look=look), out, wide=look.wide)
     elif form == "markdown":
-        write_text(markdown(card, beside=beside, written=written), out)
+        write_text(markdown(card, beside=beside, written=written, look=look), out)
     else:
         show_frame(card.metrics, form, out, card=card)
 
@@ -153,15 +157,18 @@ def write_text(text: str, out: IO[str]) -> None:
     out.write(text)
 
 
-def write_rich(renderable: RenderableType, out: IO[str]) -> None:
-    """Write a rich renderable: styled on a terminal, plain and 80 columns wide elsewhere."""
+def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) -> None:
+    """Write a rich renderable: styled on a terminal, plain and 80 columns wide elsewhere; as wide
+    as it gets where that is asked for."""
     if out.isatty():
-        Console(file=out, highlight=False).print(renderable)
+        Console(file=out, highlight=False, width=WIDE if wide else None).print(
+            renderable, soft_wrap=wide
+        )
         return
     # The environment may force colour or a width upon pipes; a pipe gets neither from us.
     console = Console(
         file=out,
-        width=PIPED_WIDTH,
+        width=WIDE if wide else PIPED_WIDTH,
         color_system=None,
         force_terminal=False,
         force_jupyter=False,
@@ -174,13 +181,15 @@ def write_rich(renderable: RenderableType, out: IO[str]) -> None:
     write_text("\n".join(lines), out)
 
 
-def render(card: Scorecard, *, beside: bool = True, written: bool = False) -> RenderableType:
+def render(
+    card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
+) -> RenderableType:
     """The whole table: per label key the headline, labels (worst last), slices; then notes."""
     parts: list[RenderableType] = [Text(heading(card), style="bold")]
     exact = exact_headline(card)
-    found = sections(card)
+    found = sections(card, look)
     for section in found:
-        parts += _section(section, exact, named=headed(section, found))
+        parts += _section(section, exact, look, named=headed(section, found))
     if empty := unnumbered(card, bool(found)):
         parts.append(Text(empty))
     if card.notes:
@@ -195,14 +204,14 @@ def render(card: Scorecard, *, beside: bool = True, written: bool = False) -> Re
     return Group(*parts)
 
 
-def _section(section: Section, exact: bool, *, named: bool) -> list[RenderableType]:
+def _section(section: Section, exact: bool, look: Look, *, named: bool) -> list[RenderableType]:
     blocks: list[list[RenderableType]] = []
     if section.headline:
         blocks.append([Padding(_Headline(section.headline, exact), (0, 0, 0, 2))])
-    blocks += [[_grid(grid, BINS, 0)] for grid in section.tables]
+    blocks += [[_grid(grid, BINS, 0, look)] for grid in section.tables]
     if section.labels is not None:
-        blocks.append([_grid(section.labels, BEST, WORST)])
-    blocks += [[_grid(grid, SLICES, 0)] for grid in section.slices]
+        blocks.append([_grid(section.labels, BEST, WORST, look)])
+    blocks += [[_grid(grid, SLICES, 0, look)] for grid in section.slices]
     notes = footnotes(section)
     if notes:
         blocks.append([Text(line, style="dim") for line in notes])
@@ -292,11 +301,12 @@ class _Fitted:
         grid: what is shown.
         best: rows at the top of a long one.
         worst: rows at its end.
+        look: which may ask for other rows.
     """
 
-    def __init__(self, grid: Grid, best: int, worst: int) -> None:
+    def __init__(self, grid: Grid, best: int, worst: int, look: Look) -> None:
         self._grid = grid
-        self._rows, self._after, self._left_out = limited(grid, best, worst)
+        self._rows, self._after, self._left_out = limited(grid, best, worst, look)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         grid, rows = self._grid, self._rows
@@ -352,6 +362,8 @@ class _Fitted:
         said += [_left_out(grid.columns[fitting:], hidden)] if hidden else []
         said += ["support has no room"] if any(support) and not beside else []
         more = "--format csv" if grid.frame == "metrics" else f"--frame {grid.frame}"
+        more = f"--top all, {more}" if self._left_out and not hidden else more
+        more = f"--wide, {more}" if hidden else more
         said += [f"{more} for all"] if self._left_out or hidden else []
         yield from (Text(line, style="dim") for line in said)
 
@@ -361,5 +373,5 @@ class _Fitted:
         return [Text(word, style="dim") for word in more]
 
 
-def _grid(grid: Grid, best: int, worst: int) -> RenderableType:
-    return Padding(_Fitted(grid, best, worst), (0, 0, 0, 2))
+def _grid(grid: Grid, best: int, worst: int, look: Look) -> RenderableType:
+    return Padding(_Fitted(grid, best, worst, look), (0, 0, 0, 2))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
 
 SPOTS = 6
 """Up to so many pairs of thresholds are all shown."""
+EVERY = 1 << 30
 _COLUMNS = ("iou_threshold", "score_threshold")
 _WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
 
@@ -24,6 +30,11 @@ def at_spots(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, 
         (rows.filter(*(pl.col(name) == value for name, value in row.items())), _where(row))
         for row in found.iter_rows(named=True)
     ]
+
+
+def spots(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
+    """Up to how many pairs of thresholds are all shown: a few; all that were asked for, widely."""
+    return EVERY if wide and card.options.score_thresholds is not None else most
 
 
 def every_spot(rows: pl.DataFrame) -> pl.DataFrame:

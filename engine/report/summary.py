@@ -1,16 +1,16 @@
-"""A scorecard in a few lines: for the prompt, for a notebook, as Markdown.
+"""A scorecard in a few lines: for the prompt, as Markdown.
 
 Everything is built from :mod:`evalengine.report.sections`; nothing here needs rich.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from .grids import Row, amount
+from .look import USUAL, Look
 from .sections import Grid, Line, Number, Section, exact_headline, sections
 from .shown import getting
 
@@ -23,7 +23,6 @@ WORST = 10
 SLICES = 30
 BINS = 30
 _NAMED = 3
-_NOTEBOOK = (10, 10)
 
 
 def number(value: Number) -> str:
@@ -72,12 +71,22 @@ def shortened(text: str, width: int = 26) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def limited(grid: Grid, best: int, worst: int) -> tuple[list[Row], int, int]:
+def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list[Row], int, int]:
     """The first and last rows of a long table; undefined ones give way first.
+
+    Args:
+        grid: the table.
+        best: rows at its top.
+        worst: rows at its end.
+        look: which may ask for other rows: those at the top alone, or all.
 
     Returns:
         rows; after how many of them rows were left out; how many were left out.
     """
+    if look.top is not None:
+        best, worst = look.top or len(grid.rows), 0
+    elif look.sort is not None:
+        best, worst = best + worst, 0
     if len(grid.rows) <= best + worst:
         return grid.rows, 0, 0
     defined = [row for row in grid.rows if row.numbers[0] is not None]
@@ -132,7 +141,7 @@ def also_made(card: Scorecard, *, written: bool = False) -> str:
         written: whether all of them stand in a folder already.
     """
     rows = dict(made(card))
-    frames = ", ".join(f"{name}{_rows(rows, name)}" for name in rows)
+    frames = ", ".join(f"{name}{rows_said(rows, name)}" for name in rows)
     rest = "" if written else ", write all with --out"
     return f"also made: {frames}; print one with --frame{rest}" if frames else ""
 
@@ -155,7 +164,7 @@ def told(card: Scorecard) -> list[tuple[str, str]]:
     return [*(("warning", one) for one in card.warnings), *(("note", one) for one in rest)]
 
 
-def _grids(section: Section) -> list[Grid]:
+def tables_of(section: Section) -> list[Grid]:
     return [grid for grid in (*section.tables, section.labels, *section.slices) if grid is not None]
 
 
@@ -197,12 +206,12 @@ def as_text(card: Scorecard) -> str:
         lines.append(f"  {empty}")
     lines += [f"  {kind}: {plain(note)}" for kind, note in told(card)]
     rows = dict(made(card))
-    frames = [f"{name}{_rows(rows, name)}" for name in card.frames]
+    frames = [f"{name}{rows_said(rows, name)}" for name in card.frames]
     lines.append(f"  frames: {', '.join(frames) or 'none'}")
     return "\n".join(lines)
 
 
-def _rows(rows: dict[str, int], name: str) -> str:
+def rows_said(rows: dict[str, int], name: str) -> str:
     return f" ({rows[name]} row{'s' if rows[name] != 1 else ''})" if name in rows else ""
 
 
@@ -233,17 +242,20 @@ def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
     return f"; worst {grid.columns[0]}: {', '.join(said)}" if said else ""
 
 
-def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> str:
+def markdown(
+    card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
+) -> str:
     """Headline, per-label table and slices as Markdown.
 
     Args:
         card: what to show.
         beside: whether to name the frames beside the metrics.
         written: whether its frames stand in a folder already.
+        look: order and number of rows; every row unless it says how many.
     """
     parts = [f"**{_escaped(heading(card))}**"]
     exact = exact_headline(card)
-    found = sections(card)
+    found = sections(card, look)
     for section in found:
         if headed(section, found):
             parts.append(f"### label key {_escaped(section.label_key or '')}")
@@ -259,7 +271,7 @@ def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> 
             ]
             header = ["metric", "value", *(["exact"] if exact else []), "at"]
             parts.append(_numbers_table(header, rows, 1))
-        parts += [_markdown_grid(grid) for grid in _grids(section)]
+        parts += [_markdown_grid(grid, look) for grid in tables_of(section)]
         parts += [f"- {_escaped(line)}" for line in footnotes(section)]
     if empty := unnumbered(card, bool(found)):
         parts.append(empty)
@@ -269,14 +281,15 @@ def markdown(card: Scorecard, *, beside: bool = True, written: bool = False) -> 
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 
-def _markdown_grid(grid: Grid) -> str:
-    rows = [[*row.names, *cells(grid, row), supported(row)] for row in grid.rows]
+def _markdown_grid(grid: Grid, look: Look) -> str:
+    shown, _, left_out = limited(grid, len(grid.rows), 0, look)
+    rows = [[*row.names, *cells(grid, row), supported(row)] for row in shown]
     table = _numbers_table([*grid.names, *grid.columns, "support"], rows, len(grid.names))
-    said = "; ".join(_beside(grid))
-    return f"{table}\n\n{_escaped(said)}" if said else table
+    said = [*beside(grid), *([f"and {left_out:,} more rows"] if left_out else [])]
+    return f"{table}\n\n{_escaped('; '.join(said))}" if said else table
 
 
-def _beside(grid: Grid) -> list[str]:
+def beside(grid: Grid) -> list[str]:
     """What a table does not show itself: where its columns were taken, and what it leaves out."""
     said = [grid.note] if grid.note else []
     if grid.hidden:
@@ -330,58 +343,3 @@ def _escaped(text: str) -> str:
 
 def _digits(value: Number) -> str:
     return UNDEFINED if value is None else repr(value)
-
-
-def as_html(card: Scorecard) -> str:
-    """What a notebook shows: headline numbers, then the per-label table and the slices."""
-    parts = [f"<p><b>Scorecard</b> {html.escape(heading(card))}</p>"]
-    found = sections(card)
-    for section in found:
-        if headed(section, found):
-            parts.append(f"<h4>label key {html.escape(section.label_key or '')}</h4>")
-        rows = [[line.title, figure(line), line.note] for line in section.headline]
-        if rows:
-            parts.append(_html_table(("metric", "value", "at"), rows, 1))
-        parts += [_html_grid(grid) for grid in _grids(section)]
-        parts += [f"<div><small>{html.escape(line)}</small></div>" for line in footnotes(section)]
-    if empty := unnumbered(card, bool(found)):
-        parts.append(f"<div>{empty}</div>")
-    parts += [
-        f"<div><small>{'<b>warning:</b> ' * (kind == 'warning')}{html.escape(note)}</small></div>"
-        for kind, note in told(card)
-    ]
-    heights = dict(made(card))
-    parts.append(
-        "<div><small>frames: "
-        + (
-            ", ".join(f"<code>.{name}</code>{_rows(heights, name)}" for name in card.frames)
-            or "none"
-        )
-        + "</small></div>"
-    )
-    return "<div>" + "".join(parts) + "</div>"
-
-
-def _html_grid(grid: Grid) -> str:
-    shown, after, left_out = limited(grid, *_NOTEBOOK)
-    rows = [[*row.names, *cells(grid, row), supported(row)] for row in shown]
-    header = (*grid.names, *grid.columns, "support")
-    if left_out:
-        rows.insert(after, [f"… {left_out} more", *[""] * (len(header) - 1)])
-    table = _html_table(header, rows, len(grid.names))
-    said = "; ".join(_beside(grid))
-    return f"{table}<div><small>{html.escape(said)}</small></div>" if said else table
-
-
-def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
-    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
-
-    def cells(row: Sequence[str], tag: str) -> str:
-        return "".join(
-            f'<{tag} style="text-align:{"left" if i < names or header[i] == "at" else "right"}">'
-            f"{html.escape(row[i])}</{tag}>"
-            for i in kept
-        )
-
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells(header, 'th')}</tr></thead><tbody>{body}</tbody></table>"

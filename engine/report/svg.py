@@ -364,9 +364,9 @@ def _bar(bar: Bar, y: float, across: Callable[[float], float], zero: float, *, d
         ends = f"M{_n(low)} {_n(middle - 3)}v6M{_n(high)} {_n(middle - 3)}v6"
         parts += f'<path d="M{_n(low)} {_n(middle)}H{_n(high)}{ends}" {_WHISKER}/>'
     if bar.baseline is not None:
-        mark = _mark(3, across(bar.baseline), middle, 4.5)
+        hollow = _mark(3, across(bar.baseline), middle, 4.5)
         said = f"<title>baseline {bar.baseline:.4g}</title>"
-        parts += f'<path d="{mark}" {_HOLLOW}>{said}</path>'
+        parts += f'<path d="{hollow}" {_HOLLOW}>{said}</path>'
     return parts
 
 

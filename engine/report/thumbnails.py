@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from ..geometry.grids import breaks_off, opened
-from ..geometry.raster_files import is_remote
 from ..geometry.silence import silenced
 from ..ingest.problems import count_of
 from ..schemas.errors import InputError
@@ -106,7 +105,8 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
     """Thumbnails of datums whose images lie in a folder.
 
     A file is found by the datum's ``file_name``, else by its id, with or without an ending, in the
-    folder or below it; ``7`` finds ``000000000007.jpg`` too. Nothing outside the folder is opened.
+    folder or below it; ``7`` finds ``000000000007.jpg`` too. Of paths and addresses that lead
+    elsewhere the last part is looked for; nothing outside the folder is opened.
 
     Args:
         datums: as :func:`.contents.contents` gives them.
@@ -164,7 +164,7 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
 
 
 class _Folder:
-    """Images by name; links that lead out of the folder lead nowhere."""
+    """Images by name; paths and links that lead out of the folder lead nowhere."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -180,7 +180,7 @@ class _Folder:
 
     def _named(self, name: str) -> str | None:
         parts = name.replace("\\", "/").split("/")
-        if is_remote(name) or "\0" in name or ".." in parts:
+        if "\0" in name:
             return None
         if not os.path.isabs(name):
             found = self._inside(os.path.join(self.root, *parts))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NONE = 1e-12
 """Differences up to this are of rounding."""
+USUAL_K = 10
+"""The cut-off that leads where there are several."""
 Titled = tuple[str, dict[str, Any]]
 """What a number is called, and its row of the differences."""
 
@@ -88,7 +90,11 @@ def probability(p: float | None) -> str:
 def lead(comparison: Comparison) -> Titled | None:
     """The number that leads the tables, of the first pair of runs; None without any defined."""
     lines = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
-    return next((line for line in lines if line[1]["difference"] is not None), None)
+    there = [line for line in lines if line[1]["difference"] is not None]
+    if not there:
+        return None
+    alike = [line for line in there if line[1]["metric"] == there[0][1]["metric"]]
+    return next((line for line in alike if line[1]["k"] == USUAL_K), there[0])
 
 
 def same_number(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:

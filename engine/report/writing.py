@@ -25,6 +25,7 @@ from .page import Cell, Gate, Part, Table, lead, parts
 from .provenance import command, facts
 from .sections import sections
 from .summary import heading, plain, told
+from .verdicts import signed
 
 if TYPE_CHECKING:
     import jinja2
@@ -174,24 +175,26 @@ def _state(shown: list[Part]) -> str:
 
 
 def _moved(shown: list[Part]) -> list[str]:
-    """Labels and slices that are surely better or worse."""
+    """Labels and slices that are surely worse or better, those that changed most first."""
     said = []
     for what, tables in (
         ("labels", [part.labels for part in shown if part.labels]),
         ("slices", [table for part in shown for table in part.slices]),
     ):
-        for state in (WORSE, BETTER):
-            names = [
-                " ".join(cell.text for cell in row[: table.names])
-                for table in tables
-                for row in table.rows
-                if any(cell.kind == "reading" and cell.state == state for cell in row)
-            ]
-            if names:
-                some = ", ".join(names[:_NAMED]) + (
-                    f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
-                )
-                said.append(f"Surely {state} {what}: {some}.")
+        for table in tables:
+            change = table.header.index("difference")
+            for state in (WORSE, BETTER):
+                rows = [
+                    (row[change].sort or 0.0, " ".join(cell.text for cell in row[: table.names]))
+                    for row in table.rows
+                    if any(cell.kind == "reading" and cell.state == state for cell in row)
+                ]
+                rows.sort(key=lambda one: -abs(one[0]))
+                names = [f"{name} ({signed(value)})" for value, name in rows[:_NAMED]]
+                names += [f"and {len(rows) - _NAMED} more"] if rows[_NAMED:] else []
+                by = table.header[table.names]
+                if names:
+                    said.append(f"Surely {state} {what} by {by}: {', '.join(names)}.")
     return said
 
 

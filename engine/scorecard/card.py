@@ -327,6 +327,31 @@ class Scorecard:
 
         return save(self, directory, overwrite=overwrite)
 
+    def show(
+        self,
+        format: str = "table",
+        *,
+        sort: str | None = None,
+        top: int | str | None = None,
+        wide: bool = False,
+    ) -> None:
+        """Print the tables, as the command does.
+
+        Args:
+            format: ``table``, ``markdown``, ``json`` or ``csv``.
+            sort: order of labels and slices: ``value`` (the worst first), ``label``, ``support``,
+                or a column's title.
+            top: rows of each table; 0 or ``all`` for every row.
+            wide: every column, whatever the terminal's width.
+
+        Raises:
+            OptionError: no such format or column.
+        """
+        from ..report.look import look
+        from ..report.show import show
+
+        show(self, format, look=look(sort, top, wide=wide))
+
     def to_html(
         self, path: str | Path, *, baseline: Any = None, images: str | Path | None = None
     ) -> Path:
@@ -352,7 +377,7 @@ class Scorecard:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from ..report.summary import as_html
+        from ..report.notebook import as_html
 
         refuse_cut_off()
         return as_html(self)

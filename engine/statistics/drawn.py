@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..executors import Threads
 from ..metrics.registry import Metric
 from ..plan.planner import Plan
 from ..plan.summary import Computed
+from ..progress import counting
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
@@ -127,7 +128,14 @@ class Drawing:
 
         begins = np.cumsum([0, *(len(draws) for draws in every[:-1])]).tolist()
         calls = [partial(of_block, draws, at) for draws, at in zip(every, begins, strict=True)]
-        self._threads.each(calls)
+        with counting("drawing", n, "draws") as count:
+
+            def counted(call: Callable[[], None], draws: Draws) -> None:
+                call()
+                count(len(draws))
+
+            pairs = zip(calls, every, strict=True)
+            self._threads.each([partial(counted, *pair) for pair in pairs])
         return out
 
     def _compute(

@@ -62,7 +62,7 @@ class TestOnce:
         assert {*content(folder / "runs" / "2026-11-20")} == {
             "_SUCCESS", "job.json", "run.json", "labels.parquet", "metrics.parquet",
             "curves.parquet", "tally.zip",
-            *(f"page_{name}.parquet" for name in ("curves", "thresholds", "confusion")),
+            *(f"page_{name}.parquet" for name in ("curves", "thresholds", "confusion", "worst")),
         }  # fmt: skip
         assert {path.name for path in (folder / "runs").iterdir()} == {
             "2026-11-20", ".2026-11-20.lock",

@@ -163,7 +163,7 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP @ IoU 0.5")
     assert row[2] == f"{old:.4f}"
     assert row[3].startswith(f"{value - old:+.4f} [")
-    assert "Surely worse labels: car." in page.html
+    assert "Surely worse labels by APAveragedOverIOUs: car (-0." in page.html
 
 
 def test_a_baseline_over_other_datums_has_differences_without_luck(tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ def one(folder: Path, **fields: Any) -> Pictures:
         ("a.png", {"datum_id": "train/a.jpg"}),
         ("x/a.png", {"file_name": "x/a.png"}),
         ("a.png", {"file_name": "/elsewhere/a.png"}),
+        ("a.png", {"file_name": "../train/a.png"}),
+        ("a.png", {"file_name": "http://example.invalid/train/a.png"}),
         ("a.png", {"file_name": "a.tif"}),
         ('it\'s "a" <b>.png', {"datum_id": 'it\'s "a" <b>'}),
         ("a.v2.png", {"datum_id": "a.v2"}),

@@ -1,0 +1,229 @@
+"""How far long work is: told by those who do it, shown to those who wait.
+
+Who starts work says with :func:`heard` whom steps are told to. Whoever works, however deep, counts
+with :func:`counting`; where nobody listens, that costs a comparison. A step is a string, so that a
+callable that takes names of steps needs to know no more.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
+
+Tell = Callable[[str], None]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_EVERY = 0.1
+"""Seconds between two tellings of one step."""
+
+
+class Step(str):
+    """What work is at.
+
+    Attributes:
+        done: how many are done.
+        total: how many there are.
+        unit: what is counted, such as ``buckets``.
+    """
+
+    done: int
+    total: int
+    unit: str
+
+    def __new__(cls, name: str, done: int, total: int, unit: str) -> Step:
+        step = super().__new__(cls, name)
+        step.done, step.total, step.unit = done, total, unit
+        return step
+
+
+class _Counter:
+    """Counts what is done of a step, by any thread."""
+
+    def __init__(self, tell: Tell, name: str, total: int, unit: str) -> None:
+        self._tell, self._name, self._total, self._unit = tell, name, total, unit
+        self._lock = threading.Lock()
+        self._done, self._told = 0, 0.0
+
+    def add(self, n: int = 1) -> None:
+        with self._lock:
+            self._done += n
+            now = time.monotonic()
+            if now - self._told < _EVERY and self._done < self._total:
+                return
+            self._told = now
+            self._tell(Step(self._name, self._done, self._total, self._unit))
+
+
+_listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
+_counter: ContextVar[_Counter | None] = ContextVar("counter", default=None)
+
+
+def heard(function: Callable[P, R]) -> Callable[P, R]:
+    """A call whose ``progress`` argument hears of all steps within it; ``True`` shows them."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        tell: Any = named.get("progress")
+        if tell is True:
+            with shown() as line:
+                named["progress"] = line
+                return call(*args, **named)
+        if not tell:
+            named.pop("progress", None)
+            return function(*args, **named)
+        mark = _listener.set(tell)
+        try:
+            return function(*args, **named)
+        finally:
+            _listener.reset(mark)
+
+    return call
+
+
+@contextmanager
+def counting(name: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Count a step.
+
+    Args:
+        name: of the step.
+        total: how many there are.
+        unit: what is counted.
+
+    Yields:
+        what to call with how many more are done, from any thread.
+    """
+    tell = _listener.get()
+    if tell is None:
+        yield _nothing
+        return
+    counter = _Counter(tell, name, total, unit)
+    tell(Step(name, 0, total, unit))
+    mark = _counter.set(counter)
+    try:
+        yield counter.add
+    finally:
+        _counter.reset(mark)
+
+
+def one_done() -> None:
+    """One more is done of the step that is counted, if any is."""
+    counter = _counter.get()
+    if counter is not None:
+        counter.add()
+
+
+def _nothing(n: int = 1) -> None:
+    """Nobody listens."""
+
+
+def silent(step: str) -> None:
+    """Nobody listens."""
+
+
+@contextmanager
+def shown(stream: Any = None) -> Iterator[Tell]:
+    """A line for people: what work is at, how far, how long, and how long still.
+
+    On a terminal a line of standard error; in a notebook below the cell. Gone when work is done.
+
+    Args:
+        stream: where it goes; standard error unless given.
+
+    Yields:
+        what to tell steps to.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=stream is None, file=stream, highlight=False)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        TimeRemainingColumn(),
+    )
+    plain, counted = columns[:3], columns
+    with Progress(*plain, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None, unit="")
+        last = ""
+
+        def tell(step: str) -> None:
+            nonlocal last
+            if step == "matching":
+                _announce(console)
+            known = isinstance(step, Step)
+            if step != last:
+                progress.columns = counted if known else plain
+                progress.reset(task, description=str(step), total=None, unit="")
+                last = str(step)
+            if isinstance(step, Step):
+                progress.update(task, completed=step.done, total=step.total, unit=step.unit)
+
+        yield tell
+
+
+def _announce(console: Any) -> None:
+    """Say that kernels are compiled, where they are."""
+    from .kernels.folder import is_compiled
+
+    if not is_compiled():
+        console.print("compiling kernels once (a few seconds) ...", style="dim")
+
+
+@contextmanager
+def reminded(tell: Tell, every: float = 30.0) -> Iterator[Tell]:
+    """Steps told once each, and again after each 30 s that one lasts, for logs.
+
+    Args:
+        tell: writes a line.
+        every: seconds.
+
+    Yields:
+        what to tell steps to.
+    """
+    lock = threading.Lock()
+    ended = threading.Event()
+    at, since, last = "", time.monotonic(), None
+
+    def hear(step: str) -> None:
+        nonlocal at, since, last
+        with lock:
+            last = step
+            if step == at:
+                return
+            at, since = str(step), time.monotonic()
+        tell(at)
+
+    def remind() -> None:
+        while not ended.wait(every):
+            with lock:
+                step, seconds = last, time.monotonic() - since
+            if step is None or seconds < every / 2:
+                continue
+            far = f", {step.done:,} of {step.total:,} {step.unit}" if isinstance(step, Step) else ""
+            tell(f"{step}{far}, for {seconds:.0f} s")
+
+    thread = threading.Thread(target=remind, name="reminder", daemon=True)
+    thread.start()
+    try:
+        yield hear
+    finally:
+        ended.set()
+        thread.join()

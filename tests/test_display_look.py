@@ -1,0 +1,130 @@
+"""Tables in the order, of the length and as wide as they are asked for."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import fabricated
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.report.look import look
+from evalengine.report.show import render, show, write_rich
+from evalengine.schemas.errors import OptionError
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "detection"
+TABLES = [str(EXAMPLES / f"{name}.parquet") for name in ("predictions", "groundtruths")]
+
+
+@pytest.fixture(scope="module")
+def card() -> ee.Scorecard:
+    return ee.score(*TABLES, datums=str(EXAMPLES / "datums.parquet"), by=["weather", "camera"])
+
+
+def table(card: ee.Scorecard, form: str = "table", **how: object) -> str:
+    out = io.StringIO()
+    show(card, form, out, look=look(**how))  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def names(text: str, header: str) -> list[str]:
+    """First words of the rows below a header, up to the next empty line."""
+    lines = text.splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.split()[:1] == [header])
+    rows = []
+    for line in lines[begin + 1 :]:
+        if not line.strip():
+            break
+        rows.append(line.split()[0])
+    return rows
+
+
+def values(card: ee.Scorecard, metric: str) -> pl.DataFrame:
+    whole = pl.col("slice").is_null() & pl.col("label_value").is_not_null()
+    return card.metrics.filter(whole, metric=metric)
+
+
+@pytest.mark.parametrize(
+    ("sort", "metric"),
+    [("value", "APAveragedOverIOUs"), ("AR", "AR"), ("ar", "AR")],
+)
+def test_the_worst_of_a_column_stands_first(card: ee.Scorecard, sort: str, metric: str) -> None:
+    expected = values(card, metric).sort("value")["label_value"].to_list()
+    assert names(table(card, sort=sort), "label") == expected
+
+
+def test_names_and_support(card: ee.Scorecard) -> None:
+    rows = values(card, "AR")
+    assert names(table(card, sort="label"), "label") == sorted(rows["label_value"])
+    by_support = rows.sort("support", descending=True)["label_value"].to_list()
+    assert names(table(card, sort="support"), "label") == by_support
+
+
+def test_names_that_are_numbers_are_sorted_as_such() -> None:
+    parts = [row for value in (10, 9, 1) for row in fabricated.of_label(value, 0.05 * value)]
+    made = fabricated.card(parts, label=pl.Int32())
+    assert names(table(made, sort="label"), "label")[:3] == ["1", "9", "10"]
+
+
+def test_top_holds_for_every_table_and_says_what_is_left(card: ee.Scorecard) -> None:
+    text = table(card, top=2)
+    assert (
+        len(re.findall(r"\.\.\. and (\d+) more", text)) == 2
+    )  # labels, weather; there are two cameras
+    assert names(text, "weather")[:2] == names(table(card), "weather")[:2]
+    assert "and 3 more rows" in table(card, "markdown", top=2)
+    for every in ("all", 0, "ALL"):
+        assert "more" not in table(card, top=every, wide=True).replace("more than", "")
+
+
+def test_a_column_that_is_not_there_is_refused(card: ee.Scorecard) -> None:
+    with pytest.raises(OptionError, match=r"Did you mean 'AR'|There are value, label, support"):
+        table(card, sort="ARR")
+    with pytest.raises(OptionError, match="number of rows"):
+        look(top="many")
+    with pytest.raises(OptionError, match="0 or more"):
+        look(top=-1)
+
+
+def test_wide_shows_every_column(card: ee.Scorecard) -> None:
+    many = ee.score(*TABLES, metrics=["AP", "AR"], iou_thresholds=[i / 20 for i in range(10, 20)],
+                    iou_thresholds_to_return=[i / 20 for i in range(10, 20)])  # fmt: skip
+    assert "more column" in table(many)
+    text = table(many, wide=True)
+    assert "more column" not in text
+    assert text.count("AP@") == 10
+
+
+def test_the_command_takes_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *TABLES, "--sort", "label", "--top", "1"]) == 0
+    assert names(capsys.readouterr().out, "label")[0] == "bus"
+    assert main(["score", *TABLES, "--sort", "nothing"]) == 2
+    assert "--sort nothing" in capsys.readouterr().err
+
+
+def test_a_card_prints_itself(card: ee.Scorecard, capsys: pytest.CaptureFixture[str]) -> None:
+    card.show(sort="label", top=1)
+    assert names(capsys.readouterr().out, "label")[0] == "bus"
+
+
+@given(width=st.integers(20, 250), sort=st.sampled_from([None, "value", "label", "AR"]),
+       top=st.sampled_from([None, 0, 1, 3]))  # fmt: skip
+def test_no_digit_is_cut_at_any_width(width: int, sort: str | None, top: int | None) -> None:
+    from rich.console import Console
+
+    made = ee.score(*TABLES, threads=1)
+    whole = {f"{v:.4f}" for v in made.metrics["value"].drop_nulls()}
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    with console.capture() as capture:
+        console.print(render(made, look=look(sort, top)))
+    text = capture.get()
+    assert max(map(len, text.splitlines())) <= width
+    shown = set(re.findall(r"(?<![\d.@])\d\.\d+", text))
+    assert {one for one in shown if len(one) > 4} <= whole
+    write_rich(render(made), io.StringIO())

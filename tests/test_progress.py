@@ -1,0 +1,137 @@
+"""How far work is: counted by who does it, shown to who waits, silent where nobody does."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalengine as ee
+from evalengine import progress
+from evalengine.progress import Step, counting, heard, one_done, reminded, shown
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "detection"
+TABLES = [str(EXAMPLES / f"{name}.parquet") for name in ("predictions", "groundtruths")]
+
+
+def steps_of(**given: Any) -> list[Step]:
+    told: list[str] = []
+    ee.score(*TABLES, progress=told.append, **given)
+    assert all(isinstance(step, str) for step in told)
+    return [step for step in told if isinstance(step, Step)]
+
+
+def test_draws_are_counted() -> None:
+    draws = [step for step in steps_of(intervals=95, draws=200, threads=2) if step == "drawing"]
+    assert {step.total for step in draws} == {200}
+    assert max(step.done for step in draws) == 200
+
+
+def test_buckets_are_counted() -> None:
+    steps = [step for step in steps_of(executor="processes") if step == "matching"]
+    assert steps[0].done == 0
+    assert steps[-1].done == steps[0].total >= 2
+    assert {step.unit for step in steps} == {"buckets"}
+
+
+def test_threads_count_together() -> None:
+    told: list[Any] = []
+
+    @heard
+    def work(*, progress: Any) -> None:
+        with counting("at it", 400, "things") as count:
+            threads = [
+                threading.Thread(target=lambda: [count(1) for _ in range(100)]) for _ in range(4)
+            ]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()
+
+    work(progress=told.append)
+    assert [step.done for step in told] == sorted(step.done for step in told)
+    assert told[-1].done == 400
+
+
+def test_nobody_listens() -> None:
+    with counting("at it", 3, "things") as count:
+        count(1)
+        one_done()
+    assert ee.score(*TABLES).value("mAP", iou_threshold=0.5) is not None
+
+
+def test_it_is_told_ten_times_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    told: list[Any] = []
+
+    @heard
+    def work(*, progress: Any) -> None:
+        with counting("at it", 1000, "things") as count:
+            for _ in range(1000):
+                clock[0] += 0.01
+                count(1)
+
+    work(progress=told.append)
+    assert 90 <= len(told) <= 103
+    assert told[-1].done == 1000
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_how_far_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    out = Terminal()
+    with shown(out) as tell:
+        tell("reading")
+        time.sleep(0.15)
+        tell(Step("matching", 3, 17, "buckets"))
+        time.sleep(0.3)
+    text = out.getvalue()
+    assert "reading" in text
+    assert "3/17" in text.replace(" ", "")
+    assert "buckets" in text
+    assert "0:00:00" in text
+
+
+def test_a_long_step_is_told_again_in_logs() -> None:
+    lines: list[str] = []
+    with reminded(lines.append, every=0.05) as tell:
+        tell("reading")
+        tell(Step("matching", 0, 4, "buckets"))
+        tell(Step("matching", 3, 4, "buckets"))
+        time.sleep(0.3)
+    assert lines[:2] == ["reading", "matching"]
+    assert lines[2].startswith("matching, 3 of 4 buckets, for ")
+    n = len(lines)
+    time.sleep(0.15)
+    assert len(lines) == n  # nothing after the end
+
+
+def test_a_short_step_is_told_once() -> None:
+    lines: list[str] = []
+    with reminded(lines.append, every=10) as tell:
+        for _ in range(5):
+            tell("reading")
+    assert lines == ["reading"]
+
+
+def test_an_error_ends_the_display_and_the_reminder() -> None:
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError), reminded(print), shown(Terminal()):
+        raise ZeroDivisionError
+    assert threading.active_count() <= before
+
+
+def test_progress_true_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    card = ee.score(*TABLES, progress=True)
+    assert card.frames == ("metrics", "curves")
+    assert capsys.readouterr().out == ""
