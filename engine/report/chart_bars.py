@@ -18,6 +18,7 @@ from .chart_shapes import (
     Want,
     at,
     joined,
+    more,
     more_metrics,
     nearest,
     of_key,
@@ -26,7 +27,7 @@ from .chart_shapes import (
 from .grids import at_k
 from .shown import getting
 from .summary import plain
-from .verdicts import better, headline, of_pair, pairs, title
+from .verdicts import Titled, better, headline, of_pair, pairs, title
 
 if TYPE_CHECKING:
     from ..statistics.comparison import Comparison
@@ -144,12 +145,12 @@ def _worst_first(
     if not values:
         return []
     axis = Axis(called, min(0.0, *values), _end(values))
-    more = [
+    spots = [
         f"{name} {first[column]:g}"
         for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score"))
         if first[column] is not None
     ]
-    heading = want.titled(f"{called} by {word}", *more)
+    heading = want.titled(f"{called} by {word}", *spots)
     return [Bars(kind, heading, axis, shown, note, reference)]
 
 
@@ -219,14 +220,14 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
     rows = _confused(run, want)
     if rows is None or not rows.height:
         return []
-    more = [
+    spots = [
         f"{name} {value}"
         for column, name in (("iou_threshold", "IoU"), ("score_threshold", "score"))
         if (value := at(rows, column))
     ]
     values = pl.concat([rows["actual"], rows["predicted"]]).drop_nulls().unique()
     if values.len() > CELLS:
-        return _confused_pairs(rows, base, want, more)
+        return _confused_pairs(rows, base, want, spots)
     counts = {(a, p): n for a, p, n in rows.select("actual", "predicted", "count").iter_rows()}
     support: dict[Any, int] = {}
     for (a, _), n in counts.items():
@@ -237,7 +238,7 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
     return [
         Matrix(
             "confusion",
-            want.titled("Confusion", *more),
+            want.titled("Confusion", *spots),
             [_UNMATCHED[0] if a is None else want.called(a) for a in actual],
             [_UNMATCHED[1] if p is None else want.called(p) for p in predicted],
             [[counts.get((a, p), 0) for p in predicted] for a in actual],
@@ -267,7 +268,7 @@ def _confused(run: Numbers, want: Want) -> pl.DataFrame | None:
 
 
 def _confused_pairs(
-    rows: pl.DataFrame, base: Numbers | None, want: Want, more: list[str]
+    rows: pl.DataFrame, base: Numbers | None, want: Want, spots: list[str]
 ) -> list[Drawn]:
     """Bars of the most frequent pairs of different labels."""
     off = rows.filter(pl.col("actual").ne_missing(pl.col("predicted")))
@@ -299,15 +300,15 @@ def _confused_pairs(
         f"the {len(bars)} most frequent of {off.height:,} pairs of actual → predicted label that"
         f" differ; all: {getting('confusion')}"
     )
-    heading = want.titled("Most frequent confusions", *more)
+    heading = want.titled("Most frequent confusions", *spots)
     return [Bars("confusion", heading, Axis("count", 0.0, top), bars, note, counts=True)]
 
 
 def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn]:
-    """Differences of the second run less the first with intervals: a chart for each pair of runs.
+    """Differences of the second run less the first with intervals, of each pair of runs: of the
+    aggregates, then of slices and labels by evidence, of the first metric that has them.
 
-    Aggregates come first, then slices and labels by evidence; on one axis stand the numbers of the
-    size of the first one.
+    On one axis stand the numbers of the size of the first one.
 
     Args:
         comparison: of the runs.
@@ -315,44 +316,59 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn
     """
     found: list[Drawn] = []
     for a, b in pairs(comparison):
-        every = of_pair(comparison, a, b)
+        rows = of_pair(comparison, a, b)
         if metric is not None:
-            every = every.filter(pl.col("metric") == metric)
-        known = every.filter(pl.col("difference").is_not_null())
-        lines = headline(comparison, known)
-        parts = known.filter(pl.col("slice").is_not_null() | pl.col("label_value").is_not_null())
-        parts = parts.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
-        lines += [(_place(row), row) for row in parts.iter_rows(named=True)]
-        if not lines:
-            continue
-        unit = abs(lines[0][1]["a"]) <= 1 and abs(lines[0][1]["b"]) <= 1
-        alike = [line for line in lines if (max(abs(line[1]["a"]), abs(line[1]["b"])) <= 1) == unit]
-        shown = alike[:BARS]
-        bars = [
-            Bar(
-                plain(name),
-                row["difference"],
-                row["lower"],
-                row["upper"],
-                row["support"],
-                says=_SAYS[better(comparison, row)],
-            )
-            for name, row in shown
-        ]
-        ends = [v for bar in bars for v in (bar.value, bar.low, bar.high) if v is not None]
-        reach = max(map(abs, ends)) or 1.0
-        left = every.height - len(bars)
-        note = f"right of 0 {plain(b)} has the larger number"
-        note += f"; {left:,} more differences: --frame differences" if left else ""
-        heading = f"{plain(b)} less {plain(a)}, {100 * comparison.level:g} % intervals"
-        axis = Axis("difference", -reach, reach)
-        zero = (0.0, "no difference")
-        found.append(Bars("differences", heading, axis, bars, note, zero, dots=True))
+            rows = rows.filter(pl.col("metric") == metric)
+        rows = rows.filter(pl.col("difference").is_not_null())
+        heading = f"{plain(b)} less {plain(a)}"
+        found += _forest(comparison, heading, headline(comparison, rows), b)
+        labelled, sliced = pl.col("label_value").is_not_null(), pl.col("slice").is_not_null()
+        for word, some in (
+            ("slice", rows.filter(sliced, ~labelled)),
+            ("label", rows.filter(labelled, ~sliced)),
+        ):
+            if some.height:
+                some = _same(some, some.row(0, named=True), word)
+                some = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
+                lines = [(_place(row), row) for row in some.iter_rows(named=True)]
+                called = f"{heading} by {word}, {title(lines[0][1])}"
+                found += _forest(comparison, called, lines, b)
     return found
 
 
+def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -> list[Drawn]:
+    """Differences below each other, each with its interval and what it says."""
+    if not lines:
+        return []
+    small = [max(abs(row["a"]), abs(row["b"])) <= 1 for _, row in lines]
+    alike = [line for line, one in zip(lines, small, strict=True) if one == small[0]]
+    bars = [
+        Bar(
+            plain(name),
+            row["difference"],
+            row["lower"],
+            row["upper"],
+            row["support"],
+            says=_SAYS[better(comparison, row)],
+        )
+        for name, row in alike[:BARS]
+    ]
+    ends = [v for bar in bars for v in (bar.value, bar.low, bar.high) if v is not None]
+    reach = max(map(abs, ends)) or 1.0
+    level = comparison.level
+    left = more(len(lines) - len(bars), "difference")
+    note = joined(
+        f"right of 0 {plain(b)} has the larger number; better or worse where the p-value, adjusted"
+        f" for all numbers, is at most {1 - level:.3g}",
+        f"{left}: --frame differences" if left else "",
+    )
+    axis = Axis(f"difference, {100 * level:g} % interval", -reach, reach)
+    zero = (0.0, "no difference")
+    return [Bars("differences", heading, axis, bars, note, zero, dots=True)]
+
+
 def _place(row: dict[str, Any]) -> str:
-    """What a difference of a slice or label is of."""
-    sliced = f"{row['slice']}={row['slice_value']}" if row["slice"] is not None else ""
-    label = str(row["label_value"]) if row["label_value"] is not None else ""
-    return " ".join(filter(None, (sliced, label, title(row))))
+    """The slice or label that a difference is of."""
+    if row["slice"] is not None:
+        return f"{row['slice']}={row['slice_value']}"
+    return str(row["label_value"])
