@@ -88,7 +88,7 @@ def test_kernels_called_by_kernels_and_pickled_ones_are_the_same() -> None:
     assert position.tolist() == [1, 0, 2]
     for function in (_positions, box_iou):
         assert pickle.loads(pickle.dumps(function)) is function
-    assert _positions.compiled is _positions.compiled
+    assert pickle.loads(pickle.dumps(_positions)).compiled is _positions.compiled
     assert _positions.variants == 1
 
 

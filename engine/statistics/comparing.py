@@ -314,7 +314,8 @@ def pair(
     undefined = np.isnan(difference)
     # A difference that no draw changes rests on one datum or cluster: it has no spread to tell.
     still = undefined | ((se <= _TIE) & (np.abs(difference) > _TIE))
-    p = randomisation_p(difference, swaps)
+    size = np.fmax(np.abs(_floats(rows["a"])), np.abs(_floats(rows["b"])))
+    p = randomisation_p(difference, swaps, size)
     reach = normal_quantile((1 + asked.level) / 2) + normal_quantile(POWER)
     why = [
         reason

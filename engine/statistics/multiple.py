@@ -63,19 +63,20 @@ def adjusted(p: Array, adjust: str) -> Array:
     return out
 
 
-def randomisation_p(observed: Array, drawn: Array) -> Array:
+def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) -> Array:
     """Two-sided p-values: draws at least as extreme as what was seen, one added on both sides.
 
     Args:
         observed: float64 [m], differences.
         drawn: float64 [draws, m], differences under randomisation, NaN where undefined.
+        size: float64 [m], of the numbers that differ: what they are rounded by.
 
     Returns:
         float64 [m], NaN where nothing was seen or no draw has a value.
     """
     known = ~np.isnan(drawn)
     # What is equal but for rounding is as extreme: sums of draws are added in another order.
-    slack = 1e-12 * np.maximum(1.0, np.abs(observed))
+    slack = 1e-12 * np.maximum(1.0, np.fmax(np.abs(observed), size))
     extreme = (np.abs(np.where(known, drawn, 0.0)) >= np.abs(observed) - slack) & known
     n = known.sum(axis=0)
     p = (1 + extreme.sum(axis=0)) / (1 + n)

@@ -54,6 +54,13 @@ def test_one_is_added_to_draws_as_extreme() -> None:
     assert np.isnan(found[2])
 
 
+def test_ties_are_told_by_the_size_of_the_numbers() -> None:
+    """A difference of 0.001 between numbers of a million is known to ten digits at best."""
+    seen, swaps = np.array([0.001]), np.array([[0.001 - 2e-10], [-0.001 + 2e-10], [0.0]])
+    assert randomisation_p(seen, swaps) == pytest.approx([1 / 4])
+    assert randomisation_p(seen, swaps, np.array([1e6])) == pytest.approx([3 / 4])
+
+
 def queries(seed: int, n: int, gain: float = 0.0) -> tuple[pl.DataFrame, ...]:
     """Two runs of six documents a query, and what is relevant."""
     rng = np.random.default_rng(seed)
