@@ -31,7 +31,7 @@ class Column(msgspec.Struct, frozen=True):
             without case.
         nullable: whether a row may leave it out.
         low: smallest value allowed, for numbers.
-        high: largest value allowed, for numbers.
+        high: largest value allowed, for numbers; what is not 0 is at least one part of it.
         unique: whether a value may stand in one row only.
         single: whether single precision stays as it is.
         kin: names that may mean this column or something else: offered, never taken.

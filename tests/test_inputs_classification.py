@@ -180,7 +180,10 @@ def test_weights_whose_sums_overflow_are_refused(limit: str | None) -> None:
     message = str(caught.value)
     assert "column 'weight' (from 'sample_weight'): 2 rows above 1e+50" in message
     assert "row 1 (" in message
-    assert "Divide all values of the column by one number." in message
+    assert "Multiply or divide all values of the column by one number." in message
+    small = predictions.with_columns(sample_weight=pl.Series([1.0, 0.0, 1e-51, 1e-50]))
+    with pytest.raises(ee.InputError, match=r"1 row above .* above 0 and below 1e-50"):
+        ee.score(predictions, small, memory_limit=limit)
     kept = truths.with_columns(sample_weight=pl.lit(1e50))
     card = ee.score(predictions, kept, metrics=["Accuracy", "MCC"], memory_limit=limit)
     assert card.value("Accuracy") == card.value("MCC") == 1.0

@@ -56,6 +56,11 @@ def check_side(
     return check.problems, check.notes
 
 
+def _beyond(values: pl.Expr, high: float) -> pl.Expr:
+    """Values that are too large, or too small without being 0, for sums and products of them."""
+    return (values > high) | ((values > 0) & (values < 1 / high))
+
+
 class Check:
     """One side at its check: what a shape's own checks read from and report to.
 
@@ -127,7 +132,7 @@ class Check:
             if column.low is not None:
                 wanted.append((values < column.low).any().alias(f"low {name}"))
             if column.high is not None:
-                wanted.append((values > column.high).any().alias(f"high {name}"))
+                wanted.append(_beyond(values, column.high).any().alias(f"high {name}"))
             if column.kind == "flag" and dtype != pl.Boolean:
                 wanted.append(((values != 0) & (values != 1)).any().alias(f"flag {name}"))
             if column.kind == "label" and dtype.is_float():
@@ -220,15 +225,16 @@ class Check:
     def _too_high(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
             if seen.get(f"high {column.name}"):
-                where = (pl.col(column.name) > column.high) & pl.col(column.name).is_finite()
+                values = pl.col(column.name)
+                where = _beyond(values, column.high) & values.is_finite()
                 n = self.count(where)
                 if n:
                     self.add(
                         column.name, n,
                         f"{self.named([column.name])}: {count_of(n, 'row')} above"
-                        f" {column.high:g}, of which sums may be more than a float64 holds,"
-                        f" {self.rows(where, [column.name])}. Divide all values of the column by"
-                        " one number.",
+                        f" {column.high:g}, or above 0 and below {1 / column.high:g}, whose sums"
+                        f" and products a float64 may not hold, {self.rows(where, [column.name])}."
+                        " Multiply or divide all values of the column by one number.",
                     )  # fmt: skip
 
     def _repeated(self) -> None:
