@@ -104,7 +104,7 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
         ranked = pl.concat([ranked[: most - worst], rest])
         note = (
             f"{most} of {n:,} labels: the {most - worst} with the most support and, of the others,"
-            f" the {worst} with the least area; {_one_label(kind)}"
+            f" the {worst} with the least area"
         )
     lines = [*_overall(run, rows, curve, want), *_label_lines(rows, ranked, curve, want)]
     missing = ""
@@ -275,16 +275,12 @@ def _iou(rows: pl.DataFrame) -> str:
     return f"IoU {said}" if said else ""
 
 
-def _one_label(kind: str) -> str:
-    return f"one label: card.plot.{kind}(label_value=...), evalengine plot RUN {kind} --label ..."
-
-
 def _other_ious(run: Numbers, source: Source, want: Want, rows: pl.DataFrame) -> str:
     if want.iou_threshold is not None or not _iou(rows):
         return ""
     every = run.frames[source.frame].filter(pl.col("curve") == source.curve)
     said = more(every["iou_threshold"].n_unique() - 1, "IoU threshold")
-    return f"{said}: iou_threshold=, --iou" if said else ""
+    return f"{said} not drawn" if said else ""
 
 
 def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
@@ -309,7 +305,7 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
                 lines.append(Line(name, *line, support=support, baseline=some is before))
     of = f"all {n:,} labels together" if one is None else want.called(one)
     title = want.titled("Precision, recall and F1 by score threshold", of, _iou(rows))
-    note = f"counts of all labels summed; {_one_label('thresholds')}" if n > 1 else ""
+    note = "counts of all labels summed" if n > 1 else ""
     note = joined(note, _NO_BASELINE if before is not None and not before.height else "")
     x = Axis("score threshold")
     return [Chart("thresholds", title, x, Axis("value"), lines, note)] if lines else []

@@ -215,7 +215,7 @@ def more(n: int, what: str) -> str:
 
 def more_metrics(n: int) -> str:
     """What is said of metrics that are not drawn."""
-    return f"{more(n, 'metric')}: metric=, --metric" if n > 0 else ""
+    return f"{more(n, 'metric')} not drawn" if n > 0 else ""
 
 
 def described(chart: Drawn) -> str:

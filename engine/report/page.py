@@ -149,7 +149,7 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
     header = ["metric", "value", *(["interval"] if reach else [])]
     header += _NEXT if differences is not None else []
     support = any(line.row.get("support") for line in section.headline)
-    header += ["rests on"] if support else []
+    header += ["support"] if support else []
     noted = any(line.note for line in section.headline)
     header += ["taken at"] if noted else []
     rows = []
