@@ -90,13 +90,13 @@ def make_report(
                 adjust="holm",
                 test="randomisation",
             )
-        except (InputError, ResultError) as error:
+        except (InputError, OptionError, ResultError) as error:
             notes.append(f"the runs are not compared datum by datum: {in_python(error.said)}")
             try:
                 margins = margins_of(
                     baseline, card, metrics=card.metrics["metric"].unique(), by=card.options.by
                 )
-            except (InputError, ResultError) as unknown:
+            except (InputError, OptionError, ResultError) as unknown:
                 why = in_python(unknown.said)
                 notes.append(f"whether differences are more than luck is not known: {why}")
             else:

@@ -60,14 +60,19 @@ def counts(
     chosen = hundredths if inside else every[:: max(1, every.size // 100)]
     frame = frame.filter(pl.col("score_threshold").is_in(chosen.tolist()))
     keys = ["label_key", "label_value"]
-    sums = frame.group_by("score_threshold").agg(pl.col(*_COUNTS).sum()).sort("score_threshold")
     labels = (
         frame.group_by(keys, maintain_order=True)
         .agg(support=(pl.col("tp") + pl.col("fn")).max())
         .sort("support", descending=True, maintain_order=True)
     )
     named = labels["label_key"].n_unique() > 1
-    rows = [("all labels", sums)] if labels.height > 1 else []
+    rows = []
+    for key in labels["label_key"].unique(maintain_order=True):
+        of_key = frame.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+        if of_key["label_value"].n_unique() > 1:
+            sums = of_key.group_by("score_threshold").agg(pl.col(*_COUNTS).sum())
+            said = f"all labels of {key}" if named else "all labels"
+            rows.append((plain(said), sums.sort("score_threshold")))
     for key, value in labels.head(_LABELS).select(keys).iter_rows():
         of = pl.col("label_key").eq_missing(pl.lit(key)) & (pl.col("label_value") == value)
         called = names.get((key, value), str(value))
@@ -97,7 +102,7 @@ def _plain(value: float) -> float:
 def _cells(counted: list[float]) -> list[Cell]:
     tp, fp, fn = counted
     shares = [(tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn)]
-    cells = [Cell(f"{one:,}", one) for one in counted]
+    cells = [Cell(f"{one:,.10g}", one) for one in counted]
     for part, every in shares:
         share = part / every if every else None
         cells.append(Cell(UNDEFINED if share is None else number(share), share))

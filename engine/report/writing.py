@@ -243,7 +243,9 @@ def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) 
     return {
         "charts": [_safe(figure(one)) for one in every if one.kind not in (*_TABLES, *_ERRORS)],
         "counts": counts(card.page_frame("thresholds"), names),
-        "missing_charts": [f"No {name}: {why}" for name, why in card.lacking.items()],
+        "missing_charts": [
+            f"No {_CALLED.get(name, name)}: {why}" for name, why in card.lacking.items()
+        ],
         "errors": observed(card),
         "error_charts": [_safe(figure(one)) for one in every if one.kind in _ERRORS],
         "examples": shown,
@@ -251,6 +253,13 @@ def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) 
     }
 
 
+_CALLED = {
+    "thresholds": "counts by score threshold",
+    "confusion": "confusion matrix",
+    "reliability": "calibration curve",
+    "worst": "examples",
+}
+"""What frames of the report are called, where they are missing."""
 _TABLES = ("labels", "slices")
 """Charts of what the page has tables of."""
 _ERRORS = ("confusion",)

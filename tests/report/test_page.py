@@ -120,6 +120,37 @@ def test_counts_are_those_of_the_curve_at_each_threshold(dialect: str, tmp_path:
         assert [tp[at], fp[at], fn[at]] == [rows[one].sum() for one in ("tp", "fp", "fn")]
 
 
+def test_counts_of_several_label_keys_are_kept_apart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    n = 400
+    table = pl.DataFrame(
+        {
+            "datum_id": np.repeat(np.arange(100), 4),
+            "label_key": ["colour", "colour", "shape", "shape"] * 100,
+            "label_value": ["red", "blue", "round", "flat"] * 100,
+            "score": rng.random(n),
+        }
+    )
+    truth = pl.DataFrame(
+        {
+            "datum_id": np.repeat(np.arange(100), 2),
+            "label_key": ["colour", "shape"] * 100,
+            "label_value": [
+                x
+                for _ in range(100)
+                for x in (rng.choice(["red", "blue"]), rng.choice(["round", "flat"]))
+            ],
+            "weight": np.repeat(rng.random(100), 2),
+        }
+    )
+    card = ee.score(table, truth, task="classification")
+    rows = {row[0]: row for row in page_of(card, tmp_path).tables["counts"][1:]}
+    assert {"all labels of colour", "all labels of shape", "colour red", "shape flat"} <= set(rows)
+    for key in ("colour", "shape"):
+        tp, fn = (float(rows[f"all labels of {key}"][i].replace(",", "")) for i in (1, 3))
+        assert tp + fn == pytest.approx(truth.filter(label_key=key)["weight"].sum())
+
+
 ODD = '<script>alert("x")</script>'
 
 
