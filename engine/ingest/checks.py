@@ -224,7 +224,7 @@ class Check:
 
     def _too_high(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:
-            if seen.get(f"high {column.name}"):
+            if column.high is not None and seen.get(f"high {column.name}"):
                 values = pl.col(column.name)
                 where = _beyond(values, column.high) & values.is_finite()
                 n = self.count(where)
