@@ -71,8 +71,8 @@ def counts(
         of_key = frame.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
         if of_key["label_value"].n_unique() > 1:
             sums = of_key.group_by("score_threshold").agg(pl.col(*_COUNTS).sum())
-            said = f"all labels of {key}" if named else "all labels"
-            rows.append((plain(said), sums.sort("score_threshold")))
+            whole_of = f"all labels of {key}" if named else "all labels"
+            rows.append((plain(whole_of), sums.sort("score_threshold")))
     for key, value in labels.head(_LABELS).select(keys).iter_rows():
         of = pl.col("label_key").eq_missing(pl.lit(key)) & (pl.col("label_value") == value)
         called = names.get((key, value), str(value))
