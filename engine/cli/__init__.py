@@ -180,10 +180,10 @@ def score(
         click.echo(as_text(card, export), nl=False)
         tell_notes(card)
     elif form != "github" and (form != "parquet" or not sys.stdout.isatty()):
-        from ..report.show import show, show_frame
+        from ..report.show import show_frame
 
         if frame is None:
-            show(card, form, written=out is not None, look=look)
+            _show(card, form, look, written=out is not None)
         else:
             show_frame(card.frame(frame), form, name=frame, card=card)
         if frame is not None or form in ("csv", "parquet"):
@@ -209,6 +209,21 @@ def score(
         result=lambda: markdown_of(card),
     )
     return GATE_FAILED if failed or (warned and card.warnings) else DONE
+
+
+def _show(card: Any, form: str, look: Any, *, written: bool) -> None:
+    """The tables; in their usual order where none has the column they were to be sorted by, which
+    is then an error, but no reason to have scored for nothing."""
+    from ..report.show import show
+    from ..schemas.errors import OptionError
+
+    try:
+        show(card, form, written=written, look=look)
+    except OptionError:
+        if look.sort is None:
+            raise
+        show(card, form, written=written, look=look.usually())
+        raise
 
 
 def _about(card: Any) -> dict[str, object]:

@@ -33,6 +33,10 @@ class Look(msgspec.Struct, frozen=True):
     top: int | None = None
     wide: bool = False
 
+    def usually(self) -> Look:
+        """The same in the usual order."""
+        return msgspec.structs.replace(self, sort=None)
+
 
 USUAL = Look()
 
