@@ -174,16 +174,17 @@ def score(
             if progress:
                 progress("writing")
             card.save(out, overwrite=overwrite)
+    refused = None
     if export is not None:
         from ..exports.printing import as_text
 
         click.echo(as_text(card, export), nl=False)
         tell_notes(card)
     elif form != "github" and (form != "parquet" or not sys.stdout.isatty()):
-        from ..report.show import show_frame
+        from ..report.show import show_anyhow, show_frame
 
         if frame is None:
-            _show(card, form, look, written=out is not None)
+            refused = show_anyhow(card, form, look, written=out is not None)
         else:
             show_frame(card.frame(frame), form, name=frame, card=card)
         if frame is not None or form in ("csv", "parquet"):
@@ -208,22 +209,9 @@ def score(
         warnings=card.warnings,
         result=lambda: markdown_of(card),
     )
+    if refused is not None:
+        raise refused
     return GATE_FAILED if failed or (warned and card.warnings) else DONE
-
-
-def _show(card: Any, form: str, look: Any, *, written: bool) -> None:
-    """The tables; in their usual order where none has the column they were to be sorted by, which
-    is then an error, but no reason to have scored for nothing."""
-    from ..report.show import show
-    from ..schemas.errors import OptionError
-
-    try:
-        show(card, form, written=written, look=look)
-    except OptionError:
-        if look.sort is None:
-            raise
-        show(card, form, written=written, look=look.usually())
-        raise
 
 
 def _about(card: Any) -> dict[str, object]:

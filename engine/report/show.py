@@ -92,6 +92,20 @@ def show(
         show_frame(card.metrics, form, out, card=card)
 
 
+def show_anyhow(card: Scorecard, form: str, look: Look, *, written: bool) -> OptionError | None:
+    """Write a scorecard to standard output, in the usual order where no table has the column that
+    rows were to be sorted by: an error, which is given back, but no reason to have scored for
+    nothing."""
+    try:
+        show(card, form, written=written, look=look)
+    except OptionError as error:
+        if look.sort is None:
+            raise
+        show(card, form, written=written, look=look.usually())
+        return error
+    return None
+
+
 def show_frame(
     frame: pl.DataFrame,
     form: str,
