@@ -14,14 +14,15 @@ class Source(msgspec.Struct):
     Attributes:
         frame: the rows.
         description: path or type, for people.
-        format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, raster, label maps
-            or memory.
+        format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, raster, label maps,
+            memory, or the name of a format of annotations.
         files: local files behind it, in row order.
         storage_options: as given for remote paths.
         datums: datums that came along (COCO images).
         labels: labels that came along (COCO categories).
         notes: what the reader had to decide, as (kind, message, count).
         warnings: what makes numbers of it meaningless, alike.
+        shares: whether coordinates are shares of the image's width and height.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
     """
 
@@ -34,6 +35,7 @@ class Source(msgspec.Struct):
     labels: pl.DataFrame | None = None
     notes: tuple[tuple[str, str, int | None], ...] = ()
     warnings: tuple[tuple[str, str, int | None], ...] = ()
+    shares: bool = False
     facts: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,160 @@
+"""What a format of annotations is: how it is recognised, and what reading it gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+_HEAD = 1 << 16
+
+Note = tuple[str, str, int | None]
+
+
+class Look(msgspec.Struct):
+    """What somebody gave as annotations: a folder or files, of which nothing is read yet.
+
+    Attributes:
+        given: the path as given, for messages.
+        root: the folder that names of files are told from: the given one, or that of the file.
+        files: every file of it, hidden ones left out, in order of their names.
+    """
+
+    given: str
+    root: str
+    files: tuple[str, ...]
+
+    def of(self, *suffixes: str) -> tuple[str, ...]:
+        """The files whose names end so, whatever their case."""
+        return tuple(name for name in self.files if name.lower().endswith(suffixes))
+
+    def heads(self, *suffixes: str, most: int = 20) -> Iterator[tuple[str, bytes]]:
+        """The first files that hold anything and their first bytes, without a byte-order mark.
+
+        Args:
+            suffixes: of the files wanted.
+            most: how many files are looked into; formats of a file an image have empty ones.
+        """
+        found = 0
+        for name in self.of(*suffixes):
+            head = head_of(name)
+            if head.strip():
+                found += 1
+                yield name, head
+            if found >= most:
+                return
+
+    def relative(self, file: str) -> str:
+        """A file's name below the root, with slashes."""
+        return os.path.relpath(file, self.root).replace(os.sep, "/")
+
+
+class Annotations(msgspec.Struct, kw_only=True):
+    """One side as a format holds it.
+
+    Attributes:
+        rows: a row an object in canonical columns: ``datum_id`` (the image), ``label_value`` (the
+            class by name, by number where the format has no names), ``score`` where these are
+            detections, ``xmin ymin xmax ymax`` (Float64; null where there is a shape alone),
+            ``polygon`` (List of rings, each a List of [x, y]) or ``mask`` (a COCO run-length
+            struct) where there are shapes, and whatever else the format says of an object.
+        datums: a row an image, those without objects among them: ``datum_id``, ``file_name``
+            where it is known, ``width`` and ``height`` (Int64, pixels; null where nothing says),
+            and whatever else the format says of an image, such as ``split``.
+        labels: ``label_value`` of all declared classes in their order, and ``label_name`` where
+            the values are numbers that have names; None where nothing declares them.
+        shares: whether coordinates are shares of the image's width and height.
+        notes: what had to be decided, as (kind, message, count).
+        warnings: what makes numbers of it meaningless, alike.
+    """
+
+    rows: pl.DataFrame
+    datums: pl.DataFrame
+    labels: pl.DataFrame | None = None
+    shares: bool = False
+    notes: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
+
+
+class Format(msgspec.Struct, frozen=True):
+    """A format of annotations, as data.
+
+    Attributes:
+        name: what it is called in the shell.
+        title: what people call it, for messages.
+        suffixes: of the files it is made of, in lower case, with the dot.
+        detect: whether what was given is of this format, told by content.
+        read: all of it.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    detect: Callable[[Look], bool]
+    read: Callable[[Look], Annotations]
+
+
+def head_of(file: str, size: int = _HEAD) -> bytes:
+    """The first bytes of a file, without a byte-order mark.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(size).removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+
+
+def text_of(file: str) -> str:
+    """All text of a file.
+
+    Raises:
+        ReadError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        with open(file, encoding="utf-8-sig", newline=None) as opened:
+            return opened.read()
+    except OSError as error:
+        raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        raise ReadError(
+            f"{file}: is not UTF-8 (byte {error.start:,}). Save it as UTF-8; of Latin-1: iconv -f"
+            " LATIN1 -t UTF-8 OLD > NEW."
+        ) from None
+
+
+def broken(file: str, line: int | None, wrong: str, repair: str) -> ReadError:
+    """The error of a file that does not fit its format.
+
+    Args:
+        file: which.
+        line: counted from 1; None where the format has no lines.
+        wrong: what is wrong there, without a stop at its end.
+        repair: what to do, as a sentence.
+    """
+    place = file if line is None else f"{file}, line {line:,}"
+    return ReadError(f"{place}: {wrong}. {repair}")
+
+
+def image_ids(look: Look, files: tuple[str, ...], *, below: str = "") -> list[str]:
+    """The datum of each file of a format that has a file an image.
+
+    It is the file's name without folders and extension, as the image's is; where two files of
+    different folders are called alike, all are told with their folders.
+
+    Args:
+        look: what was given.
+        files: of one image each.
+        below: a folder that every path has and that says nothing, such as ``labels``.
+    """
+    stems = [os.path.splitext(os.path.basename(name))[0] for name in files]
+    if len({*stems}) == len(stems):
+        return stems
+    named = [os.path.splitext(look.relative(name))[0] for name in files]
+    return [name.replace(f"{below}/", "", 1) if below else name for name in named]

@@ -1,0 +1,145 @@
+"""Annotations as a source of rows, and their coordinates in pixels."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from evalengine.ingest.sources.source import Source
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.wording import option
+
+from .format import Format, Look
+
+_WIDE = ("xmin", "xmax", "box_width")
+_HIGH = ("ymin", "ymax", "box_height")
+_SIZE = ("width", "height")
+_SHOWN = 3
+
+
+def open_annotations(format_: Format, look: Look) -> Source:
+    """What a format holds as a source, and a note of what was read.
+
+    Raises:
+        ReadError: a file does not fit the format; it names file and line.
+        InputError: the files contradict each other.
+    """
+    read = format_.read(look)
+    rows, images = read.rows.height, read.datums.height
+    bare = images - read.datums.join(read.rows, on="datum_id", how="semi").height
+    empty = f", {bare:,} without any" if bare else ""
+    said = f"{look.given} is read as {format_.title}: {rows:,} objects in {images:,} images{empty}."
+    return Source(
+        read.rows.lazy(),
+        f"{format_.title} {look.given}",
+        format_.name,
+        look.files if len(look.files) == 1 else (),
+        datums=read.datums,
+        labels=read.labels,
+        notes=(("format_recognised", said, rows), *read.notes),
+        warnings=read.warnings,
+        shares=read.shares,
+    )
+
+
+def in_pixels(
+    predictions: Source | None, truths: Source, given: pl.DataFrame | None
+) -> tuple[Source | None, Source]:
+    """Both sides with coordinates in pixels, where one of them has shares of its images.
+
+    Sizes of images are taken from the side itself, from the other, or from a table of datums.
+    Where neither side has sizes and both have shares, these stay: IoU does not depend on scale.
+
+    Args:
+        predictions: None where one table is all there is.
+        truths: the ground truths, or that table.
+        given: a table of datums that the user gave.
+
+    Raises:
+        InputError: sizes are needed and missing, naming the first images.
+    """
+    sides = [side for side in (predictions, truths) if side is not None]
+    if not any(side.shares for side in sides):
+        return predictions, truths
+    known = _sizes([*(side.datums for side in sides), given])
+    lacking = {id(side): _lacking(side, known) for side in sides if side.shares}
+    if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
+        said = (
+            "coordinates are shares of the images, whose sizes are not known: numbers by area of"
+            f" objects mean nothing. {_WAY}"
+        )
+        truths.notes = (*truths.notes, ("sizes_unknown", said, None))
+        return predictions, truths
+    scaled = [_scaled(side, known, lacking) for side in sides]
+    return (scaled[0] if predictions is not None else None), scaled[-1]
+
+
+_WAY = (
+    "Keep the images beside the labels, or give a table of datum_id, width and height as"
+    f" {option('datums', 'TABLE')}."
+)
+
+
+def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
+    """Width and height by image, of the first table that says them."""
+    found = [
+        table.select(pl.col("datum_id").cast(pl.String), pl.col(*_SIZE).cast(pl.Float64))
+        for table in tables
+        if table is not None and {"datum_id", *_SIZE} <= {*table.columns}
+    ]
+    none = pl.DataFrame(schema={"datum_id": pl.String, "width": pl.Float64, "height": pl.Float64})
+    return pl.concat([none, *found]).drop_nulls().unique("datum_id", keep="first")
+
+
+def _lacking(side: Source, known: pl.DataFrame) -> list[str]:
+    """The images of a side whose size nothing says."""
+    used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
+    lone = used.join(known, on="datum_id", how="anti", nulls_equal=False)
+    return sorted(lone["datum_id"].drop_nulls().to_list())
+
+
+def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) -> Source:
+    if not side.shares:
+        return side
+    lone = lacking[id(side)]
+    if lone:
+        some = ", ".join(repr(name) for name in lone[:_SHOWN])
+        raise InputError(
+            f"{side.description}: coordinates are shares of the images, and the other side's are"
+            f" pixels. The sizes of {len(lone):,} images are not known, first {some}. {_WAY}"
+        )
+    columns = side.frame.collect_schema().names()
+    wide, high = pl.col("__width"), pl.col("__height")
+    scaled = [pl.col(name) * wide for name in _WIDE if name in columns]
+    scaled += [pl.col(name) * high for name in _HIGH if name in columns]
+    keyed = known.rename({"width": "__width", "height": "__height"}).lazy()
+    frame = (
+        side.frame.with_columns(pl.col("datum_id").cast(pl.String).alias("__image"))
+        .join(keyed, left_on="__image", right_on="datum_id", how="left", maintain_order="left")
+        .with_columns(scaled)
+    )
+    if "polygon" in columns:
+        frame = frame.with_columns(_polygons())
+    side.frame = frame.select(columns)
+    side.shares = False
+    return side
+
+
+def _polygons() -> pl.Expr:
+    """Rings with x times the width and y times the height of their row's image."""
+    return (
+        pl.struct("polygon", "__width", "__height")
+        .map_batches(_times, return_dtype=pl.List(pl.List(pl.List(pl.Float64))))
+        .alias("polygon")
+    )
+
+
+def _times(rows: pl.Series) -> pl.Series:
+    out = [
+        None
+        if row["polygon"] is None
+        else [
+            [[x * row["__width"], y * row["__height"]] for x, y in ring] for ring in row["polygon"]
+        ]
+        for row in rows
+    ]
+    return pl.Series("polygon", out, dtype=pl.List(pl.List(pl.List(pl.Float64))))

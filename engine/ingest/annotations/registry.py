@@ -1,0 +1,76 @@
+"""All formats of annotations, and which of them something is."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+from evalengine.ingest.sources.formats import by_extension
+from evalengine.schemas.errors import OptionError, unknown
+
+from .format import Format, Look
+
+FORMATS: tuple[Format, ...] = ()
+"""In the order in which they are tried: what tells itself plainly comes first."""
+
+SUFFIXES = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml")
+"""Of files that may be annotations; others are never looked into for them."""
+_TABLES = ("parquet", "ipc", "ipc_stream", "ndjson")
+
+
+def get(name: str) -> Format:
+    """A format by its name.
+
+    Raises:
+        OptionError: there is none of that name.
+    """
+    found = {format_.name: format_ for format_ in FORMATS}
+    if name not in found:
+        raise OptionError(unknown("format", name, found))
+    return found[name]
+
+
+def recognised(paths: list[str]) -> tuple[Format, Look] | None:
+    """The format of local paths, by content; None where it is none of these.
+
+    Args:
+        paths: a folder, files or globs, as given.
+    """
+    look = look_at(paths)
+    if look is None:
+        return None
+    return next(((format_, look) for format_ in FORMATS if format_.detect(look)), None)
+
+
+def look_at(paths: list[str]) -> Look | None:
+    """What paths lead to, if that may be annotations; None of tables and of what is not there."""
+    given = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    paths = [os.path.expanduser(path.removeprefix("file://")) for path in paths]
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        files = _below(paths[0])
+        return Look(given, paths[0], files) if files else None
+    if not all(path.lower().endswith(SUFFIXES) for path in paths):
+        return None
+    files = tuple(file for path in paths for file in _files(path))
+    if not files:
+        return None
+    folders = [os.path.dirname(os.path.abspath(file)) for file in files]
+    return Look(given, os.path.commonpath(folders), files)
+
+
+def _files(path: str) -> list[str]:
+    if os.path.isfile(path):
+        return [path]
+    return sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+
+
+def _below(folder: str) -> tuple[str, ...]:
+    """All files below a folder, if some may be annotations and none is a table."""
+    found = []
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        names = sorted(name for name in names if not name.startswith("."))
+        if any(by_extension(name) in _TABLES for name in names):
+            return ()
+        found += [os.path.join(here, name) for name in names]
+    return tuple(found) if any(name.lower().endswith(SUFFIXES) for name in found) else ()
