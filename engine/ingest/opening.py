@@ -9,7 +9,8 @@ import msgspec
 import polars as pl
 
 from evalengine.forked import refuse_cut_off
-from evalengine.ingest.sources.coco_meeting import renumbered
+from evalengine.ingest.annotations.by_name import by_name
+from evalengine.ingest.annotations.opening import in_pixels
 from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
@@ -80,32 +81,45 @@ def open_inputs(
         )
         for role, thing in given.items()
     }
-    truths = sources[next(reversed(given))]
-    for role, thing, along, opener in (
-        (DATUMS, datums, truths.datums, open_datums),
-        (LABELS, labels, truths.labels, open_labels),
+    for role, thing, opener in (
+        (DATUMS, datums, open_datums),
+        (LABELS, labels, open_labels),
     ):
         if thing is not None:
             sources[role] = opener(thing, storage_options)
-        elif along is not None:
-            sources[role] = Source(along.lazy(), truths.description, truths.format)
-    if PREDICTIONS in sources:
-        sources[PREDICTIONS] = _renumbered(sources, truths)
+    _brought_together(sources, next(reversed(given)))
     if ground_truths is not None:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
 
 
-def _renumbered(sources: dict[str, Source], truths: Source) -> Source:
-    """Predictions of a COCO file with the ids of the ground truths, or of lists beside them."""
-    predictions = sources[PREDICTIONS]
-    if predictions.datums is None and predictions.labels is None:
-        return predictions
-    given = [
-        sources[role].frame.collect() if known is None and role in sources else None
-        for role, known in ((DATUMS, truths.datums), (LABELS, truths.labels))
-    ]
-    return renumbered(predictions, truths, *given)
+_NAMED = ("coco", "annotations")
+"""Formats whose images and classes may be named in two ways."""
+
+
+def _brought_together(sources: dict[str, Source], last: str) -> None:
+    """Annotations with ids that mean the same on both sides, in pixels, with what came along.
+
+    Args:
+        sources: by role; changed.
+        last: the role of the ground truths, or of the one table.
+    """
+    predictions, truths = sources.get(PREDICTIONS), sources[last]
+    of_files = any(
+        source is not None and source.format in _NAMED for source in (predictions, truths)
+    )
+    if of_files:
+        given = {
+            role: sources[role].frame.collect() if role in sources else None
+            for role in (DATUMS, LABELS)
+        }
+        if predictions is not None:
+            predictions, truths = by_name(predictions, truths, given[DATUMS], given[LABELS])
+        predictions, truths = in_pixels(predictions, truths, given[DATUMS])
+        sources |= {last: truths} | ({PREDICTIONS: predictions} if predictions else {})
+    for role, along in ((DATUMS, truths.datums), (LABELS, truths.labels)):
+        if along is not None and role not in sources:
+            sources[role] = Source(along.lazy(), truths.description, truths.format)
 
 
 def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:

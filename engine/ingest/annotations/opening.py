@@ -31,7 +31,7 @@ def open_annotations(format_: Format, look: Look) -> Source:
     return Source(
         read.rows.lazy(),
         f"{format_.title} {look.given}",
-        format_.name,
+        "annotations",
         look.files if len(look.files) == 1 else (),
         datums=read.datums,
         labels=read.labels,

@@ -15,7 +15,7 @@ class Source(msgspec.Struct):
         frame: the rows.
         description: path or type, for people.
         format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, raster, label maps,
-            memory, or the name of a format of annotations.
+            annotations or memory.
         files: local files behind it, in row order.
         storage_options: as given for remote paths.
         datums: datums that came along (COCO images).

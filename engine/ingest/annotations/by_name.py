@@ -1,12 +1,14 @@
-"""Two COCO files with images and categories of their own: ids that contradict are matched by name.
+"""Two sides whose ids name images and classes in two ways: they are matched by name.
 
-Tools that export predictions as a whole COCO file number images and categories anew. An id then
-means one thing here and another there, while file names and category names still agree.
+Tools that export predictions as a whole COCO file number images and categories anew: an id then
+means one thing here and another there, while file names and category names still agree. Other
+formats have names alone, where COCO has numbers beside them.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
-from .source import Source
+from ..sources.source import Source
 
 _SHOWN = 3
 
@@ -25,6 +27,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
     Attributes:
         what: what messages call them.
+        table: the field of a source that has them.
         column: their ids, in rows and tables.
         name: their names, in tables.
         by: what COCO calls that.
@@ -32,6 +35,7 @@ class _Kind(msgspec.Struct, frozen=True):
     """
 
     what: str
+    table: str
     column: str
     name: str
     by: str
@@ -46,21 +50,26 @@ def _words(name: str) -> str:
     return " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
 
 
-_CATEGORIES = _Kind("categories", "label_value", "label_name", "name", (str, _words))
-_IMAGES = _Kind("images", "datum_id", "file_name", "file_name", (str, os.path.basename, _stem))
+_CATEGORIES = _Kind("categories", "labels", "label_value", "label_name", "name", (str, _words))
+_IMAGES = _Kind(
+    "images", "datums", "datum_id", "file_name", "file_name", (str, os.path.basename, _stem)
+)
 
 
-def renumbered(
+def by_name(
     predictions: Source,
     truths: Source,
     datums: pl.DataFrame | None = None,
     labels: pl.DataFrame | None = None,
-) -> Source:
-    """The predictions with the ids that the ground truths have for the same names.
+) -> tuple[Source, Source]:
+    """Both sides with ids that mean the same.
+
+    Where both sides' ids are of one kind, predictions take the ids that the ground truths have for
+    the same names, if some contradict. Where one side has numbers and the other names, both have
+    names.
 
     Args:
-        predictions: read from a COCO file; returned as it is where it brought no images and
-            categories along, or its ids mean what the ground truths' mean.
+        predictions: returned as they are where their ids mean what the ground truths' mean.
         truths: the ground truths.
         datums: table of their images, where they did not bring one along.
         labels: table of their categories, likewise.
@@ -68,27 +77,87 @@ def renumbered(
     Raises:
         InputError: ids contradict, and names do not tell which is which.
     """
-    frame, notes = predictions.frame, list(predictions.notes)
-    of_truths = (truths.labels, labels), (truths.datums, datums)
-    for kind, ours, given in zip(
-        (_CATEGORIES, _IMAGES), (predictions.labels, predictions.datums), of_truths, strict=True
-    ):
-        theirs = next((table for table in given if table is not None), None)
+    for kind, given in ((_CATEGORIES, labels), (_IMAGES, datums)):
+        own = getattr(truths, kind.table)
+        ours = _table(predictions, kind)
+        theirs = own if own is not None else given if given is not None else _table(truths, kind)
         if ours is None or theirs is None or kind.column not in theirs.columns:
             continue
+        alike = ours.schema[kind.column] == theirs.schema[kind.column]
         if not all(_has_names(table, kind) for table in (ours, theirs)):
-            notes += _unnamed(kind, ours, theirs)
+            if alike and getattr(predictions, kind.table) is not None:
+                predictions = _noted(predictions, *_unnamed(kind, ours, theirs))
             continue
         here, there = _as_they_tell(kind, *(_named(table, kind) for table in (ours, theirs)))
+        if not alike and theirs is not given:
+            predictions, truths = _both_named(kind, (predictions, here), (truths, there))
+            continue
         wrong = _contradictions(here, there)
         if not wrong:
             continue
-        used = frame.select(pl.col(kind.column).unique()).collect()[kind.column]
+        used = _used(predictions, kind)
         new = _new_ids(kind, (here, ours, used), (there, theirs), wrong)
-        frame = frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
+        frame = predictions.frame.with_columns(pl.col(kind.column).replace([*new], [*new.values()]))
         said = f"{_said(kind, wrong)} They are matched by {kind.by}."
-        notes.append(("ids_matched_by_name", said, len(wrong)))
-    return msgspec.structs.replace(predictions, frame=frame, notes=tuple(notes))
+        predictions = _noted(
+            msgspec.structs.replace(predictions, frame=frame),
+            ("ids_matched_by_name", said, len(wrong)),
+        )
+    return predictions, truths
+
+
+def _table(source: Source, kind: _Kind) -> pl.DataFrame | None:
+    """Images or categories of a source: its own table, or the names that its rows have for them."""
+    table: pl.DataFrame | None = getattr(source, kind.table)
+    if table is not None or source.frame.collect_schema().get(kind.column) != pl.String:
+        return table
+    return _used(source, kind).drop_nulls().to_frame()
+
+
+def _used(source: Source, kind: _Kind) -> pl.Series:
+    return source.frame.select(pl.col(kind.column).unique()).collect()[kind.column].sort()
+
+
+def _noted(source: Source, *notes: tuple[str, str, int | None]) -> Source:
+    return msgspec.structs.replace(source, notes=(*source.notes, *notes))
+
+
+def _both_named(
+    kind: _Kind, ours: tuple[Source, Names], theirs: tuple[Source, Names]
+) -> tuple[Source, Source]:
+    """Both sides with names for ids, where one has numbers.
+
+    Raises:
+        InputError: a side has two ids of one name, or rows whose id has none.
+    """
+    sides = []
+    for (source, names), side in ((ours, "predictions"), (theirs, "ground truths")):
+        lone = [i for i in _used(source, kind).drop_nulls() if i not in names]
+        twice = [name for name, count in Counter(names.values()).items() if count > 1]
+        if lone or twice:
+            why = (
+                f"{lone[0]!r} of the {side} has no {kind.by}"
+                if lone
+                else f"{twice[0]!r} names several {kind.what} of the {side}"
+            )
+            raise InputError(
+                f"{kind.what} are numbers on one side and names on the other, and cannot be matched"
+                f" by {kind.by}: {why}. Give both sides the same ids."
+            )
+        named = pl.col(kind.column).replace_strict(
+            [*names], [*names.values()], default=None, return_dtype=pl.String
+        )
+        table = getattr(source, kind.table)
+        change = {"frame": source.frame.with_columns(named)}
+        if table is not None:
+            change[kind.table] = table.with_columns(named)
+        sides.append(msgspec.structs.replace(source, **change))
+    common = len({*ours[1].values()} & {*theirs[1].values()})
+    said = (
+        f"{kind.what} are numbers on one side and names on the other: both are told by {kind.by},"
+        f" and {common:,} are the same."
+    )
+    return _noted(sides[0], ("ids_matched_by_name", said, common)), sides[1]
 
 
 Wrong = list[tuple[Any, str, Any, str]]
@@ -98,11 +167,17 @@ Names = dict[Any, str]
 
 
 def _has_names(table: pl.DataFrame, kind: _Kind) -> bool:
-    return kind.name in table.columns and table[kind.name].dtype == pl.String
+    return table.schema[_name_column(table, kind)] == pl.String
+
+
+def _name_column(table: pl.DataFrame, kind: _Kind) -> str:
+    """The column of names; that of ids where these are all there is."""
+    return kind.name if kind.name in table.columns else kind.column
 
 
 def _named(table: pl.DataFrame, kind: _Kind) -> Names:
-    return dict(table.select(kind.column, kind.name).drop_nulls().iter_rows())
+    names = table.select(id=kind.column, name=_name_column(table, kind))
+    return dict(names.drop_nulls().iter_rows())
 
 
 def _as_they_tell(kind: _Kind, here: Names, there: Names) -> tuple[Names, Names]:
