@@ -212,7 +212,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings = (
-        apart(ours, theirs, len(datums)),
+        apart(ours, theirs, datums, labels),
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
     )

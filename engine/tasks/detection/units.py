@@ -1,19 +1,22 @@
-"""Boxes of the two sides in different units: the commonest cause of a mAP of 0.
+"""Boxes, labels or ids of the two sides told in two ways: the commonest cause of a mAP of 0.
 
 Some datums are looked at. Where boxes hardly meet as they are, and meet well once those of one side
-are read in another way, that way is told; the numbers themselves stay what the tables say.
+are read in another way, that way is told; where they meet and labels do not, which label lies on
+which. The numbers themselves stay what the tables say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from ...ingest.problems import Note
 from ...schemas.wording import option
+from ...tally.datums import Datums, Labels
 
 if TYPE_CHECKING:
     from .encode import Side
@@ -25,6 +28,9 @@ _ROWS = 100  # of a datum and side
 _LEAST = 10  # boxes on each side, below which little is said
 _FEWEST = 3  # of which shares beside pixels can be told, which no model gives by chance
 _POOR, _GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
+_ON = 0.5  # IoU from which a box lies on another
+_SAME, _AGREED = 0.1, 0.7  # shares of such pairs: of one label, and explained by other labels
+_SHOWN = 8  # labels
 _SHARE = 1.5  # coordinates up to here may be shares of an image
 _PIXELS = 8.0  # medians from here on are no shares
 
@@ -50,6 +56,17 @@ def _from_centre_and_extents(boxes: Array) -> Array:
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 
 
+def _from_corner(boxes: Array) -> Array:
+    """Boxes whose first corner was taken for a centre."""
+    half = (boxes[:, 2:] - boxes[:, :2]) / 2
+    return boxes + np.concatenate([half, half], axis=1)
+
+
+def _from_corners(boxes: Array) -> Array:
+    """Boxes whose second corner was taken for a width and a height."""
+    return np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+
+
 def _transposed(boxes: Array) -> Array:
     return boxes[:, [1, 0, 3, 2]]
 
@@ -73,24 +90,43 @@ _READINGS: tuple[tuple[str, Reading], ...] = (
         + ")",
         _from_centre_and_extents,
     ),
+    (
+        "hold second corners where widths and heights are expected ("
+        + option("box_format", "xyxy")
+        + ")",
+        _from_corners,
+    ),
+    (
+        "hold first corners where centres are expected (" + option("box_format", "xywh") + ")",
+        _from_corner,
+    ),
     ("have x and y exchanged", _transposed),
 )
 
 
-def apart(predictions: Side, truths: Side, n_datums: int) -> Note | None:
-    """A warning of boxes that do not meet but would in another unit or form; None without one.
+def apart(predictions: Side, truths: Side, datums: Datums, labels: Labels) -> Note | None:
+    """A warning of boxes or labels that do not meet but would if told otherwise; None without.
 
     Args:
         predictions: rows of the predictions.
         truths: rows of the ground truths.
-        n_datums: number of datums.
+        datums: of both.
+        labels: of both.
     """
-    ours, theirs = _sample(predictions, truths, n_datums)
-    fewest = min(sum(map(len, ours)), sum(map(len, theirs)))
+    places = np.arange(len(datums), dtype=np.int64)
+    ours, theirs = _sample(predictions, truths, places)
+    fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
     if fewest < _FEWEST:
-        return None
-    if _fit(ours, theirs) >= _POOR:
-        return None
+        return _shifted_ids(predictions, truths, datums)
+    if _fit(ours.boxes, theirs.boxes) >= _POOR:
+        return _labels_apart(ours, theirs, labels)
+    return _boxes_apart(ours.boxes, theirs.boxes, fewest) or _shifted_ids(
+        predictions, truths, datums
+    )
+
+
+def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | None:
+    """A warning of boxes that would meet in another unit or form."""
     boxes = {"predictions": ours, "ground truths": theirs}
     extreme = {name: np.abs(np.concatenate(side)) for name, side in boxes.items()}
     for name, other in _PAIRS:
@@ -131,21 +167,123 @@ def _warning(said: str) -> Note:
     )
 
 
-def _sample(predictions: Side, truths: Side, n_datums: int) -> tuple[list[Array], list[Array]]:
-    """Boxes of some datums that both sides have, float64 [k, 4] a datum and side."""
-    both = np.bincount(predictions.datum, minlength=n_datums) > 0
-    both &= np.bincount(truths.datum, minlength=n_datums) > 0
-    common = np.flatnonzero(both)
+def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None:
+    """A warning of integer ids that are one higher or lower on one side."""
+    ids = datums.id
+    if not ids.dtype.is_integer():
+        return None
+    known = ids.cast(pl.Int64).to_numpy()
+    order = np.argsort(known, kind="stable")
+    for step in (1, -1):
+        at = np.searchsorted(known[order], known + step)
+        at = order[np.minimum(at, known.size - 1)]
+        places = np.where(known[at] == known + step, at, -1)
+        ours, theirs = _sample(predictions, truths, places)
+        if min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes))) < _LEAST:
+            continue
+        if _fit(ours.boxes, theirs.boxes) >= _GOOD:
+            return _warning(
+                f"they meet once the ids of the predictions are changed by {step:+d}, so one side"
+                " counts them from another number"
+            )
+    return None
+
+
+def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None:
+    """A warning of labels that differ wherever boxes lie on each other, and which lie on which."""
+    mine, other = [], []
+    for i, (boxes, truths) in enumerate(zip(ours.boxes, theirs.boxes, strict=True)):
+        iou = _iou(boxes, truths)
+        best = iou.argmax(axis=0)
+        on = iou.max(axis=0) >= _ON
+        mine.append(ours.labels[i][best[on]])
+        other.append(theirs.labels[i][on])
+    pairs = pl.DataFrame({"mine": np.concatenate(mine), "other": np.concatenate(other)})
+    if pairs.height < _LEAST:
+        return None
+    counts = pairs.group_by("mine", "other").len()
+    counts = counts.sort("len", "mine", "other", descending=[True, False, False])
+    same = counts.filter(pl.col("mine") == pl.col("other"))["len"].sum() / pairs.height
+    best = counts.unique("mine", keep="first", maintain_order=True)
+    agreed = best["len"].sum() / pairs.height
+    # Where most lie on one label, any other label agrees with it: that explains nothing.
+    told_apart = 2 * best["other"].n_unique() > best.height
+    if same > _SAME or agreed < _AGREED or not told_apart:
+        return None
+    values = labels.frame["label_value"]
+    named = best.with_columns(
+        pl.lit(values.gather(best["mine"])).alias("mine"),
+        pl.lit(values.gather(best["other"])).alias("other"),
+    ).sort("mine")
+    first = dict(named.head(_SHOWN).select("mine", "other").iter_rows())
+    more = f" and {named.height - len(first):,} more" if named.height > len(first) else ""
+    shift = _shift(named)
+    cause = (
+        f"The numbers of the predictions are {abs(shift)} too {'low' if shift > 0 else 'high'}:"
+        " one side counts its classes from another number. "
+        if shift
+        else ""
+    )
+    return Note(
+        "labels_apart",
+        f"boxes of the two sides lie on each other, but {same:.0%} of these pairs have the same"
+        f" label, and the numbers mean little. {cause}If the classes are the same, map"
+        f" them: {option('label_map', {str(a): b for a, b in first.items()})}{more}.",
+        warning=True,
+    )
+
+
+def _shift(named: pl.DataFrame) -> int:
+    """By how much all numbers of labels differ alike; 0 of others."""
+    if not named["mine"].dtype.is_integer():
+        return 0
+    steps = (named["other"].cast(pl.Int64) - named["mine"].cast(pl.Int64)).unique()
+    return int(steps[0]) if len(steps) == 1 else 0
+
+
+class _Sample(NamedTuple):
+    """Some datums' rows of one side.
+
+    Attributes:
+        boxes: corners, float64 [k, 4] a datum.
+        labels: label codes, int32 [k] a datum.
+    """
+
+    boxes: list[Array]
+    labels: list[Array]
+
+
+def _sample(predictions: Side, truths: Side, places: Array) -> tuple[_Sample, _Sample]:
+    """Rows of some datums that both sides have.
+
+    Args:
+        predictions: rows of the predictions.
+        truths: rows of the ground truths.
+        places: int64 [n_datums], the datum of the ground truths that a datum of the predictions
+            is; -1 for none.
+    """
+    n_datums = places.size
+    here = np.bincount(predictions.datum, minlength=n_datums) > 0
+    there = np.bincount(truths.datum, minlength=n_datums) > 0
+    common = np.flatnonzero(here & (places >= 0) & there[places])
     chosen = common[:: max(1, common.size // _DATUMS)]
-    place = np.full(n_datums, -1, np.int32)
-    place[chosen] = np.arange(chosen.size)
     found = []
-    for side in (predictions, truths):
+    for side, datums in ((predictions, chosen), (truths, places[chosen])):
+        place = np.full(n_datums, -1, np.int32)
+        place[datums] = np.arange(chosen.size)
         rows = np.flatnonzero(place[side.datum] >= 0)
-        boxes, at = side.boxes(rows), place[side.datum[rows]]
+        at = place[side.datum[rows]]
         order = np.argsort(at, kind="stable")
         cuts = np.searchsorted(at[order], np.arange(1, chosen.size))
-        found.append([part[:_ROWS] for part in np.split(boxes[order], cuts)] if chosen.size else [])
+        rows = rows[order]
+        found.append(
+            _Sample(
+                *(
+                    [part[:_ROWS] for part in np.split(values, cuts)] if chosen.size else []
+                    for values in (side.boxes(rows), side.label[rows])
+                )
+            )
+        )
     return found[0], found[1]
 
 
@@ -159,12 +297,17 @@ def _fit(predictions: list[Array], truths: list[Array]) -> float:
     """Mean over the ground truths of the best IoU that a prediction of their datum has."""
     total, n = 0.0, 0
     for ours, theirs in zip(predictions, truths, strict=True):
-        low = np.maximum(ours[:, None, :2], theirs[None, :, :2])
-        high = np.minimum(ours[:, None, 2:], theirs[None, :, 2:])
-        shared = np.clip(high - low, 0, None).prod(axis=-1)
-        area = [np.clip(one[:, 2:] - one[:, :2], 0, None).prod(axis=-1) for one in (ours, theirs)]
-        union = area[0][:, None] + area[1][None, :] - shared
-        iou = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-        total += float(iou.max(axis=0).sum())
+        total += float(_iou(ours, theirs).max(axis=0).sum())
         n += len(theirs)
     return total / n
+
+
+def _iou(ours: Array, theirs: Array) -> Array:
+    """IoU of every prediction with every ground truth of one datum, float64 [k, m]."""
+    low = np.maximum(ours[:, None, :2], theirs[None, :, :2])
+    high = np.minimum(ours[:, None, 2:], theirs[None, :, 2:])
+    shared = np.clip(high - low, 0, None).prod(axis=-1)
+    area = [np.clip(one[:, 2:] - one[:, :2], 0, None).prod(axis=-1) for one in (ours, theirs)]
+    union = area[0][:, None] + area[1][None, :] - shared
+    iou: Array = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return iou
