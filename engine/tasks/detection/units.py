@@ -56,31 +56,24 @@ def _from_centre_and_extents(boxes: Array) -> Array:
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 
 
-def _from_corner(boxes: Array) -> Array:
-    """Boxes whose first corner was taken for a centre."""
-    half = (boxes[:, 2:] - boxes[:, :2]) / 2
-    return boxes + np.concatenate([half, half], axis=1)
-
-
-def _from_corners(boxes: Array) -> Array:
-    """Boxes whose second corner was taken for a width and a height."""
-    return np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
-
-
 def _transposed(boxes: Array) -> Array:
     return boxes[:, [1, 0, 3, 2]]
 
 
-_READINGS: tuple[tuple[str, Reading], ...] = (
+_READINGS: tuple[tuple[str, str, Reading], ...] = (
     (
         "hold centres where corners are expected (cx, cy, width, height: "
         + option("box_format", "cxcywh")
         + ")",
+        "hold corners where centres are expected (" + option("box_format", "xywh") + ")",
         _from_centre,
     ),
     (
         "hold widths and heights where the second corners are expected (x, y, width, height: "
         + option("box_format", "xywh")
+        + ")",
+        "hold second corners where widths and heights are expected ("
+        + option("box_format", "xyxy")
         + ")",
         _from_extents,
     ),
@@ -88,20 +81,14 @@ _READINGS: tuple[tuple[str, Reading], ...] = (
         "hold centres, widths and heights where corners are expected ("
         + option("box_format", "cxcywh")
         + ")",
-        _from_centre_and_extents,
-    ),
-    (
-        "hold second corners where widths and heights are expected ("
+        "hold corners where centres, widths and heights are expected ("
         + option("box_format", "xyxy")
         + ")",
-        _from_corners,
+        _from_centre_and_extents,
     ),
-    (
-        "hold first corners where centres are expected (" + option("box_format", "xywh") + ")",
-        _from_corner,
-    ),
-    ("have x and y exchanged", _transposed),
+    ("have x and y exchanged", "", _transposed),
 )
+"""What one side seems to do, what the other may do instead, and the first as a reading."""
 
 
 def apart(predictions: Side, truths: Side, datums: Datums, labels: Labels) -> Note | None:
@@ -144,9 +131,10 @@ def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | 
             read = {**boxes, name: [reading(one) for one in boxes[name]]}
             return _fit(*read.values())
 
-        for said, reading in _READINGS:
+        for said, instead, reading in _READINGS:
             if fit(reading) >= _GOOD:
-                return _warning(f"the {name} seem to {said}")
+                told = f", or the {other} {instead}" if instead else ""
+                return _warning(f"the {name} seem to {said}{told}")
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
         with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
             factor = others / mine

@@ -1,0 +1,101 @@
+"""Labels and ids of the two sides told in two ways; for boxes see test_units."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+IMAGES, EACH = 40, 6
+NAMES = np.array(["car", "bus", "van", "dog", "cat"])
+
+
+def tables(seed: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Boxes of 40 images, and predictions close to them, as columns."""
+    chance = np.random.default_rng(seed)
+    n = IMAGES * EACH
+    ends = ((0, 400), (0, 300), (20, 150), (20, 150))
+    x, y, w, h = (chance.uniform(low, high, n) for low, high in ends)
+    truths = {
+        "datum_id": np.repeat(np.arange(IMAGES), EACH) * 3,
+        "label_value": chance.integers(0, 5, n),
+        "xmin": x, "ymin": y, "xmax": x + w, "ymax": y + h,
+    }  # fmt: skip
+    found = {name: truths[name].copy() for name in truths} | {"score": chance.random(n)}
+    for name in ("xmin", "ymin", "xmax", "ymax"):
+        found[name] += chance.normal(0, 3, n)
+    return found, truths
+
+
+def warned(found: dict[str, Any], truths: dict[str, Any], **options: Any) -> list[str]:
+    """What ``score`` warns of, which is what ``check`` warns of."""
+    sides = pl.DataFrame(found), pl.DataFrame(truths)
+    warnings = ee.score(*sides, metrics=["mAP"], **options).warnings
+    assert [*ee.check(*sides, **options).warnings] == [*warnings]
+    return [*warnings]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_ids_counted_from_another_number(side: int) -> None:
+    """Next to no box meets, though most ids do."""
+    sides = tables()
+    for one in sides:
+        one["datum_id"] = one["datum_id"] // 3
+    sides[side]["datum_id"] += 1
+    (warning,) = warned(*sides)
+    assert f"changed by {'+1' if side else '-1'}" in warning
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_classes_counted_from_another_number(step: int) -> None:
+    found, truths = tables()
+    found["label_value"] = found["label_value"] + step
+    (warning,) = warned(found, truths)
+    assert f"are 1 too {'high' if step > 0 else 'low'}" in warning
+    mapped = {str(i + step): i for i in range(5)}
+    assert f"label_map={json.dumps(mapped)}" in warning
+    assert not warned(found, truths, label_map=mapped)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [name.upper() for name in NAMES],
+        ["0", "1", "2", "3", "4"],
+        ["automobile", "coach", "van ", "Dog", "kitten"],
+    ],
+)
+def test_the_map_of_labels_that_mends(names: list[str]) -> None:
+    found, truths = tables()
+    truths["label_value"] = NAMES[truths["label_value"]]
+    found["label_value"] = np.array(names)[found["label_value"]]
+    warning = warned(found, truths)[-1]
+    mapped = {mine: str(other) for mine, other in zip(names, NAMES, strict=True)}
+    assert all(f'"{mine}": "{other}"' in warning for mine, other in mapped.items()), warning
+    assert not warned(found, truths, label_map=mapped)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: None,
+        lambda found: found.update(label_value=np.zeros_like(found["label_value"])),
+        lambda found: found.update(
+            label_value=np.random.default_rng(1).integers(0, 5, IMAGES * EACH)
+        ),
+        lambda found: found.update(
+            xmin=found["xmin"] + 5000, xmax=found["xmax"] + 5000
+        ),
+    ],
+)  # fmt: skip
+def test_nothing_is_said_of_others(change: Callable[[dict[str, Any]], None]) -> None:
+    """Good boxes; one label for all, labels by chance, and boxes elsewhere explain nothing."""
+    found, truths = tables()
+    change(found)
+    assert not warned(found, truths)
