@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
     from .fusion.fuse import fuse
-    from .ingest.sources.coco import convert_coco
+    from .ingest.annotations.converting import convert, convert_coco
     from .ingest.sources.convert_trec import convert_trec
     from .jobs.reports import report
     from .jobs.running import run_job
@@ -57,7 +57,8 @@ _HOMES = {
     "rouge": "compat.texts",
     "bleu": "compat.texts",
     "load": "scorecard.card",
-    "convert_coco": "ingest.sources.coco",
+    "convert": "ingest.annotations.converting",
+    "convert_coco": "ingest.annotations.converting",
     "convert_trec": "ingest.sources.convert_trec",
     "Options": "schemas.options",
     "Scorecard": "scorecard.card",
@@ -91,6 +92,7 @@ __all__ = [
     "bleu",
     "check",
     "compare",
+    "convert",
     "convert_coco",
     "convert_trec",
     "explain",

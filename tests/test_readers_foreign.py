@@ -11,7 +11,7 @@ import pytest
 from coco_files import annotation, result, truths
 
 import evalengine as ee
-from evalengine.ingest.sources.coco import convert_coco
+from evalengine.ingest.annotations.converting import convert_coco
 
 VOC = (
     "<annotation>\n<filename>a.jpg</filename><object><name>cat</name><bndbox><xmin>1</xmin>"

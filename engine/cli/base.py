@@ -37,7 +37,7 @@ class Commands(click.Group):
         except click.UsageError:
             from ..schemas.errors import did_you_mean
 
-            near = did_you_mean(args[0], self.commands)
+            near = did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"No such command {args[0]!r}.{near}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:

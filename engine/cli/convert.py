@@ -6,25 +6,116 @@ import os
 
 import click
 
+from ..schemas.wording import in_shell
 from .base import Commands, debug
 
+AUTO = "auto"
+"""The command that tells the format by content."""
 
-@click.group(cls=Commands)
+
+class Formats(Commands):
+    """A command for each format of annotations, beside those that are written out."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from ..ingest.annotations.registry import FORMATS
+
+        return [AUTO, *super().list_commands(ctx), *(format_.name for format_ in FORMATS)]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        from ..ingest.annotations.registry import FORMATS
+
+        written = super().get_command(ctx, name)
+        if written is not None:
+            return written
+        titles = {format_.name: format_.title for format_ in FORMATS}
+        titles[AUTO] = "annotations of any format, told by content"
+        return _annotations(name, titles[name]) if name in titles else None
+
+
+@click.group(cls=Formats)
 def convert() -> None:
-    """Turn other formats into tables.
+    """Turn other formats into tables, or into COCO JSON.
 
     \b
     Example:
-      evalengine convert coco instances.json detections.json --out tables
+      evalengine convert auto labels/ --to coco --out coco
     """
+
+
+_TO = click.option(
+    "--to", type=click.Choice(["tables", "coco"]), default="tables", show_default=True,
+    help="Parquet tables, or COCO JSON.",
+)  # fmt: skip
+_OUT = click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the files.")
+
+
+def _annotations(name: str, title: str) -> click.Command:
+    """The command of one format."""
+
+    @click.command(
+        name,
+        help=f"""{title[0].upper()}{title[1:]}, as tables or COCO JSON.
+
+        Ground truths come first, predictions of any format after them; alone, files with scores
+        are predictions.
+
+        \b
+        Example:
+          evalengine convert {name} labels predictions --to coco --out coco
+        """,
+    )
+    @click.argument("ground_truths", type=click.Path())
+    @click.argument("predictions", required=False, type=click.Path())
+    @_OUT
+    @_TO
+    @click.option(
+        "--datums", metavar="TABLE", help="Table of datum_id, width and height of the images."
+    )
+    @click.option(
+        "--box-format", metavar="NAME", help="What a list of four numbers holds, in a table."
+    )
+    @debug
+    def command(
+        ground_truths: str,
+        predictions: str | None,
+        out: str,
+        to: str,
+        datums: str | None,
+        box_format: str | None,
+    ) -> None:
+        from ..ingest.annotations.converting import convert as converted
+
+        files = converted(
+            ground_truths,
+            predictions,
+            out=out,
+            to=to,
+            format=None if name == AUTO else name,
+            datums=datums,
+            options={} if box_format is None else {"box_format": box_format},
+            tell=_tell,
+        )
+        _listed(files, out)
+
+    return command
+
+
+def _tell(message: str, warning: bool) -> None:
+    click.echo(f"{'warning' if warning else 'note'}: {in_shell(message)}", err=True)
+
+
+def _listed(files: dict[str, int], out: str) -> None:
+    for name, rows in files.items():
+        click.echo(f"{os.path.join(out, name)}: {rows} rows")
 
 
 @convert.command()
 @click.argument("ground_truths", type=click.Path())
 @click.argument("predictions", required=False, type=click.Path())
-@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
+@_OUT
+@_TO
 @debug
-def coco(ground_truths: str, predictions: str | None, out: str) -> None:
+def coco(ground_truths: str, predictions: str | None, out: str, to: str) -> None:
     """COCO's ground-truth JSON, and a results JSON if there is one, as Parquet tables.
 
     \b
@@ -33,19 +124,15 @@ def coco(ground_truths: str, predictions: str | None, out: str) -> None:
       evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
         --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
     """
-    from ..ingest.sources.coco import convert_coco
+    from ..ingest.annotations.converting import convert_coco
 
-    def tell(message: str) -> None:
-        click.echo(f"warning: {message}", err=True)
-
-    for name, rows in convert_coco(ground_truths, predictions, out=out, tell=tell).items():
-        click.echo(f"{os.path.join(out, name)}: {rows} rows")
+    _listed(convert_coco(ground_truths, predictions, out=out, to=to, tell=_tell), out)
 
 
 @convert.command()
 @click.argument("run")
 @click.argument("qrels", required=False)
-@click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the tables.")
+@_OUT
 @debug
 def trec(run: str, qrels: str | None, out: str) -> None:
     """A run, and qrels if there are any, as Parquet tables.
@@ -58,5 +145,4 @@ def trec(run: str, qrels: str | None, out: str) -> None:
     """
     from ..ingest.sources.convert_trec import convert_trec
 
-    for name, rows in convert_trec(run, qrels, out=out).items():
-        click.echo(f"{os.path.join(out, name)}: {rows} rows")
+    _listed(convert_trec(run, qrels, out=out), out)

@@ -10,7 +10,7 @@ import polars as pl
 
 from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotations.by_name import by_name
-from evalengine.ingest.annotations.opening import in_pixels
+from evalengine.ingest.annotations.opening import in_pixels, sides_of
 from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
@@ -81,13 +81,15 @@ def open_inputs(
         )
         for role, thing in given.items()
     }
+    sources = sides_of(sources)
+    last = next(reversed(sources))
     for role, thing, opener in (
         (DATUMS, datums, open_datums),
         (LABELS, labels, open_labels),
     ):
         if thing is not None:
             sources[role] = opener(thing, storage_options)
-    _brought_together(sources, next(reversed(given)))
+    _brought_together(sources, last)
     if ground_truths is not None:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})

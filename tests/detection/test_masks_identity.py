@@ -13,8 +13,8 @@ from coco_masks import pixels_of, random_files
 from oracles.coco_reference import coco_eval, same_as_coco
 
 import evalengine as ee
+from evalengine.ingest.annotations.converting import convert_coco
 from evalengine.ingest.sources import coco_masks
-from evalengine.ingest.sources.coco import convert_coco
 from evalengine.schemas.errors import InputError
 
 

@@ -8,6 +8,7 @@ formats have names alone, where COCO has numbers beside them.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +19,10 @@ import polars as pl
 from evalengine.schemas.errors import InputError
 
 from ..sources.source import Source
+from ..sources.tables import schema_of
 
 _SHOWN = 3
+_DIGITS = re.compile(r"[0-9]+$")
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -81,6 +84,10 @@ def by_name(
         own = getattr(truths, kind.table)
         ours = _table(predictions, kind)
         theirs = own if own is not None else given if given is not None else _table(truths, kind)
+        if ours is None and theirs is not None:
+            ours = _numbered(predictions, kind, theirs)
+        if theirs is None and ours is not None:
+            theirs = _numbered(truths, kind, ours)
         if ours is None or theirs is None or kind.column not in theirs.columns:
             continue
         alike = ours.schema[kind.column] == theirs.schema[kind.column]
@@ -109,9 +116,31 @@ def by_name(
 def _table(source: Source, kind: _Kind) -> pl.DataFrame | None:
     """Images or categories of a source: its own table, or the names that its rows have for them."""
     table: pl.DataFrame | None = getattr(source, kind.table)
-    if table is not None or source.frame.collect_schema().get(kind.column) != pl.String:
+    if table is not None or schema_of(source).get(kind.column) != pl.String:
         return table
     return _used(source, kind).drop_nulls().to_frame()
+
+
+def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> pl.DataFrame | None:
+    """Integer ids of a source, with the other side's names that are the same numbers for names.
+
+    Images called 000042.jpg or frame_000042.jpg have the id 42 in results that some tools write.
+    """
+    dtype = schema_of(source).get(kind.column)
+    if dtype is None or not dtype.is_integer() or not _has_names(other, kind):
+        return None
+    names = [_stem(name) for name in other[_name_column(other, kind)].drop_nulls()]
+    ended = [(found[0], name) for name in names if (found := _DIGITS.search(name))]
+    numbers = {int(digits): name for digits, name in ended}
+    if len(numbers) < len(names) or other.schema[kind.column] != pl.String:
+        return None
+    used = _used(source, kind).drop_nulls()
+    if not any(i in numbers for i in used):
+        return None
+    return pl.DataFrame(
+        {kind.column: used, kind.name: [numbers.get(i, str(i)) for i in used]},
+        schema={kind.column: used.dtype, kind.name: pl.String},
+    )
 
 
 def _used(source: Source, kind: _Kind) -> pl.Series:

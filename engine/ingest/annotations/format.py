@@ -67,6 +67,7 @@ class Annotations(msgspec.Struct, kw_only=True):
             and whatever else the format says of an image, such as ``split``.
         labels: ``label_value`` of all declared classes in their order, and ``label_name`` where
             the values are numbers that have names; None where nothing declares them.
+        found: the detections of a file that holds both sides, ``rows`` being the ground truths.
         shares: whether coordinates are shares of the image's width and height.
         notes: what had to be decided, as (kind, message, count).
         warnings: what makes numbers of it meaningless, alike.
@@ -75,6 +76,7 @@ class Annotations(msgspec.Struct, kw_only=True):
     rows: pl.DataFrame
     datums: pl.DataFrame
     labels: pl.DataFrame | None = None
+    found: pl.DataFrame | None = None
     shares: bool = False
     notes: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
@@ -153,8 +155,19 @@ def image_ids(look: Look, files: tuple[str, ...], *, below: str = "") -> list[st
         files: of one image each.
         below: a folder that every path has and that says nothing, such as ``labels``.
     """
-    stems = [os.path.splitext(os.path.basename(name))[0] for name in files]
-    if len({*stems}) == len(stems):
-        return stems
-    named = [os.path.splitext(look.relative(name))[0] for name in files]
-    return [name.replace(f"{below}/", "", 1) if below else name for name in named]
+    named = [look.relative(name) for name in files]
+    return stems_or_paths([name.replace(f"{below}/", "", 1) if below else name for name in named])
+
+
+def stems_or_paths(names: list[str]) -> list[str]:
+    """What images are called by: names without folder and extension, or with the folder.
+
+    Args:
+        names: of images, with slashes between folders.
+
+    Returns:
+        names without folders where these tell all apart, else with them.
+    """
+    paths = [os.path.splitext(name)[0] for name in names]
+    stems = [path.rsplit("/", 1)[-1] for path in paths]
+    return stems if len({*stems}) == len(stems) else paths

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from evalengine.geometry.raster_files import FORMATS
-from evalengine.geometry.silence import silenced
-
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".jp2", ".pgm",
             ".ppm")  # fmt: skip
 _TURNED = ("5", "6", "7", "8")  # orientations of EXIF in which width is height
@@ -29,16 +26,15 @@ def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     Args:
         images: key to path of a local file.
     """
-    import rasterio
+    from evalengine.geometry.grids import opened  # rasterio takes a while to import
 
     sizes = {}
-    with silenced():
-        for key, path in images.items():
-            try:
-                with rasterio.open(path, driver=list(FORMATS)) as image:
-                    size = (image.width, image.height)
-                    turned = image.tags().get("EXIF_Orientation") in _TURNED
-                    sizes[key] = size[::-1] if turned else size
-            except rasterio.errors.RasterioIOError:
-                continue
+    for key, path in images.items():
+        try:
+            with opened(path) as image:
+                size = (image.width, image.height)
+                turned = image.tags().get("EXIF_Orientation") in _TURNED
+                sizes[key] = size[::-1] if turned else size
+        except OSError:
+            continue
     return sizes

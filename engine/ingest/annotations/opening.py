@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import polars as pl
 
 from evalengine.ingest.sources.source import Source
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
@@ -32,13 +36,35 @@ def open_annotations(format_: Format, look: Look) -> Source:
         read.rows.lazy(),
         f"{format_.title} {look.given}",
         "annotations",
-        look.files if len(look.files) == 1 else (),
+        look.of(*format_.suffixes),
         datums=read.datums,
         labels=read.labels,
         notes=(("format_recognised", said, rows), *read.notes),
         warnings=read.warnings,
         shares=read.shares,
+        found=None if read.found is None else read.found.lazy(),
     )
+
+
+def sides_of(sources: dict[str, Source]) -> dict[str, Source]:
+    """Files that hold both sides as what they are used for: predictions, ground truths, or both.
+
+    Args:
+        sources: by role, predictions before ground truths.
+    """
+    alone = sources.get(TABLE)
+    if alone is not None and alone.found is not None:
+        return {PREDICTIONS: _found(alone), GROUND_TRUTHS: alone}
+    ours = sources.get(PREDICTIONS)
+    if ours is not None and ours.found is not None:
+        return sources | {PREDICTIONS: _found(ours)}
+    return sources
+
+
+def _found(source: Source) -> Source:
+    """The detections of a file that holds both sides; what it says of itself is told once."""
+    assert source.found is not None
+    return msgspec.structs.replace(source, frame=source.found, found=None, notes=(), warnings=())
 
 
 def in_pixels(
@@ -117,29 +143,37 @@ def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) ->
         .join(keyed, left_on="__image", right_on="datum_id", how="left", maintain_order="left")
         .with_columns(scaled)
     )
-    if "polygon" in columns:
-        frame = frame.with_columns(_polygons())
+    frame = frame.with_columns(
+        _times(column, depth) for column, depth in (("polygon", 3), ("keypoints", 2))
+        if column in columns
+    )  # fmt: skip
     side.frame = frame.select(columns)
     side.shares = False
     return side
 
 
-def _polygons() -> pl.Expr:
-    """Rings with x times the width and y times the height of their row's image."""
-    return (
-        pl.struct("polygon", "__width", "__height")
-        .map_batches(_times, return_dtype=pl.List(pl.List(pl.List(pl.Float64))))
-        .alias("polygon")
-    )
+def _times(column: str, depth: int) -> pl.Expr:
+    """Points with x times the width and y times the height of their row's image.
 
+    Args:
+        column: of lists of points, or of lists of those; what follows x and y stays.
+        depth: how many levels of lists.
+    """
+    dtype: Any = pl.Float64
+    for _ in range(depth):
+        dtype = pl.List(dtype)
 
-def _times(rows: pl.Series) -> pl.Series:
-    out = [
-        None
-        if row["polygon"] is None
-        else [
-            [[x * row["__width"], y * row["__height"]] for x, y in ring] for ring in row["polygon"]
+    def scaled(value: Any, size: tuple[float, float]) -> Any:
+        if isinstance(value[0], list):
+            return [scaled(one, size) for one in value]
+        return [value[0] * size[0], value[1] * size[1], *value[2:]]
+
+    def of_rows(rows: pl.Series) -> pl.Series:
+        out = [
+            scaled(row[column], (row["__width"], row["__height"])) if row[column] else row[column]
+            for row in rows
         ]
-        for row in rows
-    ]
-    return pl.Series("polygon", out, dtype=pl.List(pl.List(pl.List(pl.Float64))))
+        return pl.Series(column, out, dtype=dtype)
+
+    both = pl.struct(column, "__width", "__height")
+    return both.map_batches(of_rows, return_dtype=dtype).alias(column)

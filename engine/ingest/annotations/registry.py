@@ -8,9 +8,28 @@ import os
 from evalengine.ingest.sources.formats import by_extension
 from evalengine.schemas.errors import OptionError, unknown
 
+from .class_results import CLASS_RESULTS
+from .cvat import CVAT
+from .dota import DOTA
 from .format import Format, Look
+from .kitti import KITTI
+from .label_studio import LABEL_STUDIO
+from .labelme import LABELME
+from .open_images import OPEN_IMAGES
+from .voc import VOC
+from .yolo import YOLO
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    VOC,
+    CVAT,
+    LABELME,
+    LABEL_STUDIO,
+    OPEN_IMAGES,
+    DOTA,
+    KITTI,
+    YOLO,
+    CLASS_RESULTS,
+)
 """In the order in which they are tried: what tells itself plainly comes first."""
 
 SUFFIXES = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml")

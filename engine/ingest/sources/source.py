@@ -22,6 +22,7 @@ class Source(msgspec.Struct):
         labels: labels that came along (COCO categories).
         notes: what the reader had to decide, as (kind, message, count).
         warnings: what makes numbers of it meaningless, alike.
+        found: the detections of a file that holds both sides, ``frame`` being the ground truths.
         shares: whether coordinates are shares of the image's width and height.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
     """
@@ -35,6 +36,7 @@ class Source(msgspec.Struct):
     labels: pl.DataFrame | None = None
     notes: tuple[tuple[str, str, int | None], ...] = ()
     warnings: tuple[tuple[str, str, int | None], ...] = ()
+    found: pl.LazyFrame | None = None
     shares: bool = False
     facts: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -1,0 +1,194 @@
+"""``evalengine convert``: annotations of any format to tables or COCO JSON, all or nothing."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from evalengine.schemas.errors import OptionError, ReadError, unknown
+from evalengine.schemas.option_values import make_options
+from evalengine.schemas.options import Options
+
+from ..opening import Inputs, open_inputs
+from ..sources.coco_masks import said_plainly
+from ..sources.json_files import sniff
+from ..sources.source import Source
+from ..sources.tables import open_source
+from ..sources.writing import write_files
+from .coco_writing import Writer, coco_files
+from .opening import open_annotations
+from .registry import get, look_at
+
+TABLES, COCO = "tables", "coco"
+TARGETS = (TABLES, COCO)
+
+Tell = Callable[[str, bool], None]
+"""Takes a sentence, and whether it is a warning."""
+
+
+def convert(
+    ground_truths: Any,
+    predictions: Any = None,
+    *,
+    out: str | os.PathLike[str],
+    to: str = TABLES,
+    format: str | None = None,
+    datums: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    tell: Tell | None = None,
+) -> dict[str, int]:
+    """Write annotations and detections of any format that is read as tables, or as COCO JSON.
+
+    As tables these are ``groundtruths.parquet``, ``predictions.parquet``, ``datums.parquet`` (the
+    images) and ``labels.parquet``; as COCO ``groundtruths.json`` and ``predictions.json``. Files
+    are written under other names first; they take theirs once all are whole.
+
+    Args:
+        ground_truths: path, folder or table; with scores in it, it is taken for predictions.
+        predictions: the same.
+        out: folder, made if it is not there.
+        to: ``tables`` or ``coco``.
+        format: of the ground truths; told by content unless given.
+        datums: table of datum_id, width and height, where formats need sizes and lack them.
+        options: ``columns`` and ``box_format`` are used here, for tables.
+        tell: takes what had to be decided, and what the target cannot say; Python's warnings
+            take the latter unless given.
+
+    Returns:
+        File name to rows written.
+
+    Raises:
+        ReadError: a file is missing, or does not fit its format.
+        InputError: rows without boxes, or a folder that cannot be written.
+        OptionError: an unknown format or target.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.convert("labels", out="tables")  # doctest: +SKIP
+        {'groundtruths.parquet': 839, 'datums.parquet': 100, 'labels.parquet': 80}
+    """
+    if to not in TARGETS:
+        raise OptionError(unknown("target", to, TARGETS))
+    known = make_options(options)
+    known = msgspec.structs.replace(known, task="detection")
+    truths = ground_truths if format is None else _of_format(format, ground_truths)
+    given = (truths, None) if predictions is None else (predictions, truths)
+    inputs = open_inputs(*given, datums=datums, options=known)
+    _told(inputs, tell)
+    with said_plainly():
+        frames = {role: _frame(inputs, role, known) for role in inputs.sources}
+    if TABLE in frames:
+        alone = frames.pop(TABLE)
+        frames[PREDICTIONS if "score" in alone.columns else GROUND_TRUTHS] = alone
+    files = _tables(frames) if to == TABLES else _coco(frames)
+    write_files({name: write for name, (write, _) in files.items()}, Path(out))
+    return {name: rows for name, (_, rows) in files.items()}
+
+
+def convert_coco(
+    ground_truths: str | os.PathLike[str],
+    predictions: str | os.PathLike[str] | None = None,
+    *,
+    out: str | os.PathLike[str],
+    to: str = TABLES,
+    tell: Tell | None = None,
+) -> dict[str, int]:
+    """:func:`convert` of COCO ground truths and results, and of nothing else.
+
+    Raises:
+        ReadError: not COCO, malformed or truncated.
+        InputError: rows without boxes, or a folder that cannot be written.
+    """
+    _sure(ground_truths, ("coco",), "COCO ground truths (an object with annotations)")
+    if predictions is not None:
+        _sure(predictions, ("coco_results", "coco"), "COCO results (an array of results)")
+    return convert(ground_truths, predictions, out=out, to=to, tell=tell)
+
+
+def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> None:
+    """Refuse a file that holds something else."""
+    local = Path(path).expanduser()
+    if not local.is_file():
+        open_source(path)  # says what is there instead
+    found = sniff(local)
+    if found not in kinds:
+        raise ReadError(f"{local}: {wanted} are needed, but this file holds {_NAMES[found]}.")
+
+
+_NAMES = {
+    "coco": "one object, as COCO ground truths do",
+    "coco_results": "COCO results",
+    "coco_annotations": "COCO annotations alone",
+    "records": "other records",
+    "lines": "JSON Lines",
+    "mapping": "a mapping of queries to documents",
+}
+
+
+def _of_format(name: str, path: Any) -> Source:
+    """Annotations of a format that somebody named."""
+    format_ = get(name)
+    open_source_of = look_at([os.fspath(path)])
+    if open_source_of is None:
+        open_source(path)  # says what is there instead
+        raise ReadError(f"{path}: no {format_.title}.")
+    return open_annotations(format_, open_source_of)
+
+
+def _told(inputs: Inputs, tell: Tell | None) -> None:
+    for role in (PREDICTIONS, GROUND_TRUTHS, TABLE):
+        source = inputs.sources.get(role)
+        if source is None:
+            continue
+        for _, message, _ in source.warnings:
+            if tell is None:
+                warnings.warn(message, stacklevel=3)
+            else:
+                tell(message, True)
+        for _, message, _ in source.notes if tell is not None else ():
+            tell(message, False)
+
+
+def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
+    """The rows of one table in canonical columns, others beside them."""
+    from ..frames import prepare
+
+    source = inputs.sources[role]
+    if source.format in ("coco", "annotations"):
+        frame = source.frame.collect()
+        return frame if frame.width else pl.DataFrame(schema=_EMPTY)
+    side = prepare(inputs, "detection", options).sides[role]
+    own = {name for name in side.schema if name not in side.naming.recognised}
+    exprs = side.naming.exprs
+    return source.frame.select(
+        *exprs.values(), *(name for name in side.schema if name in own and name not in exprs)
+    ).collect()
+
+
+_EMPTY = {
+    "datum_id": pl.Int64, "label_value": pl.Int64, "score": pl.Float64,
+    "xmin": pl.Float64, "ymin": pl.Float64, "xmax": pl.Float64, "ymax": pl.Float64,
+    "box_width": pl.Float64, "box_height": pl.Float64,
+}  # fmt: skip
+"""An empty file still has its columns."""
+_FILES = {PREDICTIONS: "predictions", GROUND_TRUTHS: "groundtruths", DATUMS: "datums",
+          LABELS: "labels"}  # fmt: skip
+
+
+def _tables(frames: dict[str, pl.DataFrame]) -> dict[str, tuple[Writer, int]]:
+    return {
+        f"{name}.parquet": (frames[role].write_parquet, frames[role].height)
+        for role, name in _FILES.items()
+        if role in frames
+    }
+
+
+def _coco(frames: dict[str, pl.DataFrame]) -> dict[str, tuple[Writer, int]]:
+    return coco_files(*(frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS, LABELS)))

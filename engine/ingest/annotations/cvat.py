@@ -1,0 +1,223 @@
+"""CVAT's XML 1.1, of images and of videos.
+
+The elements are those of https://docs.cvat.ai/docs/manual/advanced/xml_format/. Frames of a track
+between two that are listed are interpolated linearly, as CVAT does with boxes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import polars as pl
+
+from .format import Annotations, Format, Look, broken, stems_or_paths
+from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
+from .xml_files import number, read_tree
+
+_SHAPES = ("box", "polygon", "mask")
+_OTHERS = ("polyline", "points", "cuboid", "skeleton", "ellipse", "tag")
+_SCORES = ("score", "confidence")
+_TAKEN = ("datum_id", "label_value", "xmin", "ymin", "xmax", "ymax", "polygon", "mask", "track_id")
+
+
+def _detect(look: Look) -> bool:
+    heads = [head for _, head in look.heads(".xml", most=3)]
+    return bool(heads) and all(
+        b"<annotations>" in head and (b"<image " in head or b"<track " in head or b"<meta>" in head)
+        for head in heads
+    )
+
+
+def _read(look: Look) -> Annotations:
+    rows: list[dict[str, Any]] = []
+    datums: dict[str, dict[str, Any]] = {}
+    skipped: Counter[str] = Counter()
+    for file in look.of(".xml"):
+        tree = read_tree(file, "annotations")
+        for image in tree.iter("image"):
+            _images(image, file, rows, datums, skipped)
+        if tree.find("track") is not None:
+            _video(tree, file, rows, datums, skipped)
+    ids = dict(zip(datums, stems_or_paths([*datums]), strict=True))
+    for row in rows:
+        row["datum_id"] = ids[row["datum_id"]]
+    attributes = sorted({name for row in rows for name in row.get("attributes", {})})
+    kept = [name for name in attributes if name not in _TAKEN and name not in _SCORES]
+    for row in rows:
+        said = row.pop("attributes", {})
+        row |= {name: said.get(name) for name in kept}
+        score = next((said[name] for name in _SCORES if name in said), None)
+        if score is not None:
+            row["score"] = number(score, "attribute 'score'", look.given)
+    more = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(kept, pl.String)
+    return Annotations(
+        rows=frame_of(rows, more),
+        datums=pl.DataFrame(
+            [{"datum_id": ids[name], **said} for name, said in datums.items()],
+            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
+                    "height": pl.Int64, "subset": pl.String},
+        ),
+        notes=skipped_note(skipped),
+    )  # fmt: skip
+
+
+def _images(
+    image: Element,
+    file: str,
+    rows: list[dict[str, Any]],
+    datums: dict[str, dict[str, Any]],
+    skipped: Counter[str],
+) -> None:
+    """One image's shapes."""
+    name = image.get("name", "").replace("\\", "/")
+    if not name or name in datums:
+        raise broken(
+            file, None, f"two images {name!r}" if name else "an image without a name",
+            "Names tell images apart: correct it.",
+        )  # fmt: skip
+    size = {side: _whole(image, side, file) for side in ("width", "height")}
+    datums[name] = {"file_name": name, **size, "subset": image.get("subset")}
+    for shape in image:
+        if shape.tag in _SHAPES:
+            rows.append({"datum_id": name, **_row(shape, shape.get("label"), size, file)})
+        elif shape.tag in _OTHERS:
+            skipped[shape.tag] += 1
+
+
+def _video(
+    tree: Element,
+    file: str,
+    rows: list[dict[str, Any]],
+    datums: dict[str, dict[str, Any]],
+    skipped: Counter[str],
+) -> None:
+    """The shapes of all tracks, frame by frame."""
+    size: dict[str, int | None] = {"width": None, "height": None}
+    for name in size:
+        found = tree.find(f".//original_size/{name}")
+        if found is not None and found.text:
+            size[name] = int(number(found.text, f"<{name}>", file))
+    frames = tree.find(".//task/size")
+    for frame in range(int(number(frames.text, "<size>", file)) if _said(frames) else 0):
+        datums.setdefault(_frame(frame), {"file_name": None, **size, "subset": None})
+    for track in tree.iter("track"):
+        label, known = track.get("label"), track.get("id")
+        listed = sorted(
+            ((_whole(shape, "frame", file) or 0, shape) for shape in track if shape.tag in _SHAPES),
+            key=lambda one: one[0],
+        )
+        skipped.update(shape.tag for shape in track if shape.tag in _OTHERS)
+        for frame, row in _frames(listed, label, size, file):
+            datums.setdefault(_frame(frame), {"file_name": None, **size, "subset": None})
+            track_id = None if known is None else int(number(known, "track id", file))
+            rows.append({"datum_id": _frame(frame), **row, "track_id": track_id})
+
+
+def _said(element: Element | None) -> bool:
+    return element is not None and bool(element.text)
+
+
+def _frame(number_: int) -> str:
+    """What CVAT calls a frame's image."""
+    return f"frame_{number_:06d}"
+
+
+def _frames(
+    listed: list[tuple[int, Element]], label: str | None, size: dict[str, int | None], file: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Frame by frame, where an object of a track is: on listed frames and between them."""
+    for i, (frame, shape) in enumerate(listed):
+        if shape.get("outside") == "1":
+            continue
+        row = _row(shape, label, size, file)
+        yield frame, row
+        if i + 1 == len(listed):
+            continue
+        last, following = listed[i + 1]
+        between = range(frame + 1, last)
+        if not between:
+            continue
+        moving = following.get("outside") != "1" and shape.tag == following.tag == "box"
+        later = _row(following, label, size, file) if moving else row
+        for at in between:
+            share = (at - frame) / (last - frame)
+            corners = {
+                name: row[name] + share * (later[name] - row[name])
+                for name in ("xmin", "ymin", "xmax", "ymax")
+            }
+            yield at, {**row, **corners} if "polygon" not in row else dict(row)
+
+
+def _row(
+    shape: Element, label: str | None, size: dict[str, int | None], file: str
+) -> dict[str, Any]:
+    """The columns of one shape."""
+    if not label:
+        raise broken(file, None, f"a <{shape.tag}> without a label", "Give it one.")
+    occluded = shape.get("occluded")
+    row: dict[str, Any] = {"label_value": label}
+    if occluded is not None:
+        row["occluded"] = int(number(occluded, "attribute 'occluded'", file))
+    said = {
+        one.get("name", ""): (one.text or "").strip()
+        for one in shape.iter("attribute")
+        if one.get("name")
+    }
+    if said:
+        row["attributes"] = said
+    return row | {"box": _box, "polygon": _polygon, "mask": _mask}[shape.tag](shape, size, file)
+
+
+def _number(shape: Element, name: str, file: str) -> float:
+    text = shape.get(name)
+    if text is None:
+        raise broken(file, None, f"a <{shape.tag}> without {name!r}", "Write it again.")
+    return number(text, f"{name!r} of <{shape.tag}>", file)
+
+
+def _whole(element: Element, name: str, file: str) -> int | None:
+    return int(_number(element, name, file)) if element.get(name) is not None else None
+
+
+def _box(shape: Element, size: dict[str, int | None], file: str) -> dict[str, Any]:
+    x0, y0, x1, y1 = (_number(shape, name, file) for name in ("xtl", "ytl", "xbr", "ybr"))
+    degrees = _number(shape, "rotation", file) if shape.get("rotation") is not None else 0.0
+    if degrees:
+        return turned_row([(x0 + x1) / 2, (y0 + y1) / 2], x1 - x0, y1 - y0, degrees)
+    return box_row(x0, y0, x1, y1)
+
+
+def _polygon(shape: Element, size: dict[str, int | None], file: str) -> dict[str, Any]:
+    ring = []
+    for pair in shape.get("points", "").split(";"):
+        x, comma, y = pair.partition(",")
+        if not comma:
+            raise broken(file, None, f"points {pair!r} of a polygon", "Write 'x,y;x,y;...'.")
+        ring.append([number(one, "points of a polygon", file) for one in (x, y)])
+    if len(ring) < 3:
+        raise broken(file, None, f"a polygon of {len(ring)} points", "Correct it, or take it out.")
+    return polygon_row(ring)
+
+
+def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, Any]:
+    """Runs along the rows of the mask's box, the first of background."""
+    if size["width"] is None or size["height"] is None:
+        raise broken(file, None, "a mask of an image of unknown size", "Write width and height.")
+    left, top, width, height = (
+        int(_number(shape, name, file)) for name in ("left", "top", "width", "height")
+    )
+    runs = [int(number(run, "rle", file)) for run in shape.get("rle", "").split(",") if run.strip()]
+    if sum(runs) != width * height or min(runs, default=0) < 0:
+        raise broken(
+            file, None, f"a mask whose runs are of {sum(runs):,} pixels, not {width * height:,}",
+            "Write it again.",
+        )  # fmt: skip
+    values = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
+    return mask_row(values, left, top, size["width"], size["height"])
+
+
+CVAT = Format("cvat", "CVAT XML", (".xml",), _detect, _read)

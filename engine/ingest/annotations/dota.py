@@ -1,0 +1,78 @@
+"""DOTA: a text file an image, four corners of an oriented box, class and difficulty a line.
+
+``x1 y1 x2 y2 x3 y3 x4 y4 class difficulty`` in pixels, below lines that begin with ``imagesource:``
+and ``gsd:``: https://captain-whu.github.io/DOTA/dataset.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from .format import Annotations, Format, Look, broken, image_ids
+from .text_lines import is_number, lines_of, numbers_in, shown
+
+_HEADERS = ("imagesource:", "gsd:")
+_CORNERS = 8
+_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
+
+
+def _detect(look: Look) -> bool:
+    found = [_is_label(head.decode("utf-8", "replace")) for _, head in look.heads(".txt")]
+    return bool(found) and all(found)
+
+
+def _is_label(head: str) -> bool:
+    """Whether the first line below headers is eight numbers and a word."""
+    lines = (line.split() for line in head.splitlines())
+    for fields in lines:
+        if fields and not _is_header(fields):
+            return (
+                len(fields) in (_CORNERS + 1, _CORNERS + 2)
+                and all(map(is_number, fields[:_CORNERS]))
+                and not is_number(fields[_CORNERS])
+            )
+    return head.lower().startswith(_HEADERS)
+
+
+def _is_header(fields: list[str]) -> bool:
+    return fields[0].lower().startswith(_HEADERS)
+
+
+def _read(look: Look) -> Annotations:
+    files = look.of(".txt")
+    ids = image_ids(look, files, below="labelTxt")
+    rows: list[dict[str, Any]] = []
+    for file, datum in zip(files, ids, strict=True):
+        for line, fields in lines_of(file):
+            if not _is_header(fields):
+                rows.append({"datum_id": datum, **_object(file, line, fields)})
+    schema = {
+        "datum_id": pl.String, "label_value": pl.String, "xmin": pl.Float64, "ymin": pl.Float64,
+        "xmax": pl.Float64, "ymax": pl.Float64, "polygon": _POINTS, "difficult": pl.Int64,
+    }  # fmt: skip
+    frame = pl.DataFrame(rows, schema=schema)
+    if frame["difficult"].null_count() == frame.height:
+        frame = frame.drop("difficult")
+    return Annotations(rows=frame, datums=pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String}))
+
+
+def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
+    if len(fields) not in (_CORNERS + 1, _CORNERS + 2):
+        raise broken(
+            file, line, f"{len(fields)} fields: {shown(fields)}",
+            "Needed are eight coordinates, a class, and the difficulty if there is one.",
+        )  # fmt: skip
+    numbers = numbers_in(file, line, fields[:_CORNERS])
+    xs, ys = numbers[::2], numbers[1::2]
+    difficult = fields[_CORNERS + 1 :]
+    return {
+        "label_value": fields[_CORNERS],
+        "xmin": min(xs), "ymin": min(ys), "xmax": max(xs), "ymax": max(ys),
+        "polygon": [[[x, y] for x, y in zip(xs, ys, strict=True)]],
+        "difficult": int(numbers_in(file, line, difficult)[0]) if difficult else None,
+    }  # fmt: skip
+
+
+DOTA = Format("dota", "DOTA labels", (".txt",), _detect, _read)

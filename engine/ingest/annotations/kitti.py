@@ -1,0 +1,77 @@
+"""KITTI's objects: a text file an image; a class, 14 numbers and, of detections, a score a line.
+
+The numbers are truncation, occlusion, angle, the box in pixels (xmin, ymin, xmax, ymax), and size,
+place and turn in space: https://www.cvlibs.net/datasets/kitti/eval_object.php
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from .format import Annotations, Format, Look, broken, image_ids
+from .text_lines import is_number, lines_of, numbers_in, shown
+
+_COUNTS = (15, 16)  # fields of ground truths, and of detections
+_REGION = "DontCare"
+
+
+def _detect(look: Look) -> bool:
+    found = [_is_label(head.decode("utf-8", "replace")) for _, head in look.heads(".txt")]
+    return bool(found) and all(found)
+
+
+def _is_label(head: str) -> bool:
+    fields = head.split("\n", 1)[0].split()
+    return len(fields) in _COUNTS and not is_number(fields[0]) and all(map(is_number, fields[1:]))
+
+
+def _read(look: Look) -> Annotations:
+    files = look.of(".txt")
+    ids = image_ids(look, files, below="label_2")
+    rows: list[dict[str, Any]] = []
+    regions = 0
+    for file, datum in zip(files, ids, strict=True):
+        for line, fields in lines_of(file):
+            if fields[0] == _REGION:
+                regions += 1
+            else:
+                rows.append({"datum_id": datum, **_object(file, line, fields)})
+    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
+    schema |= dict.fromkeys(("xmin", "ymin", "xmax", "ymax", "truncated"), pl.Float64)
+    frame = pl.DataFrame(rows, schema=schema | {"occluded": pl.Int64})
+    bare = frame["score"].null_count()
+    if 0 < bare < frame.height:
+        raise broken(
+            look.given, None, f"{bare:,} of {frame.height:,} lines have no score",
+            "Write it on every line, or on none.",
+        )  # fmt: skip
+    said = (
+        f"{regions:,} regions {_REGION!r} are left out: detections in them count as false"
+        " positives here, where KITTI's own kit ignores them."
+    )
+    return Annotations(
+        rows=frame.drop("score") if bare else frame,
+        datums=pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String}),
+        notes=(("regions_left_out", said, regions),) if regions else (),
+    )
+
+
+def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
+    if len(fields) not in _COUNTS:
+        raise broken(
+            file, line, f"{len(fields)} fields: {shown(fields)}",
+            "Needed are a class and 14 numbers, and a score of detections.",
+        )  # fmt: skip
+    numbers = numbers_in(file, line, fields[1:])
+    return {
+        "label_value": fields[0],
+        "score": numbers[14] if len(numbers) > 14 else None,
+        **dict(zip(("xmin", "ymin", "xmax", "ymax"), numbers[3:7], strict=True)),
+        "truncated": numbers[0],
+        "occluded": int(numbers[1]),
+    }
+
+
+KITTI = Format("kitti", "KITTI labels", (".txt",), _detect, _read)

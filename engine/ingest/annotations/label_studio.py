@@ -1,0 +1,185 @@
+"""Label Studio's JSON: tasks with annotations and predictions, in percent of the image.
+
+Its export has the fields of https://labelstud.io/guide/export. A file holds ground truths
+(annotations) and detections (predictions); what it is used for decides which count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
+from .shape_rows import box_row, frame_of, polygon_row, skipped_note, turned_row
+
+_BOXES, _POLYGONS = "rectanglelabels", "polygonlabels"
+_OTHERS = ("brushlabels", "ellipselabels", "keypointlabels", "bitmasklabels", "vectorlabels")
+
+
+class _Result(msgspec.Struct):
+    """One region, or a choice of the whole image, which has no place in it."""
+
+    type: str = ""
+    value: dict[str, Any] = {}
+    original_width: int | None = None
+    original_height: int | None = None
+    score: float | None = None
+
+
+class _Answer(msgspec.Struct):
+    result: list[_Result] = []
+    was_cancelled: bool = False
+    score: float | None = None
+
+
+class _Task(msgspec.Struct):
+    data: dict[str, Any]
+    id: int | str | None = None
+    annotations: list[_Answer] = []
+    predictions: list[_Answer] = []
+
+
+def _detect(look: Look) -> bool:
+    heads = [head for _, head in look.heads(".json", most=2)]
+    return bool(heads) and all(
+        head.lstrip().startswith(b"[")
+        and b'"data"' in head
+        and (b'"annotations"' in head or b'"predictions"' in head)
+        for head in heads
+    )
+
+
+class _Told(msgspec.Struct):
+    """What is counted on the way."""
+
+    skipped: Counter[str]
+    cancelled: int = 0
+    several: int = 0
+
+
+def _read(look: Look) -> Annotations:
+    images: dict[str, list[int | None]] = {}
+    truths: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    told = _Told(Counter())
+    for file in look.of(".json"):
+        try:
+            tasks = msgspec.json.decode(text_of(file), type=list[_Task])
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise broken(
+                file, None, f"no export of Label Studio ({error})", "Export it as JSON."
+            ) from None
+        for number, task in enumerate(tasks):
+            name = _name(task, file, number)
+            if name in images:
+                raise broken(
+                    file, None, f"task {number:,} (counted from 0): another one has the image"
+                    f" {name!r}", "Export each image once.",
+                )  # fmt: skip
+            images[name] = [None, None]
+            kept = [answer for answer in task.annotations if not answer.was_cancelled]
+            told.cancelled += len(task.annotations) - len(kept)
+            told.several += len(kept) > 1
+            for answers, rows in ((kept[:1], truths), (task.predictions[:1], found)):
+                for answer in answers:
+                    rows += _rows(answer, name, images[name], told, (file, number))
+    ids = dict(zip(images, stems_or_paths([*images]), strict=True))
+    for row in (*truths, *found):
+        row["datum_id"] = ids[row["datum_id"]]
+    for row in truths:
+        row.pop("score")
+    alone = not truths and bool(found)
+    return Annotations(
+        rows=frame_of(found if alone else truths),
+        found=frame_of(found) if found and not alone else None,
+        datums=pl.DataFrame(
+            [(ids[name], name, *size) for name, size in images.items()],
+            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
+                    "height": pl.Int64},
+            orient="row",
+        ),
+        notes=_notes(told),
+    )  # fmt: skip
+
+
+def _notes(told: _Told) -> tuple[tuple[str, str, int | None], ...]:
+    notes = [*skipped_note(told.skipped)]
+    if told.cancelled:
+        said = f"{told.cancelled:,} cancelled annotations are left out."
+        notes.append(("annotations_cancelled", said, told.cancelled))
+    if told.several:
+        said = f"{told.several:,} images have several annotations: the first of each counts."
+        notes.append(("annotations_several", said, told.several))
+    return tuple(notes)
+
+
+def _name(task: _Task, file: str, number: int) -> str:
+    """The image's file name: that of the first value that is a path, without an upload's prefix."""
+    for value in task.data.values():
+        if isinstance(value, str) and "." in value.rsplit("/", 1)[-1]:
+            name = value.partition("?d=")[2] or value
+            return name.replace("\\", "/").split("?")[0].rsplit("/", 1)[-1]
+    if task.id is not None:
+        return str(task.id)
+    raise broken(
+        file, None, f"task {number:,} (counted from 0) names no image", "Export it with its data."
+    )
+
+
+def _rows(
+    answer: _Answer,
+    name: str,
+    size: list[int | None],
+    told: _Told,
+    place: tuple[str, int],
+) -> list[dict[str, Any]]:
+    """The regions of one annotation or prediction; the image's size is filled in."""
+    rows = []
+    for one in answer.result:
+        if one.original_width and one.original_height:
+            size[:] = [one.original_width, one.original_height]
+        if one.type not in (_BOXES, _POLYGONS):
+            if one.type in _OTHERS:
+                told.skipped[one.type] += 1
+            continue
+        if not one.original_width or not one.original_height:
+            raise broken(
+                place[0], None, f"task {place[1]:,} (counted from 0): a region without"
+                " original_width and original_height", "Export it with them: places are percent.",
+            )  # fmt: skip
+        try:
+            made = _shape(one, one.original_width / 100, one.original_height / 100)
+            (label, *_) = one.value[one.type]
+        except (KeyError, TypeError, ValueError):
+            raise broken(
+                place[0], None, f"task {place[1]:,} (counted from 0): a region of type"
+                f" {one.type!r} without its place or label", "Export it again.",
+            ) from None  # fmt: skip
+        score = one.score if one.score is not None else answer.score
+        rows.append({"datum_id": name, "label_value": str(label), "score": score, **made})
+    return rows
+
+
+def _shape(one: _Result, wide: float, high: float) -> dict[str, Any]:
+    """A region in pixels; ``wide`` and ``high`` are pixels a percent."""
+    value = one.value
+    if one.type == _POLYGONS:
+        ring = [[float(x) * wide, float(y) * high] for x, y in value["points"]]
+        if len(ring) < 3:
+            raise ValueError
+        return polygon_row(ring)
+    x, y = float(value["x"]) * wide, float(value["y"]) * high
+    width, height = float(value["width"]) * wide, float(value["height"]) * high
+    degrees = float(value.get("rotation") or 0.0)
+    if not degrees:
+        return box_row(x, y, x + width, y + height)
+    # Label Studio turns a box about its first corner.
+    turned = turned_row([0.0, 0.0], width, height, degrees)
+    (corner_x, corner_y), *_ = turned["polygon"][0]
+    return polygon_row([[px - corner_x + x, py - corner_y + y] for px, py in turned["polygon"][0]])
+
+
+LABEL_STUDIO = Format("label-studio", "Label Studio JSON", (".json",), _detect, _read)

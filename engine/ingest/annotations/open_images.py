@@ -1,0 +1,142 @@
+"""Open Images' CSV: a box a line, in shares of the image.
+
+The columns are those of https://storage.googleapis.com/openimages/web/download_v7.html, and of its
+challenge's submissions (``ImageId,PredictionString``).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .format import Annotations, Format, Look, broken
+
+_CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
+_SCORES = ("score", "conf")
+_FLAGS = {
+    "isoccluded": "is_occluded", "istruncated": "is_truncated", "isgroupof": "is_group_of",
+    "isdepiction": "is_depiction", "isinside": "is_inside",
+}  # fmt: skip
+_EACH = 6  # fields of a detection in a PredictionString
+
+
+def _columns(head: bytes) -> list[str]:
+    line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return [name.strip().strip('"').casefold() for name in line.split(",")]
+
+
+def _kind(head: bytes) -> str | None:
+    there = {*_columns(head)}
+    if {"imageid", "labelname", *_CORNERS} <= there:
+        return "boxes"
+    return "submission" if there == {"imageid", "predictionstring"} else None
+
+
+def _detect(look: Look) -> bool:
+    kinds = [_kind(head) for name, head in look.heads(".csv") if not _is_names(name)]
+    return bool(kinds) and None not in kinds
+
+
+def _is_names(file: str) -> bool:
+    return "class-descriptions" in os.path.basename(file).lower()
+
+
+def _read(look: Look) -> Annotations:
+    frames = []
+    for file, head in look.heads(".csv", most=len(look.files)):
+        if not _is_names(file):
+            made = _boxes(file) if _kind(head) == "boxes" else _submission(file)
+            frames.append(made)
+    try:
+        rows = pl.concat(frames)
+    except pl.exceptions.PolarsError:
+        raise ReadError(
+            f"{look.given}: some files have scores and others none. Give one side."
+        ) from None
+    return Annotations(
+        rows=rows,
+        datums=rows.select(pl.col("datum_id").unique(maintain_order=True)),
+        labels=_names(look, rows),
+        shares=True,
+    )
+
+
+def _boxes(file: str) -> pl.DataFrame:
+    try:
+        frame = pl.read_csv(file, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        raise broken(file, None, str(error).split("\n")[0].rstrip("."), "Correct it.") from None
+    own = {name.strip().casefold(): name for name in frame.columns}
+    scored = next((own[name] for name in _SCORES if name in own), None)
+    if scored is None and "confidence" in own:
+        # In ground truths it says how sure a person was: 1 of boxes, and nothing else.
+        varies = frame[own["confidence"]].is_in(["0", "1", "1.0", "0.0"]).all()
+        scored = None if varies else own["confidence"]
+    numbers = {_CORNERS[name]: own[name] for name in _CORNERS}
+    if scored is not None:
+        numbers["score"] = scored
+    numbers |= {target: own[name] for name, target in _FLAGS.items() if name in own}
+    read = frame.select(
+        pl.col(own["imageid"]).alias("datum_id"),
+        pl.col(own["labelname"]).alias("label_value"),
+        *(pl.col(name).cast(pl.Float64, strict=False).alias(to) for to, name in numbers.items()),
+    )
+    for to, name in numbers.items():
+        odd = read[to].is_null()
+        if odd.any():
+            row = int(odd.arg_true()[0])
+            raise broken(
+                file, row + 2, f"column {name!r} holds {frame[name][row]!r}, which is no number"
+                f" ({int(odd.sum()):,} such lines)", "Correct it.",
+            )  # fmt: skip
+    flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]
+    first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
+    return read.with_columns(flags).select(*first, pl.exclude(first))
+
+
+def _submission(file: str) -> pl.DataFrame:
+    frame = pl.read_csv(file, infer_schema=False)
+    frame.columns = ["datum_id", "said"]
+    pieces = frame.with_columns(pl.col("said").fill_null("").str.extract_all(r"\S+"))
+    wrong = pieces["said"].list.len() % _EACH != 0
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        raise broken(
+            file, row + 2, f"{pieces['said'].list.len()[row]} fields in a PredictionString",
+            "Every detection has six: label, confidence, XMin, YMin, XMax, YMax.",
+        )  # fmt: skip
+    names = ("label_value", "score", *_CORNERS.values())
+    flat = pieces.filter(pl.col("said").list.len() > 0).explode("said")
+    rows = flat.height // _EACH
+    columns: dict[str, Any] = {"datum_id": flat["datum_id"].gather_every(_EACH)}
+    for at, name in enumerate(names):
+        columns[name] = flat["said"].gather_every(_EACH, at)
+    made = pl.DataFrame(columns)
+    assert made.height == rows
+    try:
+        return made.with_columns(pl.col(*names[1:]).cast(pl.Float64))
+    except pl.exceptions.PolarsError as error:
+        said = str(error).split("\n")[0].rstrip(".")
+        raise broken(file, None, f"a PredictionString: {said}", "Correct it.") from None
+
+
+def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:
+    """Names of the labels, where the file that describes them stands beside."""
+    files = [os.path.join(look.root, name) for name in sorted(os.listdir(look.root))]
+    described = [file for file in files if _is_names(file) and file.endswith(".csv")]
+    if not described:
+        return None
+    names = pl.read_csv(described[0], has_header=False, infer_schema=False)
+    if names.width < 2:
+        raise broken(described[0], 1, "names of classes need two columns", "Correct it.")
+    known = names.select(
+        pl.col(names.columns[0]).alias("label_value"), pl.col(names.columns[1]).alias("label_name")
+    ).unique("label_value", keep="first", maintain_order=True)
+    return known.join(rows.select("label_value").unique(), on="label_value", how="semi")
+
+
+OPEN_IMAGES = Format("open-images", "Open Images CSV", (".csv",), _detect, _read)

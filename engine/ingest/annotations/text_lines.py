@@ -1,0 +1,52 @@
+"""Text files with an object a line and blanks between fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from .format import broken, text_of
+
+_SHOWN = 60
+
+
+def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
+    """The number, counted from 1, and the fields of every line that holds any.
+
+    Raises:
+        ReadError: the file cannot be read, or is not UTF-8.
+    """
+    for number, line in enumerate(text_of(file).splitlines(), 1):
+        fields = line.split()
+        if fields:
+            yield number, fields
+
+
+def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
+    """Finite numbers of fields.
+
+    Raises:
+        ReadError: a field holds something else; it names file and line.
+    """
+    try:
+        values = [float(field) for field in fields]
+    except ValueError:
+        values = [math.nan]
+    if all(map(math.isfinite, values)):
+        return values
+    odd = next(field for field in fields if not is_number(field))
+    raise broken(file, line, f"{odd!r} is no number: {shown(fields)}", "Correct the line.")
+
+
+def is_number(field: str | bytes) -> bool:
+    """Whether a field holds a finite number."""
+    try:
+        return math.isfinite(float(field))
+    except ValueError:
+        return False
+
+
+def shown(fields: list[str]) -> str:
+    """A line for a message, shortened."""
+    text = " ".join(fields)
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

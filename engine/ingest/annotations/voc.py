@@ -1,0 +1,135 @@
+"""Pascal VOC: an XML file an image, as LabelImg and many exporters write it.
+
+Corners stay as they stand. VOC's own count pixels from 1 and have the last one in the box;
+exporters differ in that, so nothing is taken from them or added. The development kit has the
+layout:
+http://host.robots.ox.ac.uk/pascal/VOC
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import polars as pl
+
+from .format import Annotations, Format, Look, broken, image_ids
+from .xml_files import number_of, read_tree, text_in
+
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+_FLAGS = ("difficult", "truncated", "occluded")
+_SCORES = ("score", "confidence")
+_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
+
+
+def _detect(look: Look) -> bool:
+    heads = [head for _, head in look.heads(".xml", most=3)]
+    return bool(heads) and all(b"<annotation>" in head or b"<annotation " in head for head in heads)
+
+
+def _read(look: Look) -> Annotations:
+    files = look.of(".xml")
+    ids = image_ids(look, files, below="Annotations")
+    rows: list[dict[str, Any]] = []
+    datums: list[dict[str, Any]] = []
+    for file, datum in zip(files, ids, strict=True):
+        tree = read_tree(file, "annotation")
+        size = tree.find("size")
+        width, height = (
+            (None, None)
+            if size is None
+            else (_pixels(size, name, file) for name in ("width", "height"))
+        )
+        datums.append(
+            {
+                "datum_id": datum,
+                "file_name": text_in(tree, "filename"),
+                "width": width,
+                "height": height,
+            }
+        )
+        rows += ({"datum_id": datum, **_object(one, file)} for one in tree.iter("object"))
+    return Annotations(
+        rows=_frame(rows),
+        datums=pl.DataFrame(
+            datums,
+            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
+                    "height": pl.Int64},
+        ),
+    )  # fmt: skip
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
+    schema |= dict.fromkeys(_CORNERS, pl.Float64) | {"polygon": _POINTS}
+    schema |= dict.fromkeys(_FLAGS, pl.Int64) | {"pose": pl.String}
+    frame = pl.DataFrame(rows, schema=schema)
+    may_lack = ("score", "polygon", *_FLAGS, "pose")
+    return frame.drop([name for name in may_lack if frame[name].null_count() == frame.height])
+
+
+def _pixels(size: Element, name: str, file: str) -> int | None:
+    """A width or height; none where the writer did not know it and left 0."""
+    value = number_of(size, name, file)
+    return int(value) if value else None
+
+
+def _object(one: Element, file: str) -> dict[str, Any]:
+    name = text_in(one, "name")
+    if not name:
+        raise broken(file, None, "an object without a name", "Give it one, or take it out.")
+    row: dict[str, Any] = {"label_value": name}
+    for tag in _SCORES:
+        value = number_of(one, tag, file)
+        if value is not None:
+            row["score"] = value
+    for tag in _FLAGS:
+        value = number_of(one, tag, file)
+        if value is not None:
+            row[tag] = int(value)
+    pose = text_in(one, "pose")
+    if pose and pose != "Unspecified":
+        row["pose"] = pose
+    ring = _ring(one, file)
+    if ring:
+        row["polygon"] = [ring]
+    row |= _box(one, name, file, ring)
+    return row
+
+
+def _box(one: Element, name: str, file: str, ring: list[list[float]]) -> dict[str, float]:
+    box = one.find("bndbox")
+    corners = {} if box is None else {tag: number_of(box, tag, file) for tag in _CORNERS}
+    missing = [tag for tag in _CORNERS if corners.get(tag) is None]
+    if missing and ring:
+        xs, ys = zip(*ring, strict=True)
+        return dict(zip(_CORNERS, (min(xs), min(ys), max(xs), max(ys)), strict=True))
+    if missing:
+        raise broken(
+            file,
+            None,
+            f"object {name!r} has no {missing[0]} in a bndbox",
+            "Write xmin, ymin, xmax and ymax.",
+        )
+    return {tag: value for tag, value in corners.items() if value is not None}
+
+
+def _ring(one: Element, file: str) -> list[list[float]]:
+    """The points x1, y1, x2, ... or pt of a polygon that some tools add; empty without."""
+    polygon = one.find("polygon")
+    if polygon is None:
+        return []
+    points = [[number_of(pt, "x", file), number_of(pt, "y", file)] for pt in polygon.iter("pt")]
+    n = 1
+    while polygon.find(f"x{n}") is not None:
+        points.append([number_of(polygon, f"{axis}{n}", file) for axis in "xy"])
+        n += 1
+    ring = [[x, y] for x, y in points if x is not None and y is not None]
+    if len(ring) < 3 or len(ring) < len(points):
+        raise broken(
+            file, None, "a polygon of fewer than three points", "Correct it, or take it out."
+        )
+    return ring
+
+
+VOC = Format("voc", "Pascal VOC XML", (".xml",), _detect, _read)

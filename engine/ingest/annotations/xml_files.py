@@ -1,0 +1,88 @@
+"""XML of annotations, read without what XML may do beside: entities and what they point to."""
+
+from __future__ import annotations
+
+import math
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
+
+from evalengine.schemas.errors import ReadError
+
+from .format import broken
+
+
+class _Refused(Exception):
+    """A document type, which may have entities."""
+
+
+class _Builder(TreeBuilder):
+    """A tree of a document without a document type."""
+
+    def doctype(self, name: str, public: str | None, system: str | None) -> None:
+        raise _Refused
+
+
+def read_tree(file: str, root: str) -> Element:
+    """The root of an XML file.
+
+    Args:
+        file: its path.
+        root: the name of the root.
+
+    Raises:
+        ReadError: it cannot be read, is broken (with the line), has a document type, or another
+            root.
+    """
+    parser = XMLParser(target=_Builder())
+    try:
+        with open(file, "rb") as opened:
+            while block := opened.read(1 << 20):
+                parser.feed(block)
+        tree: Element = parser.close()
+    except OSError as error:
+        raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+    except ParseError as error:
+        said = str(error).partition(":")[0]
+        raise broken(file, error.position[0], f"broken XML ({said})", "Write it again.") from None
+    except _Refused:
+        raise broken(
+            file, None, "XML with a document type (<!DOCTYPE>), which is not read", "Take it out."
+        ) from None
+    if tree.tag != root:
+        raise broken(file, None, f"its root is <{tree.tag}>, not <{root}>", "Give one format.")
+    return tree
+
+
+def text_in(element: Element, name: str) -> str | None:
+    """The text of the first child of a name, without blanks around; None without any."""
+    found = element.findtext(name)
+    return (found.strip() or None) if found is not None else None
+
+
+def number_of(element: Element, name: str, file: str) -> float | None:
+    """The number in the first child of a name; None without that child.
+
+    Raises:
+        ReadError: it holds something else.
+    """
+    text = text_in(element, name)
+    return None if text is None else number(text, f"<{name}>", file)
+
+
+def number(text: str, called: str, file: str) -> float:
+    """A finite number of a text.
+
+    Args:
+        text: of an element or attribute.
+        called: what it is the text of, for messages.
+        file: the file it stands in.
+
+    Raises:
+        ReadError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise broken(file, None, f"{called} holds {text!r}, which is no number", "Correct it.")
+    return value

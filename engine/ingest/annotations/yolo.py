@@ -1,0 +1,319 @@
+"""YOLO: a text file an image, an object a line, coordinates as shares of the image.
+
+A line is a class number and ``cx cy w h`` (a box), ``x1 y1 x2 y2 ...`` (a polygon, four points of
+oriented boxes among them), or a box and key points; predictions have a confidence at the end.
+Ultralytics' documentation of datasets has the layout of folders: https://docs.ultralytics.com/datasets
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .format import Annotations, Format, Look, Note, broken
+from .yolo_folders import (
+    HIGH,
+    LOW,
+    YAML,
+    datums_of,
+    description,
+    gathered,
+    ids_of,
+    is_label,
+    may_be_label,
+)
+
+Array = np.ndarray[Any, Any]
+
+_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
+
+
+def _detect(look: Look) -> bool:
+    """A data set's YAML, or text files whose first lines are all those of labels."""
+    if look.of(*YAML) and description(look) is not None:
+        return True
+    found = [is_label(head) for name, head in look.heads(".txt") if may_be_label(name)]
+    return bool(found) and all(found)
+
+
+def _read(look: Look) -> Annotations:
+    files = gathered(look)
+    lines = _Lines.of(files.labels)
+    rows, notes = lines.rows(files.points)
+    both = dict.fromkeys((*files.labels, *files.images))
+    ids = dict(zip(both, ids_of(look, files, tuple(both)), strict=True))
+    rows = rows.with_columns(
+        pl.Series("datum_id", [ids[files.labels[at]] for at in rows["file"]], dtype=pl.String)
+    ).drop("file")
+    _refuse_unnamed(rows, files.names, lines)
+    return Annotations(
+        rows=rows.select("datum_id", pl.exclude("datum_id")),
+        datums=datums_of(files, ids),
+        labels=_labels(files.names),
+        shares=True,
+        notes=notes if files.names else (*notes, _NAMELESS),
+    )
+
+
+_NAMELESS = (
+    "classes_without_names",
+    "no names of classes stand beside the labels (data.yaml, classes.txt), so classes are numbers.",
+    None,
+)
+
+
+def _labels(names: Mapping[int, str]) -> pl.DataFrame | None:
+    if not names:
+        return None
+    return pl.DataFrame(
+        {"label_value": [*names], "label_name": [*names.values()]},
+        schema={"label_value": pl.Int64, "label_name": pl.String},
+    )
+
+
+def _refuse_unnamed(rows: pl.DataFrame, names: Mapping[int, str], lines: _Lines) -> None:
+    """Refuse class numbers beyond those that have names."""
+    if not names:
+        return
+    odd = np.flatnonzero(~rows["label_value"].is_in([*names]).to_numpy())
+    if odd.size:
+        file, line = lines.place(int(odd[0]))
+        raise broken(
+            file,
+            line,
+            f"class {rows['label_value'][int(odd[0])]} has no name, and {len(names)} classes have"
+            f" ({odd.size:,} such lines)",
+            "Add it to the names, or correct the line.",
+        )
+
+
+class _Lines(msgspec.Struct):
+    """The lines of all label files that hold anything.
+
+    Attributes:
+        files: label files.
+        file: int64 [n], the file of each line.
+        number: int64 [n], counted from 1.
+        fields: the fields of each line.
+    """
+
+    files: tuple[str, ...]
+    file: Array
+    number: Array
+    fields: list[list[bytes]]
+
+    @classmethod
+    def of(cls, files: tuple[str, ...]) -> _Lines:
+        file, number, fields = [], [], []
+        for at, name in enumerate(files):
+            try:
+                with open(name, "rb") as opened:
+                    text = opened.read().removeprefix(b"\xef\xbb\xbf")
+            except OSError as error:
+                raise ReadError(f"{name}: cannot be read: {error.strerror or error}.") from None
+            for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
+                if words:
+                    file.append(at)
+                    number.append(line)
+                    fields.append(words)
+        return cls(files, np.array(file, np.int64), np.array(number, np.int64), fields)
+
+    def place(self, i: int) -> tuple[str, int]:
+        """File and number of a line."""
+        return self.files[self.file[i]], int(self.number[i])
+
+    def rows(self, points: tuple[int, int] | None) -> tuple[pl.DataFrame, tuple[Note, ...]]:
+        """All objects in shares of their images: ``file``, ``label_value``, boxes and the rest.
+
+        Args:
+            points: the shape of key points, where something says it.
+
+        Raises:
+            ReadError: a line that does not fit, naming it.
+        """
+        n = len(self.fields)
+        kinds: dict[int, list[int]] = defaultdict(list)
+        for i, words in enumerate(self.fields):
+            kinds[len(words) - 1].append(i)
+        found = _Objects.empty(n)
+        for count, members in sorted(kinds.items()):
+            at = np.array(members, np.int64)
+            numbers = self._numbers(at, count)
+            self._hold(at, numbers)
+            found.label[at] = numbers[:, 0].astype(np.int64)
+            self._understand(at, numbers[:, 1:], points, found)
+        return found.frame(self.file), self._scored(found)
+
+    def _numbers(self, at: Array, count: int) -> Array:
+        """Lines of as many fields as numbers, float64 [k, count + 1]."""
+        if count < 4:
+            file, line = self.place(int(at[0]))
+            raise broken(
+                file, line, f"{count + 1} fields: {self._shown(int(at[0]))}",
+                "An object is a class number and a box (cx cy w h) or a polygon (x y, three times"
+                " or more).",
+            )  # fmt: skip
+        words = [self.fields[i] for i in at]
+        try:
+            return np.array(words).astype(np.float64)
+        except ValueError:
+            for i in at.tolist():
+                for word in self.fields[i]:
+                    try:
+                        float(word)
+                    except ValueError:
+                        file, line = self.place(i)
+                        raise broken(
+                            file, line, f"{word.decode('utf-8', 'replace')!r} is no number:"
+                            f" {self._shown(i)}", "Correct the line.",
+                        ) from None  # fmt: skip
+            raise
+
+    def _hold(self, at: Array, numbers: Array) -> None:
+        """Refuse classes that are no numbers, and coordinates that are no shares."""
+        label, rest = numbers[:, 0], numbers[:, 1:5]
+        whole = (label >= 0) & (label % 1 == 0)
+        share = ((rest >= LOW) & (rest <= HIGH)).all(axis=1)
+        for wrong, said, repair in (
+            (~whole, "the first field is no class number", "Correct the line."),
+            (~share, "coordinates that are no shares of the image",
+             "Divide x by the image's width and y by its height."),
+        ):  # fmt: skip
+            if wrong.any():
+                first = int(at[np.argmax(wrong)])
+                file, line = self.place(first)
+                many = f" ({int(wrong.sum()):,} such lines)" if wrong.sum() > 1 else ""
+                raise broken(file, line, f"{said}: {self._shown(first)}{many}", repair)
+
+    def _shown(self, i: int) -> str:
+        text = b" ".join(self.fields[i]).decode("utf-8", "replace")
+        return repr(text if len(text) <= 60 else text[:60] + "...")
+
+    def _understand(
+        self, at: Array, numbers: Array, points: tuple[int, int] | None, found: _Objects
+    ) -> None:
+        """What the numbers of lines of one length are."""
+        count = numbers.shape[1]
+        shape = points or _visible(numbers)
+        if shape is not None and count - 4 - shape[0] * shape[1] in (0, 1):
+            found.boxes[at] = _corners(numbers[:, :4])
+            keys = numbers[:, 4 : 4 + shape[0] * shape[1]].reshape(len(at), *shape)
+            for i, key in zip(at.tolist(), keys, strict=True):
+                found.points[i] = key
+            scored = count > 4 + shape[0] * shape[1]
+        elif count <= 5:
+            found.boxes[at] = _corners(numbers[:, :4])
+            scored = count == 5
+        else:
+            self._refuse_points(at, numbers)
+            scored = count % 2 == 1
+            rings = numbers[:, : count - scored].reshape(len(at), -1, 2)
+            for i, ring in zip(at.tolist(), rings, strict=True):
+                found.rings[i] = ring
+            found.boxes[at] = np.concatenate([rings.min(axis=1), rings.max(axis=1)], axis=1)
+        if scored:
+            found.score[at] = numbers[:, -1]
+
+    def _refuse_points(self, at: Array, numbers: Array) -> None:
+        """Refuse lines that may be boxes and key points as well as polygons.
+
+        Polygons of a file differ in length; key points lie in the box that the first four numbers
+        would be.
+        """
+        count = numbers.shape[1]
+        if count < 10 or len(at) < len(self.fields) or len(at) < 3:
+            return
+        box = _corners(numbers[:, :4])
+        for each in (2, 3):
+            rest = numbers[:, 4 : 4 + (count - 4) // each * each].reshape(len(at), -1, each)
+            inside = (rest[..., :2] >= box[:, None, :2]) & (rest[..., :2] <= box[:, None, 2:])
+            if inside.all(axis=-1).mean() > 0.9:
+                file, line = self.place(int(at[0]))
+                raise broken(
+                    file, line, f"{count + 1} fields may be a polygon, or a box and key points",
+                    "Say which in a data.yaml beside the labels: 'names', and of key points"
+                    " 'kpt_shape: [number, 2 or 3]'.",
+                )  # fmt: skip
+
+    def _scored(self, found: _Objects) -> tuple[Note, ...]:
+        """Refuse confidences of some lines alone; note boxes among polygons.
+
+        Raises:
+            ReadError: naming the first line without one.
+        """
+        scored = ~np.isnan(found.score)
+        if scored.any() and not scored.all():
+            first = int(np.argmin(scored))
+            file, line = self.place(first)
+            raise broken(
+                file, line, f"no confidence, and {int(scored.sum()):,} other lines have one:"
+                f" {self._shown(first)}", "Write it on every line, or on none.",
+            )  # fmt: skip
+        bare = sum(ring is None for ring in found.rings)
+        if 0 < bare < len(found.rings):
+            said = (
+                f"{bare:,} of {len(found.rings):,} objects are boxes and the others polygons: the"
+                " boxes of all count."
+            )
+            return (("boxes_among_polygons", said, bare),)
+        return ()
+
+
+class _Objects(msgspec.Struct):
+    """Columns of all objects, in shares."""
+
+    label: Array
+    score: Array
+    boxes: Array
+    rings: list[Array | None]
+    points: list[Array | None]
+
+    @classmethod
+    def empty(cls, n: int) -> _Objects:
+        return cls(
+            np.zeros(n, np.int64),
+            np.full(n, np.nan),
+            np.zeros((n, 4)),
+            [None] * n,
+            [None] * n,
+        )
+
+    def frame(self, file: Array) -> pl.DataFrame:
+        x0, y0, x1, y1 = np.ascontiguousarray(self.boxes.T)
+        columns: dict[str, Any] = {"file": file, "label_value": self.label}
+        if len(file) and not np.isnan(self.score).any():
+            columns["score"] = self.score
+        columns |= {"xmin": x0, "ymin": y0, "xmax": x1, "ymax": y1}
+        if self.rings and all(ring is not None for ring in self.rings):
+            rings = [[ring.tolist()] for ring in self.rings if ring is not None]
+            columns["polygon"] = pl.Series(rings, dtype=_POINTS)
+        if any(key is not None for key in self.points):
+            columns["keypoints"] = pl.Series(
+                [None if key is None else key.tolist() for key in self.points],
+                dtype=pl.List(pl.List(pl.Float64)),
+            )
+        return pl.DataFrame(columns)
+
+
+def _visible(numbers: Array) -> tuple[int, int] | None:
+    """The shape of key points that say 0, 1 or 2 of whether they are seen, as labels have them."""
+    rest = numbers[:, 4:]
+    if rest.shape[1] < 3 or rest.shape[1] % 3:
+        return None
+    return (rest.shape[1] // 3, 3) if np.isin(rest[:, 2::3], (0, 1, 2)).all() else None
+
+
+def _corners(boxes: Array) -> Array:
+    """Centres and extents as corners."""
+    half = boxes[:, 2:] / 2
+    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
+
+
+YOLO = Format("yolo", "YOLO labels", (".txt", *YAML), _detect, _read)

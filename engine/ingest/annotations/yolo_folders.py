@@ -1,0 +1,255 @@
+"""The folders of a YOLO data set: labels, their images, names of classes, splits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .format import Look, broken, head_of, text_of
+from .image_headers import SUFFIXES, sizes_of
+
+YAML = (".yaml", ".yml")
+_NAMES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "_darknet.labels")
+_OTHERS = (*_NAMES, "readme.txt", "readme.roboflow.txt", "readme.dataset.txt", "train.txt",
+           "val.txt", "test.txt", "requirements.txt", "license.txt", "autosplit_train.txt",
+           "autosplit_val.txt", "autosplit_test.txt")  # fmt: skip
+"""Text files of such folders that hold no labels."""
+LOW, HIGH = -0.5, 1.5  # where shares lie, however far an object reaches over the edge
+_SPLITS = ("train", "val", "valid", "test")
+_UP = 3  # folders above the labels in which names of classes are looked for
+
+
+class Files(msgspec.Struct):
+    """What belongs to a set of labels.
+
+    Attributes:
+        labels: label files.
+        images: image files.
+        split: of a label file or image, where there are several.
+        names: of the classes by number; empty where nothing says.
+        points: number of key points, and of numbers of each; None where nothing says.
+    """
+
+    labels: tuple[str, ...]
+    images: tuple[str, ...]
+    split: dict[str, str]
+    names: dict[int, str]
+    points: tuple[int, int] | None
+
+
+def may_be_label(file: str) -> bool:
+    return os.path.basename(file).lower() not in _OTHERS
+
+
+def is_label(head: bytes) -> bool:
+    """Whether the first line is a class number and shares."""
+    fields = head.lstrip().split(b"\n", 1)[0].split()
+    try:
+        numbers = [float(field) for field in fields]
+    except ValueError:
+        return False
+    return (
+        len(numbers) >= 5
+        and numbers[0] >= 0
+        and numbers[0].is_integer()
+        and all(LOW <= number <= HIGH for number in numbers[1:5])
+    )
+
+
+def description(look: Look) -> tuple[str, dict[str, Any]] | None:
+    """The file that describes the data set, and what it says."""
+    for file in sorted(look.of(*YAML), key=lambda name: name.count(os.sep)):
+        said = _yaml(file)
+        if said is not None:
+            return file, said
+    return None
+
+
+def _yaml(file: str) -> dict[str, Any] | None:
+    """What a YAML file says of a data set; None of any other."""
+    import yaml
+
+    try:
+        said = yaml.safe_load(text_of(file))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise broken(file, line, "no YAML that can be read", "Correct the line.") from None
+    return said if isinstance(said, dict) and "names" in said else None
+
+
+def ids_of(look: Look, files: Files, both: tuple[str, ...]) -> list[str]:
+    """The datum of each label file and image: a label file's is its image's."""
+    stems = [os.path.splitext(os.path.basename(name))[0] for name in both]
+    for kind in (files.labels, files.images):
+        of_kind = [os.path.splitext(os.path.basename(name))[0] for name in kind]
+        if len({*of_kind}) < len(of_kind):
+            break
+    else:
+        return stems
+    named = [os.path.splitext(look.relative(name))[0] for name in both]
+    return [
+        "/".join(part for part in name.split("/") if part not in ("labels", "images"))
+        for name in named
+    ]
+
+
+def gathered(look: Look) -> Files:
+    described = description(look)
+    if described is None:
+        above = _above(look.root)
+        names, points = _names_beside((look.root, *above))
+        labels = tuple(name for name in look.of(".txt") if may_be_label(name))
+        folder = _other(look.root, "labels", "images")
+        images = look.of(*SUFFIXES) or (_below(folder, SUFFIXES) if folder else ())
+        return Files(labels, images, {}, names, points)
+    file, said = described
+    names, points = _named(file, said)
+    labels, images, split = [], [], {}
+    for key in _SPLITS:
+        for folder in _folders(said.get(key)):
+            here = _found(file, said, folder)
+            if here is None:
+                continue
+            pictures = _listed(here) if here.endswith(".txt") else _below(here, SUFFIXES)
+            texts = _texts_of(here, pictures)
+            images += pictures
+            labels += texts
+            split |= dict.fromkeys((*pictures, *texts), key)
+    if not images and not labels:
+        labels = [name for name in look.of(".txt") if may_be_label(name)]
+        images = [*look.of(*SUFFIXES)]
+    if not images and not labels:
+        raise ReadError(
+            f"{file}: neither images nor labels are where train, val and test say. Correct 'path'"
+            " there, or give the folder of the labels."
+        )
+    split = split if len({*split.values()}) > 1 else {}
+    return Files(tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(images)), split, names, points)
+
+
+def _folders(said: Any) -> list[str]:
+    """Folders or lists of images of one split."""
+    return [one for one in (said if isinstance(said, list) else [said]) if isinstance(one, str)]
+
+
+def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
+    """Where a folder of a description is: below its path, else beside the description."""
+    home = os.path.dirname(os.path.abspath(file))
+    root = said.get("path") if isinstance(said.get("path"), str) else ""
+    for base in (os.path.join(home, root), home):
+        for name in (folder, folder.removeprefix("../")):  # as Roboflow writes them
+            there = os.path.normpath(os.path.join(base, name))
+            if os.path.exists(there):
+                return there
+    return None
+
+
+def _listed(file: str) -> tuple[str, ...]:
+    """Images that a text file lists."""
+    home = os.path.dirname(file)
+    return tuple(
+        os.path.normpath(os.path.join(home, line.strip()))
+        for line in text_of(file).splitlines()
+        if line.strip()
+    )
+
+
+def _texts_of(here: str, images: Iterable[str]) -> list[str]:
+    """The label files of images: in a folder ``labels`` for ``images``, else beside them."""
+    folder = None if here.endswith(".txt") else _other(here, "images", "labels")
+    if folder is not None and os.path.isdir(folder):
+        return [name for name in _below(folder, (".txt",)) if may_be_label(name)]
+    found = []
+    for image in images:
+        stem = os.path.splitext(image)[0] + ".txt"
+        labels = _other(stem, "images", "labels") or stem
+        found += [labels] if os.path.isfile(labels) else []
+    return found
+
+
+def _other(path: str, mine: str, theirs: str) -> str | None:
+    """A path with another folder in place of the last one of a name; None without that."""
+    parts = os.path.abspath(path).split(os.sep)
+    if mine not in parts:
+        return None
+    at = len(parts) - 1 - parts[::-1].index(mine)
+    return os.sep.join([*parts[:at], theirs, *parts[at + 1 :]])
+
+
+def _below(folder: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(
+        sorted(
+            os.path.join(here, name)
+            for here, _, names in os.walk(folder)
+            for name in names
+            if name.lower().endswith(suffixes) and not name.startswith(".")
+        )
+    )
+
+
+def _above(folder: str) -> list[str]:
+    """Folders above one of labels, as far as names of its classes may stand there."""
+    found = []
+    folder = os.path.abspath(folder)
+    if "labels" in folder.split(os.sep):
+        for _ in range(_UP):
+            folder = os.path.dirname(folder)
+            found.append(folder)
+    return found
+
+
+def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
+    """Names of classes as the nearest file of them says."""
+    for folder in folders:
+        there = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        for name in there:
+            file = os.path.join(folder, name)
+            if name.lower().endswith(YAML) and os.path.isfile(file):
+                said = _yaml(file)
+                if said is not None:
+                    return _named(file, said)
+            if name.lower() in _NAMES and not is_label(head_of(file)):
+                lines = text_of(file).splitlines()
+                return dict(enumerate(line.strip() for line in lines if line.strip())), None
+    return {}, None
+
+
+def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[int, int] | None]:
+    """Names of classes and the shape of key points, as a description has them."""
+    names = said["names"]
+    pairs = names.items() if isinstance(names, dict) else enumerate(names or ())
+    try:
+        known = {int(number): str(name) for number, name in pairs}
+    except (TypeError, ValueError):
+        raise broken(
+            file, None, "'names' is neither a list of names nor numbers and names", "Correct it."
+        ) from None
+    shape = said.get("kpt_shape")
+    if isinstance(shape, list) and len(shape) == 2 and all(isinstance(n, int) for n in shape):
+        return known, (shape[0], shape[1])
+    return known, None
+
+
+def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:
+    """Every image that has a label file or a picture, with its size where a picture says it."""
+    pictures = {ids[file]: file for file in files.images if os.path.isfile(file)}
+    sizes = sizes_of(pictures)
+    names = list(dict.fromkeys(ids.values()))
+    columns: dict[str, pl.Series] = {"datum_id": pl.Series(names, dtype=pl.String)}
+    if files.images:
+        named = {ids[file]: os.path.basename(file) for file in files.images}
+        columns["file_name"] = pl.Series([named.get(one) for one in names], dtype=pl.String)
+    for at, column in enumerate(("width", "height")):
+        values = [sizes[one][at] if one in sizes else None for one in names]
+        columns[column] = pl.Series(values, dtype=pl.Int64)
+    if files.split:
+        split = {ids[file]: name for file, name in files.split.items()}
+        columns["split"] = pl.Series([split.get(one) for one in names], dtype=pl.String)
+    return pl.DataFrame(columns)

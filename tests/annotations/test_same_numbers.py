@@ -1,0 +1,119 @@
+"""The same images in seven formats, and any pair of them: the same twelve numbers."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from annotations.writers import NAMES, WRITERS, Image, images
+
+import evalengine as ee
+from evalengine.ingest.frames import load_frames
+
+WITH_SIZES = [name for name in WRITERS if name != "open-images"]
+
+
+def written(name: str, folder: Path, seed: int = 0) -> tuple[Path, Path]:
+    """Detections and ground truths of a format."""
+    paths = []
+    for found in (True, False):
+        here = folder / f"{name} {found}"
+        here.mkdir()
+        paths.append(WRITERS[name](here, images(seed, found=found), found=found))
+    return paths[0], paths[1]
+
+
+def numbers(found: Path, truths: Path, **options: Any) -> list[float]:
+    card = ee.score(found, truths, dialect="coco", iou_type="bbox", **options)
+    assert not card.warnings, card.warnings
+    stats: list[float] = card.to_coco()["stats"]
+    return stats
+
+
+@pytest.fixture
+def want(tmp_path: Path) -> list[float]:
+    numbers_of_coco = numbers(*written("coco", tmp_path))
+    assert 0.2 < numbers_of_coco[0] < 0.9
+    return numbers_of_coco
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "coco"])
+def test_a_format_alone(name: str, want: list[float], tmp_path: Path) -> None:
+    found, truths = written(name, tmp_path)
+    if name != "open-images":
+        assert numbers(found, truths) == want
+        return
+    sizes = pl.DataFrame(
+        [(one.stem, one.width, one.height) for one in images(0, found=False)],
+        schema=["datum_id", "width", "height"],
+        orient="row",
+    )
+    assert numbers(found, truths, datums=sizes) == want
+    alone = ee.score(found, truths, dialect="coco", iou_type="bbox")
+    assert [*alone.to_coco()["stats"][:3]] == want[:3], "shares on both sides meet alike"
+    assert any("sizes are not known" in note for note in alone.notes)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(a, b) for a, b in product(WRITERS, WITH_SIZES) if a != b and a != "coco"],
+)
+def test_any_pair(ours: str, theirs: str, want: list[float], tmp_path: Path) -> None:
+    """Numbers of classes have names beside them."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    found, _ = written(ours, tmp_path / "a")
+    _, truths = written(theirs, tmp_path / "b")
+    if ours == "yolo":
+        (found / "classes.txt").write_text("".join(f"{name}\n" for name in NAMES))
+    assert numbers(found, truths) == want
+
+
+def test_numbers_without_names_are_told_of(tmp_path: Path) -> None:
+    """YOLO's class numbers beside COCO's categories: none is right, and the map stands there."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    found, _ = written("yolo", tmp_path / "a")
+    _, truths = written("coco", tmp_path / "b")
+    (warning,) = ee.check(found, truths).warnings
+    mapped = {str(i): i + 1 for i in range(len(NAMES))}
+    assert "one side counts its classes from another number" in warning
+    assert all(f'"{mine}": {other}' in warning for mine, other in mapped.items())
+
+
+def test_results_that_number_images(want: list[float], tmp_path: Path) -> None:
+    """Integers that stand at the end of the images' names, as COCO results of many tools have."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    found, _ = written("coco", tmp_path / "a")
+    _, truths = written("yolo", tmp_path / "b")
+    rows = json.loads(found.read_text())
+    for row in rows:
+        row["image_id"], row["category_id"] = row["image_id"] - 1, row["category_id"] - 1
+    found.write_text(json.dumps(rows))
+    assert numbers(found, truths) == want
+
+
+@pytest.mark.parametrize("name", WITH_SIZES)
+@pytest.mark.parametrize("to", ["tables", "coco"])
+def test_conversion_loses_nothing(name: str, to: str, tmp_path: Path) -> None:
+    found, truths = written(name, tmp_path)
+    out = tmp_path / "out"
+    before = numbers(found, truths)
+    counts = ee.convert(truths, found, out=out, to=to)
+    suffix = {"tables": "parquet", "coco": "json"}[to]
+    sides = out / f"predictions.{suffix}", out / f"groundtruths.{suffix}"
+    more = {} if to == "coco" else {"datums": out / "datums.parquet"}
+    if to == "tables":
+        more |= {"labels": out / "labels.parquet"} if (out / "labels.parquet").exists() else {}
+    assert numbers(*sides, **more) == before
+    want: list[list[Image]] = [images(0, found=True), images(0, found=False)]
+    of_side = [counts[path.name] for path in sides]
+    assert of_side == [sum(len(one.boxes) for one in side) for side in want]
+    frames = load_frames(*sides, task="detection", **more)
+    assert frames.datums is not None
+    assert frames.datums.height == len(want[1]), "images without objects count"
