@@ -13,38 +13,15 @@ from coco_files import annotation, result, truths
 import evalengine as ee
 from evalengine.ingest.annotations.converting import convert_coco
 
-VOC = (
-    "<annotation>\n<filename>a.jpg</filename><object><name>cat</name><bndbox><xmin>1</xmin>"
-    "<ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></object></annotation>"
-)
-YOLO = "a label file of YOLO"
-TEXT = "a text file of detections as Pascal VOC's"
-XML = "an annotation file of Pascal VOC"
 
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("labels/a.txt", "0 0.5 0.5 0.1 0.1\n", YOLO),
-        ("labels/a.txt", "17 0.5 0.5 0.1 0.1 0.93\n1 0.2 0.2 0.1 0.1 0.8\n", YOLO),
-        ("labels/a.txt", "0 0.1 0.1 0.2 0.1 0.2 0.2 0.1 0.2\n", YOLO),
-        ("labels/a", "3 1 1e-1 .2 0.1\n", YOLO),
-        ("det/a.txt", "000004 0.702732 89 112 516 466\n", TEXT),
-        ("det/a.txt", "img_7 0.9 1 1 5.5 5\n", TEXT),
-        ("voc/a.xml", VOC, XML),
-        ("voc/a.xml", '<?xml version="1.0"?>\n' + VOC, XML),
-        ("cvat/a.xml", "<annotations><version>1.1</version></annotations>", "is XML, which is not"),
-    ],
-)
-def test_files_of_other_tools(name: str, text: str, said: str, tmp_path: Path) -> None:
-    """By themselves, and as a folder of them."""
-    (tmp_path / name).parent.mkdir()
-    (tmp_path / name).write_text(text)
+@pytest.mark.parametrize("text", ["<annotations><version>1.1</version></annotations>", "<html/>"])
+def test_other_xml(text: str, tmp_path: Path) -> None:
+    """By itself, and as a folder of it."""
+    (tmp_path / "cvat").mkdir()
+    (tmp_path / "cvat" / "a.xml").write_text(text)
     found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
-    paths = [str(tmp_path / name)]
-    paths += [str((tmp_path / name).parent)] if "." in name else []
-    for path in paths:
-        with pytest.raises(ee.ReadError, match=f"{said}.*one table with datum_id"):
+    for path in (tmp_path / "cvat" / "a.xml", tmp_path / "cvat"):
+        with pytest.raises(ee.ReadError, match=r"a\.xml.*is XML, and neither"):
             ee.score(found, path, task="detection")
 
 

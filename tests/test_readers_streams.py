@@ -57,16 +57,6 @@ def test_nothing_comes(tmp_path: Path) -> None:
         ee.score("/dev/null", TRUTHS)
 
 
-@pytest.mark.parametrize("name", ["0001.txt", "label"])
-@pytest.mark.parametrize(
-    "line", ["1 0.7487 0.5 0.1 0.25", "0 0.1 0.2 0.3 0.4 0.95", "3 .5 .5 1e-3 2E-05"]
-)
-def test_yolo_labels_are_named(name: str, line: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(f"{line}\n{line}\n")
-    with pytest.raises(ReadError, match="a label file of YOLO"):
-        ee.score(str(tmp_path / name), TRUTHS)
-
-
 def test_nothing_to_score_is_said() -> None:
     card = ee.score(GUESSES.clear(), TRUTHS.clear(), task="classification")
     assert [warning.startswith("no table has a row") for warning in card.warnings] == [True]

@@ -21,8 +21,7 @@ _POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
-    found = [_is_result(head.decode("utf-8", "replace")) for _, head in look.heads(".txt")]
-    return bool(found) and all(found)
+    return look.mostly(lambda head: _is_result(head.decode("utf-8", "replace")), ".txt")
 
 
 def _is_result(head: str) -> bool:

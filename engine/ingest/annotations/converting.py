@@ -12,9 +12,10 @@ import msgspec
 import polars as pl
 
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from evalengine.schemas.errors import OptionError, ReadError, unknown
+from evalengine.schemas.errors import InputError, OptionError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option
 
 from ..opening import Inputs, open_inputs
 from ..sources.coco_masks import said_plainly
@@ -82,6 +83,13 @@ def convert(
     given = (truths, None) if predictions is None else (predictions, truths)
     inputs = open_inputs(*given, datums=datums, options=known)
     _told(inputs, tell)
+    for source in inputs.sources.values():
+        if source.shares:
+            raise InputError(
+                f"{source.description}: coordinates are shares of images whose sizes are not"
+                " known, and tables and COCO have pixels. Keep the images beside the labels, or"
+                f" give a table of datum_id, width and height as {option('datums', 'TABLE')}."
+            )
     with said_plainly():
         frames = {role: _frame(inputs, role, known) for role in inputs.sources}
     if TABLE in frames:
@@ -152,8 +160,9 @@ def _told(inputs: Inputs, tell: Tell | None) -> None:
                 warnings.warn(message, stacklevel=3)
             else:
                 tell(message, True)
-        for _, message, _ in source.notes if tell is not None else ():
-            tell(message, False)
+        if tell is not None:
+            for _, message, _ in source.notes:
+                tell(message, False)
 
 
 def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:

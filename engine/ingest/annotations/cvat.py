@@ -18,6 +18,7 @@ from .format import Annotations, Format, Look, broken, stems_or_paths
 from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
 from .xml_files import number, read_tree
 
+_MARKS = (b"<image ", b"<track ", b"<meta>")
 _SHAPES = ("box", "polygon", "mask")
 _OTHERS = ("polyline", "points", "cuboid", "skeleton", "ellipse", "tag")
 _SCORES = ("score", "confidence")
@@ -25,10 +26,8 @@ _TAKEN = ("datum_id", "label_value", "xmin", "ymin", "xmax", "ymax", "polygon", 
 
 
 def _detect(look: Look) -> bool:
-    heads = [head for _, head in look.heads(".xml", most=3)]
-    return bool(heads) and all(
-        b"<annotations>" in head and (b"<image " in head or b"<track " in head or b"<meta>" in head)
-        for head in heads
+    return look.mostly(
+        lambda head: b"<annotations>" in head and any(mark in head for mark in _MARKS), ".xml"
     )
 
 
@@ -101,8 +100,8 @@ def _video(
         found = tree.find(f".//original_size/{name}")
         if found is not None and found.text:
             size[name] = int(number(found.text, f"<{name}>", file))
-    frames = tree.find(".//task/size")
-    for frame in range(int(number(frames.text, "<size>", file)) if _said(frames) else 0):
+    frames = tree.findtext(".//task/size")
+    for frame in range(int(number(frames, "<size>", file)) if frames else 0):
         datums.setdefault(_frame(frame), {"file_name": None, **size, "subset": None})
     for track in tree.iter("track"):
         label, known = track.get("label"), track.get("id")
@@ -115,10 +114,6 @@ def _video(
             datums.setdefault(_frame(frame), {"file_name": None, **size, "subset": None})
             track_id = None if known is None else int(number(known, "track id", file))
             rows.append({"datum_id": _frame(frame), **row, "track_id": track_id})
-
-
-def _said(element: Element | None) -> bool:
-    return element is not None and bool(element.text)
 
 
 def _frame(number_: int) -> str:

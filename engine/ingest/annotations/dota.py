@@ -19,8 +19,7 @@ _POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
-    found = [_is_label(head.decode("utf-8", "replace")) for _, head in look.heads(".txt")]
-    return bool(found) and all(found)
+    return look.mostly(lambda head: _is_label(head.decode("utf-8", "replace")), ".txt")
 
 
 def _is_label(head: str) -> bool:
@@ -48,7 +47,7 @@ def _read(look: Look) -> Annotations:
         for line, fields in lines_of(file):
             if not _is_header(fields):
                 rows.append({"datum_id": datum, **_object(file, line, fields)})
-    schema = {
+    schema: dict[str, Any] = {
         "datum_id": pl.String, "label_value": pl.String, "xmin": pl.Float64, "ymin": pl.Float64,
         "xmax": pl.Float64, "ymax": pl.Float64, "polygon": _POINTS, "difficult": pl.Int64,
     }  # fmt: skip

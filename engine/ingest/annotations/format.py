@@ -48,6 +48,18 @@ class Look(msgspec.Struct):
             if found >= most:
                 return
 
+    def mostly(self, says: Callable[[bytes], bool], *suffixes: str) -> bool:
+        """Whether at least half of the first files that hold anything are of a format.
+
+        So that one broken file among many is told of as what it is.
+
+        Args:
+            says: whether a file's first bytes are.
+            suffixes: of the files looked at.
+        """
+        found = [says(head) for _, head in self.heads(*suffixes)]
+        return bool(found) and 2 * sum(found) >= len(found)
+
     def relative(self, file: str) -> str:
         """A file's name below the root, with slashes."""
         return os.path.relpath(file, self.root).replace(os.sep, "/")

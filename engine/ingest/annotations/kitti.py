@@ -18,8 +18,7 @@ _REGION = "DontCare"
 
 
 def _detect(look: Look) -> bool:
-    found = [_is_label(head.decode("utf-8", "replace")) for _, head in look.heads(".txt")]
-    return bool(found) and all(found)
+    return look.mostly(lambda head: _is_label(head.decode("utf-8", "replace")), ".txt")
 
 
 def _is_label(head: str) -> bool:

@@ -43,13 +43,12 @@ class _Task(msgspec.Struct):
 
 
 def _detect(look: Look) -> bool:
-    heads = [head for _, head in look.heads(".json", most=2)]
-    return bool(heads) and all(
-        head.lstrip().startswith(b"[")
-        and b'"data"' in head
-        and (b'"annotations"' in head or b'"predictions"' in head)
-        for head in heads
-    )
+    return look.mostly(_is_export, ".json")
+
+
+def _is_export(head: bytes) -> bool:
+    answered = b'"annotations"' in head or b'"predictions"' in head
+    return head.lstrip().startswith(b"[") and b'"data"' in head and answered
 
 
 class _Told(msgspec.Struct):

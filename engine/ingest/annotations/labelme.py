@@ -19,7 +19,6 @@ from .format import Annotations, Format, Look, broken, image_ids, text_of
 from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note
 
 _SIDES = 64  # of the polygon that a circle becomes
-_MARKS = (b'"shapes"', b'"imagePath"')
 
 
 class _Shape(msgspec.Struct):
@@ -39,13 +38,13 @@ class _File(msgspec.Struct):
 
 
 def _detect(look: Look) -> bool:
-    heads = [head for _, head in look.heads(".json", most=3)]
-    # The image's own bytes may stand in the file, before its path.
-    return (
-        bool(heads)
-        and all(head.lstrip().startswith(b"{") and _MARKS[0] in head for head in heads)
-        and any(_MARKS[1] in head or b'"imageData"' in head for head in heads)
-    )
+    return look.mostly(_is_file, ".json")
+
+
+def _is_file(head: bytes) -> bool:
+    # The image's own bytes may stand before its path.
+    named = b'"imagePath"' in head or b'"imageData"' in head
+    return head.lstrip().startswith(b"{") and b'"shapes"' in head and named
 
 
 def _read(look: Look) -> Annotations:

@@ -23,8 +23,7 @@ _POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
-    heads = [head for _, head in look.heads(".xml", most=3)]
-    return bool(heads) and all(b"<annotation>" in head or b"<annotation " in head for head in heads)
+    return look.mostly(lambda head: b"<annotation>" in head or b"<annotation " in head, ".xml")
 
 
 def _read(look: Look) -> Annotations:

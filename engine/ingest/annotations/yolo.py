@@ -40,7 +40,7 @@ def _detect(look: Look) -> bool:
     if look.of(*YAML) and description(look) is not None:
         return True
     found = [is_label(head) for name, head in look.heads(".txt") if may_be_label(name)]
-    return bool(found) and all(found)
+    return bool(found) and 2 * sum(found) >= len(found)
 
 
 def _read(look: Look) -> Annotations:

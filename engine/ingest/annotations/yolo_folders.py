@@ -101,30 +101,36 @@ def ids_of(look: Look, files: Files, both: tuple[str, ...]) -> list[str]:
 
 
 def gathered(look: Look) -> Files:
+    """What belongs to the labels that somebody gave, by their description or by their folder.
+
+    Raises:
+        ReadError: a description of which nothing is there.
+    """
     described = description(look)
     if described is None:
-        above = _above(look.root)
-        names, points = _names_beside((look.root, *above))
-        labels = tuple(name for name in look.of(".txt") if may_be_label(name))
+        names, points = _names_beside((look.root, *_above(look.root)))
+        texts = tuple(name for name in look.of(".txt") if may_be_label(name))
         folder = _other(look.root, "labels", "images")
-        images = look.of(*SUFFIXES) or (_below(folder, SUFFIXES) if folder else ())
-        return Files(labels, images, {}, names, points)
+        pictures = look.of(*SUFFIXES) or (_below(folder, SUFFIXES) if folder else ())
+        return Files(texts, pictures, {}, names, points)
     file, said = described
     names, points = _named(file, said)
-    labels, images, split = [], [], {}
+    labels: list[str] = []
+    images: list[str] = []
+    split: dict[str, str] = {}
     for key in _SPLITS:
-        for folder in _folders(said.get(key)):
-            here = _found(file, said, folder)
+        for one in _folders(said.get(key)):
+            here = _found(file, said, one)
             if here is None:
                 continue
             pictures = _listed(here) if here.endswith(".txt") else _below(here, SUFFIXES)
-            texts = _texts_of(here, pictures)
+            of_split = _texts_of(here, pictures)
             images += pictures
-            labels += texts
-            split |= dict.fromkeys((*pictures, *texts), key)
+            labels += of_split
+            split |= dict.fromkeys((*pictures, *of_split), key)
     if not images and not labels:
-        labels = [name for name in look.of(".txt") if may_be_label(name)]
-        images = [*look.of(*SUFFIXES)]
+        labels += (name for name in look.of(".txt") if may_be_label(name))
+        images += look.of(*SUFFIXES)
     if not images and not labels:
         raise ReadError(
             f"{file}: neither images nor labels are where train, val and test say. Correct 'path'"
@@ -142,7 +148,8 @@ def _folders(said: Any) -> list[str]:
 def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
     """Where a folder of a description is: below its path, else beside the description."""
     home = os.path.dirname(os.path.abspath(file))
-    root = said.get("path") if isinstance(said.get("path"), str) else ""
+    root = said.get("path")
+    root = root if isinstance(root, str) else ""
     for base in (os.path.join(home, root), home):
         for name in (folder, folder.removeprefix("../")):  # as Roboflow writes them
             there = os.path.normpath(os.path.join(base, name))
