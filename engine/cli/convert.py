@@ -17,18 +17,17 @@ class Formats(Commands):
     """A command for each format of annotations, beside those that are written out."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from ..ingest.annotations.registry import FORMATS
+        from ..ingest.annotations.titles import TITLES
 
-        return [AUTO, *super().list_commands(ctx), *(format_.name for format_ in FORMATS)]
+        return [AUTO, *super().list_commands(ctx), *TITLES]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        from ..ingest.annotations.registry import FORMATS
+        from ..ingest.annotations.titles import TITLES
 
         written = super().get_command(ctx, name)
         if written is not None:
             return written
-        titles = {format_.name: format_.title for format_ in FORMATS}
-        titles[AUTO] = "annotations of any format, told by content"
+        titles = {**TITLES, AUTO: "annotations of any format, told by content"}
         return _annotations(name, titles[name]) if name in titles else None
 
 

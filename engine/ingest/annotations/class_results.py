@@ -70,6 +70,4 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-CLASS_RESULTS = Format(
-    "voc-results", "detections in a text file a class", (".txt",), _detect, _read
-)
+CLASS_RESULTS = Format("voc-results", (".txt",), _detect, _read)

@@ -215,4 +215,4 @@ def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, A
     return mask_row(values, left, top, size["width"], size["height"])
 
 
-CVAT = Format("cvat", "CVAT XML", (".xml",), _detect, _read)
+CVAT = Format("cvat", (".xml",), _detect, _read)

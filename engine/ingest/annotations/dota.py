@@ -74,4 +74,4 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-DOTA = Format("dota", "DOTA labels", (".txt",), _detect, _read)
+DOTA = Format("dota", (".txt",), _detect, _read)

@@ -10,6 +10,8 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from .titles import TITLES
+
 _HEAD = 1 << 16
 
 Note = tuple[str, str, int | None]
@@ -98,18 +100,21 @@ class Format(msgspec.Struct, frozen=True):
     """A format of annotations, as data.
 
     Attributes:
-        name: what it is called in the shell.
-        title: what people call it, for messages.
+        name: what it is called in the shell; one of ``TITLES``.
         suffixes: of the files it is made of, in lower case, with the dot.
         detect: whether what was given is of this format, told by content.
         read: all of it.
     """
 
     name: str
-    title: str
     suffixes: tuple[str, ...]
     detect: Callable[[Look], bool]
     read: Callable[[Look], Annotations]
+
+    @property
+    def title(self) -> str:
+        """What people call it, for messages."""
+        return TITLES[self.name]
 
 
 def head_of(file: str, size: int = _HEAD) -> bytes:

@@ -73,4 +73,4 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     }
 
 
-KITTI = Format("kitti", "KITTI labels", (".txt",), _detect, _read)
+KITTI = Format("kitti", (".txt",), _detect, _read)

@@ -181,4 +181,4 @@ def _shape(one: _Result, wide: float, high: float) -> dict[str, Any]:
     return polygon_row([[px - corner_x + x, py - corner_y + y] for px, py in turned["polygon"][0]])
 
 
-LABEL_STUDIO = Format("label-studio", "Label Studio JSON", (".json",), _detect, _read)
+LABEL_STUDIO = Format("label-studio", (".json",), _detect, _read)

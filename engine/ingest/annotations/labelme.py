@@ -130,4 +130,4 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
     return mask_row(pixels, max(left, 0), max(top, 0), found.imageWidth, found.imageHeight)
 
 
-LABELME = Format("labelme", "LabelMe JSON", (".json",), _detect, _read)
+LABELME = Format("labelme", (".json",), _detect, _read)

@@ -139,4 +139,4 @@ def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:
     return known.join(rows.select("label_value").unique(), on="label_value", how="semi")
 
 
-OPEN_IMAGES = Format("open-images", "Open Images CSV", (".csv",), _detect, _read)
+OPEN_IMAGES = Format("open-images", (".csv",), _detect, _read)

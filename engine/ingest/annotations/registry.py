@@ -16,24 +16,14 @@ from .kitti import KITTI
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
 from .open_images import OPEN_IMAGES
+from .titles import SUFFIXES, TITLES
 from .voc import VOC
 from .yolo import YOLO
 
-FORMATS: tuple[Format, ...] = (
-    VOC,
-    CVAT,
-    LABELME,
-    LABEL_STUDIO,
-    OPEN_IMAGES,
-    DOTA,
-    KITTI,
-    YOLO,
-    CLASS_RESULTS,
-)
-"""In the order in which they are tried: what tells itself plainly comes first."""
+_ALL = (VOC, CVAT, LABELME, LABEL_STUDIO, OPEN_IMAGES, DOTA, KITTI, YOLO, CLASS_RESULTS)
+FORMATS = {name: next(one for one in _ALL if one.name == name) for name in TITLES}
+"""By name, in the order in which they are tried."""
 
-SUFFIXES = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml")
-"""Of files that may be annotations; others are never looked into for them."""
 _TABLES = ("parquet", "ipc", "ipc_stream", "ndjson")
 
 
@@ -43,10 +33,9 @@ def get(name: str) -> Format:
     Raises:
         OptionError: there is none of that name.
     """
-    found = {format_.name: format_ for format_ in FORMATS}
-    if name not in found:
-        raise OptionError(unknown("format", name, found))
-    return found[name]
+    if name not in FORMATS:
+        raise OptionError(unknown("format", name, FORMATS))
+    return FORMATS[name]
 
 
 def recognised(paths: list[str]) -> tuple[Format, Look] | None:
@@ -58,7 +47,7 @@ def recognised(paths: list[str]) -> tuple[Format, Look] | None:
     look = look_at(paths)
     if look is None:
         return None
-    return next(((format_, look) for format_ in FORMATS if format_.detect(look)), None)
+    return next(((format_, look) for format_ in FORMATS.values() if format_.detect(look)), None)
 
 
 def look_at(paths: list[str]) -> Look | None:

@@ -131,4 +131,4 @@ def _ring(one: Element, file: str) -> list[list[float]]:
     return ring
 
 
-VOC = Format("voc", "Pascal VOC XML", (".xml",), _detect, _read)
+VOC = Format("voc", (".xml",), _detect, _read)

@@ -316,4 +316,4 @@ def _corners(boxes: Array) -> Array:
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 
 
-YOLO = Format("yolo", "YOLO labels", (".txt", *YAML), _detect, _read)
+YOLO = Format("yolo", (".txt", *YAML), _detect, _read)

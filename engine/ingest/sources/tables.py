@@ -12,8 +12,7 @@ import polars as pl
 from evalengine.forked import refuse_cut_off
 from evalengine.schemas.errors import OptionError, ReadError
 
-from ..annotations.opening import open_annotations
-from ..annotations.registry import recognised
+from ..annotations.titles import SUFFIXES
 from . import formats
 from .explain import explain
 from .held import Room, refuse_beyond
@@ -88,9 +87,13 @@ def _open_paths(
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
         return _open_remote(paths, description, storage_options)
-    found = recognised(paths)
-    if found is not None:
-        return open_annotations(*found)
+    if all(path.lower().endswith(SUFFIXES) or os.path.isdir(path) for path in paths):
+        from ..annotations.opening import open_annotations
+        from ..annotations.registry import recognised
+
+        found = recognised(paths)
+        if found is not None:
+            return open_annotations(*found)
     if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
         if len(values) == len(paths):
