@@ -228,11 +228,17 @@ def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, in
     return {}, None
 
 
+def _listed_names(names: Any) -> list[Any]:
+    if not isinstance(names, list):
+        raise TypeError
+    return names
+
+
 def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[int, int] | None]:
     """Names of classes and the shape of key points, as a description has them."""
     names = said["names"]
-    pairs = names.items() if isinstance(names, dict) else enumerate(names or ())
     try:
+        pairs = names.items() if isinstance(names, dict) else enumerate(_listed_names(names))
         known = {int(number): str(name) for number, name in pairs}
     except (TypeError, ValueError):
         raise broken(

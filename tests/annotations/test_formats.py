@@ -1,0 +1,428 @@
+"""What each format holds beyond boxes and labels, and what is wrong with a file of it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from annotations.writers import WRITERS, images, write_class_results, write_coco
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Picture
+
+import evalengine as ee
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import open_source
+
+VOC = (
+    "<annotation><filename>a.jpg</filename>{size}<object><name>cat</name><pose>Left</pose>"
+    "<truncated>1</truncated><difficult>1</difficult>{box}</object></annotation>"
+)
+SIZE = "<size><width>64</width><height>32</height></size>"
+BOX = "<bndbox><xmin>1</xmin><ymin>2.5</ymin><xmax>5</xmax><ymax>6</ymax></bndbox>"
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def opened(path: Path) -> Source:
+    source = open_source(path)
+    assert source.format == "annotations"
+    return source
+
+
+def rows(path: Path) -> pl.DataFrame:
+    return opened(path).frame.collect()
+
+
+def noted(source: Source, kind: str) -> str:
+    (message,) = [message for name, message, _ in source.notes if name == kind]
+    return message
+
+
+def decoded(mask: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """The pixels of a run-length mask with listed counts."""
+    values = np.repeat(np.arange(len(mask["counts"])) % 2 == 1, mask["counts"])
+    return values.reshape(mask["size"][::-1]).T
+
+
+# Pascal VOC
+
+
+def test_voc(tmp_path: Path) -> None:
+    put(tmp_path, "x/a.xml", '<?xml version="1.0"?>\n' + VOC.format(size=SIZE, box=BOX))
+    put(tmp_path, "x/b.xml", "<annotation><filename>b.png</filename></annotation>")
+    source = opened(tmp_path)
+    assert source.frame.collect().to_dicts() == [
+        {"datum_id": "a", "label_value": "cat", "xmin": 1.0, "ymin": 2.5, "xmax": 5.0, "ymax": 6.0,
+         "difficult": 1, "truncated": 1, "pose": "Left"}
+    ]  # fmt: skip
+    assert source.datums is not None
+    assert source.datums.rows() == [("a", "a.jpg", 64, 32), ("b", "b.png", None, None)]
+    assert "1 objects in 2 images, 1 without any" in noted(source, "format_recognised")
+
+
+def test_voc_polygons(tmp_path: Path) -> None:
+    for ring in (
+        "<polygon><x1>0</x1><y1>0</y1><x2>4</x2><y2>0</y2><x3>4</x3><y3>8</y3></polygon>",
+        "<polygon><pt><x>0</x><y>0</y></pt><pt><x>4</x><y>0</y></pt><pt><x>4</x><y>8</y></pt>"
+        "</polygon>",
+    ):
+        put(tmp_path, "a.xml", VOC.format(size="", box=ring))
+        (row,) = rows(tmp_path / "a.xml").to_dicts()
+        assert row["polygon"] == [[[0.0, 0.0], [4.0, 0.0], [4.0, 8.0]]]
+        assert (row["xmin"], row["ymin"], row["xmax"], row["ymax"]) == (0.0, 0.0, 4.0, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (VOC.format(size="", box=""), "object 'cat' has no xmin in a bndbox"),
+        (VOC.format(size="", box=BOX.replace("2.5", "x")), "<ymin> holds 'x', which is no number"),
+        (VOC.format(size="", box=BOX.replace("2.5", "nan")), "<ymin> holds 'nan'"),
+        (VOC.format(size="", box=BOX).replace("<name>cat", "<name> "), "an object without a name"),
+        (VOC.format(size="\n", box=BOX)[:-20], r"line 2: broken XML"),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + VOC.format(size="", box=BOX), "a document type"),
+        (VOC.format(size="", box="<polygon><x1>1</x1><y1>1</y1></polygon>"), "fewer than three"),
+    ],
+)
+def test_broken_voc(text: str, said: str, tmp_path: Path) -> None:
+    for name in "abc":
+        put(tmp_path, f"{name}.xml", VOC.format(size="", box=BOX))
+    put(tmp_path, "odd.xml", text)
+    with pytest.raises(ee.ReadError, match=rf"odd\.xml.*{said}"):
+        rows(tmp_path)
+
+
+# CVAT
+
+IMAGES = (
+    '<annotations><version>1.1</version>\n<image id="0" name="d/a.jpg" subset="val" width="8"'
+    ' height="6">\n{shapes}</image></annotations>'
+)
+
+
+def test_cvat_shapes(tmp_path: Path) -> None:
+    shapes = (
+        '<box label="car" occluded="1" xtl="1" ytl="1" xbr="5" ybr="3">'
+        '<attribute name="colour">red</attribute></box>'
+        '<box label="car" occluded="0" xtl="1" ytl="1" xbr="5" ybr="3" rotation="90"/>'
+        '<polygon label="car" occluded="0" points="0,0;4,0;4,4"/>'
+        '<points label="car" points="1,1"/><polyline label="car" points="1,1;2,2"/><tag label="x"/>'
+    )
+    source = opened(put(tmp_path, "a.xml", IMAGES.format(shapes=shapes)))
+    frame = source.frame.collect()
+    assert frame["label_value"].to_list() == ["car"] * 3
+    assert frame["occluded"].to_list() == [1, 0, 0]
+    assert frame["colour"].to_list() == ["red", None, None]
+    boxes = frame.select("xmin", "ymin", "xmax", "ymax").rows()
+    assert boxes[0] == (1, 1, 5, 3)
+    assert boxes[1] == pytest.approx((2, 0, 4, 4))
+    assert [len(ring[0]) for ring in frame["polygon"]] == [4, 4, 3]
+    assert source.datums is not None
+    assert source.datums.rows() == [("a", "d/a.jpg", 8, 6, "val")]
+    assert "1 points, 1 polyline, 1 tag" in noted(source, "objects_left_out")
+
+
+def test_cvat_masks(tmp_path: Path) -> None:
+    """Runs along the rows of the mask's box, the first of background."""
+    shape = '<mask label="car" occluded="0" rle="1,2,3" left="2" top="1" width="3" height="2"/>'
+    (row,) = rows(put(tmp_path, "a.xml", IMAGES.format(shapes=shape))).to_dicts()
+    pixels = np.zeros((6, 8), bool)
+    pixels[1, 3:5] = True
+    assert (decoded(row["mask"]) == pixels).all()
+    assert (row["xmin"], row["ymin"], row["xmax"], row["ymax"]) == (3, 1, 5, 2)
+
+
+def test_cvat_video(tmp_path: Path) -> None:
+    """Listed frames, frames between them, and none after the object has left."""
+
+    def box(frame: int, x: float, outside: int = 0) -> str:
+        return (
+            f'<box frame="{frame}" outside="{outside}" occluded="0" keyframe="1" xtl="{x}" ytl="0"'
+            f' xbr="{x + 4}" ybr="2"/>'
+        )
+
+    text = (
+        "<annotations><meta><task><size>9</size><original_size><width>64</width><height>32</height>"
+        "</original_size></task></meta>\n"
+        f'<track id="3" label="car">{box(1, 0)}{box(3, 8)}{box(4, 8, 1)}{box(6, 2)}</track>'
+        "</annotations>"
+    )
+    source = opened(put(tmp_path, "a.xml", text))
+    frame = source.frame.collect()
+    assert frame.select("datum_id", "xmin", "track_id").rows() == [
+        ("frame_000001", 0.0, 3), ("frame_000002", 4.0, 3), ("frame_000003", 8.0, 3),
+        ("frame_000006", 2.0, 3),
+    ]  # fmt: skip
+    assert source.datums is not None
+    assert source.datums.height == 9
+    assert source.datums["width"].unique().to_list() == [64]
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ('<box occluded="0" xtl="1" ytl="1" xbr="5" ybr="3"/>', "a <box> without a label"),
+        ('<box label="a" xtl="1" ytl="1" xbr="5"/>', "a <box> without 'ybr'"),
+        ('<box label="a" xtl="1" ytl="1" xbr="5" ybr="w"/>', "'ybr' of <box> holds 'w'"),
+        ('<polygon label="a" points="1,1;2"/>', "points '2' of a polygon"),
+        ('<polygon label="a" points="1,1;2,2"/>', "a polygon of 2 points"),
+        ('<mask label="a" rle="1,2" left="0" top="0" width="3" height="2"/>', "of 3 pixels, not 6"),
+    ],
+)
+def test_broken_cvat(shape: str, said: str, tmp_path: Path) -> None:
+    path = put(tmp_path, "a.xml", IMAGES.format(shapes=shape))
+    with pytest.raises(ee.ReadError, match=rf"a\.xml: .*{said}"):
+        rows(path)
+
+
+# LabelMe
+
+
+def labelme(*shapes: dict[str, Any]) -> str:
+    whole = {"version": "5.5.0", "flags": {}, "shapes": shapes, "imagePath": "a.jpg",
+             "imageData": None, "imageHeight": 6, "imageWidth": 8}  # fmt: skip
+    return json.dumps(whole)
+
+
+def test_labelme_shapes(tmp_path: Path) -> None:
+    part = np.array([[0, 1, 1], [0, 0, 1]], bool)
+    png = io.BytesIO()
+    Picture.fromarray(part.astype(np.uint8) * 255).save(png, "PNG")
+    text = labelme(
+        {"label": "a", "points": [[0, 0], [4, 0], [4, 4]], "shape_type": "polygon"},
+        {"label": "b", "points": [[4, 3], [4, 5]], "shape_type": "circle", "group_id": 7},
+        {"label": "c", "points": [[2, 1], [4, 2]], "shape_type": "mask",
+         "mask": base64.b64encode(png.getvalue()).decode()},
+        {"label": "d", "points": [[1, 1]], "shape_type": "point"},
+    )  # fmt: skip
+    source = opened(put(tmp_path, "a.json", text))
+    frame = source.frame.collect()
+    assert frame["label_value"].to_list() == ["a", "b", "c"]
+    assert frame["group_id"].to_list() == [None, "7", None]
+    boxes = frame.select("xmin", "ymin", "xmax", "ymax").rows()
+    assert boxes[0] == (0, 0, 4, 4)
+    assert boxes[1] == pytest.approx((2, 1, 6, 5))
+    pixels = np.zeros((6, 8), bool)
+    pixels[1:3, 2:5] = part
+    assert (decoded(frame["mask"][2]) == pixels).all()
+    assert "1 point" in noted(source, "objects_left_out")
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ({"label": "a", "points": [[0, 0]], "shape_type": "rectangle"}, "a rectangle 'a' of 1"),
+        ({"label": "a", "points": [[0, 0], [1, 1]]}, "a polygon 'a' of 2 points"),
+        ({"label": 3, "points": []}, "no file of LabelMe"),
+        ({"label": "a", "points": [[0, 0], [2, 2]], "shape_type": "mask", "mask": "x"}, "no PNG"),
+        ({"label": "a", "points": [[0, 0], [2, 2]], "shape_type": "mask"}, "without its pixels"),
+    ],
+)
+def test_broken_labelme(shape: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = put(tmp_path, "a.json", labelme(shape))
+    with pytest.raises(ee.ReadError, match=rf"a\.json: .*{said}"):
+        rows(path)
+
+
+# Label Studio
+
+
+def region(kind: str = "rectanglelabels", **value: Any) -> dict[str, Any]:
+    value = {"x": 25, "y": 50, "width": 50, "height": 25} | value
+    return {"type": kind, "original_width": 64, "original_height": 32,
+            "value": value | {kind: ["cat"]}}  # fmt: skip
+
+
+def export(folder: Path, annotations: Any = (), predictions: Any = ()) -> Path:
+    task = {"id": 4, "data": {"image": "/data/upload/1/a.jpg"}, "annotations": [*annotations],
+            "predictions": [*predictions]}  # fmt: skip
+    return put(folder, "export.json", json.dumps([task]))
+
+
+def test_label_studio_regions(tmp_path: Path) -> None:
+    turned = region(rotation=90)
+    polygon = region("polygonlabels", points=[[0, 0], [50, 0], [50, 100]])
+    whole = {"type": "choices", "value": {"choices": ["blurred"]}}
+    result = [region(), turned, polygon, region("brushlabels"), whole]
+    source = opened(export(tmp_path, [{"result": result}]))
+    frame = source.frame.collect()
+    boxes = frame.select("xmin", "ymin", "xmax", "ymax").rows()
+    assert boxes[0] == (16, 16, 48, 24)
+    assert boxes[1] == pytest.approx((8, 16, 16, 48)), "turned about its first corner"
+    assert boxes[2] == (0, 0, 32, 32)
+    assert source.datums is not None
+    assert source.datums.rows() == [("a", "a.jpg", 64, 32)]
+    assert "1 brushlabels" in noted(source, "objects_left_out")
+
+
+def test_label_studio_holds_both_sides(tmp_path: Path) -> None:
+    """Alone, and as either side: annotations are ground truths, predictions are detections."""
+    path = export(
+        tmp_path,
+        [{"result": [region()]}, {"result": [region(x=0)]}],
+        [{"result": [region(x=26)], "score": 0.75}],
+    )
+    alone = ee.score(path)
+    assert alone.value("mAP", iou_threshold=0.75) > 0.999
+    assert alone.value("mAP", iou_threshold=0.75) == ee.score(path, path).value(
+        "mAP", iou_threshold=0.75
+    )
+    assert any("1 images have several annotations" in note for note in alone.notes)
+    counts = ee.convert(path, out=tmp_path / "out")
+    assert counts["predictions.parquet"] == counts["groundtruths.parquet"] == 1
+    assert pl.read_parquet(tmp_path / "out/predictions.parquet")["score"].to_list() == [0.75]
+
+
+def test_label_studio_leaves_out_what_was_cancelled(tmp_path: Path) -> None:
+    cancelled = {"result": [region()], "was_cancelled": True}
+    source = opened(export(tmp_path, [cancelled, {"result": [region(), region()]}]))
+    assert source.frame.collect().height == 2
+    assert "1 cancelled" in noted(source, "annotations_cancelled")
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"type": "rectanglelabels", "value": {}}, "without original_width"),
+        (region() | {"value": {"x": 1, "rectanglelabels": ["a"]}}, "without its place or label"),
+        (region(x="left"), "without its place or label"),
+        (region("polygonlabels", points=[[1, 1]]), "without its place or label"),
+        ({"type": 3}, "no export of Label Studio"),
+    ],
+)
+def test_broken_label_studio(result: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ee.ReadError, match=rf"export\.json: .*{said}"):
+        rows(export(tmp_path, [{"result": [result]}]))
+
+
+# Open Images
+
+
+def test_open_images(tmp_path: Path) -> None:
+    text = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf\n"
+    path = put(tmp_path, "a.csv", text + "i1,xclick,/m/01,1,0.25,0.5,0.1,0.9,-1,1\n")
+    put(tmp_path, "class-descriptions.csv", '/m/01,"Cat, big"\n/m/02,Dog\n')
+    source = opened(path)
+    assert source.frame.collect().to_dicts() == [
+        {"datum_id": "i1", "label_value": "/m/01", "xmin": 0.25, "ymin": 0.1, "xmax": 0.5,
+         "ymax": 0.9, "is_occluded": -1, "is_group_of": 1}
+    ]  # fmt: skip
+    assert source.labels is not None
+    assert source.labels.rows() == [("/m/01", "Cat, big")]
+
+
+def test_open_images_submissions(tmp_path: Path) -> None:
+    text = "ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3 0.4 /m/02 0.5 0 0 1 1\ni2,\n"
+    frame = rows(put(tmp_path, "a.csv", text))
+    assert frame.rows() == [
+        ("i1", "/m/01", 0.9, 0.1, 0.2, 0.3, 0.4), ("i1", "/m/02", 0.5, 0, 0, 1, 1),
+    ]  # fmt: skip
+    assert frame.columns == ["datum_id", "label_value", "score", "xmin", "ymin", "xmax", "ymax"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,0,x,0,1\n",
+         r"line 3: column 'XMax' holds 'x'"),
+        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0\n", r"line 2: column 'YMax' holds None"),
+        ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3\n", r"line 2: 5 fields in a Pred"),
+        ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3 x\n", r"a PredictionString: "),
+    ],
+)  # fmt: skip
+def test_broken_open_images(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ee.ReadError, match=rf"a\.csv.*{said}"):
+        rows(put(tmp_path, "a.csv", text))
+
+
+# Text files
+
+
+def test_dota(tmp_path: Path) -> None:
+    put(tmp_path, "P1.txt", "imagesource:GoogleEarth\ngsd:0.1\n0 0 4 0 4 2 0 2 ship 1\n")
+    put(tmp_path, "P2.txt", "imagesource:GoogleEarth\ngsd:null\n")
+    source = opened(tmp_path)
+    assert source.frame.collect().to_dicts() == [
+        {"datum_id": "P1", "label_value": "ship", "xmin": 0.0, "ymin": 0.0, "xmax": 4.0,
+         "ymax": 2.0, "polygon": [[[0.0, 0.0], [4.0, 0.0], [4.0, 2.0], [0.0, 2.0]]], "difficult": 1}
+    ]  # fmt: skip
+    assert source.datums is not None
+    assert source.datums["datum_id"].to_list() == ["P1", "P2"]
+    put(tmp_path, "P3.txt", "0 0 4 0 4 2 0 ship 1\n")
+    with pytest.raises(ee.ReadError, match=r"P3\.txt, line 1: .*'ship' is no number"):
+        rows(tmp_path)
+
+
+def test_kitti(tmp_path: Path) -> None:
+    line = "Car 0.5 1 -1.57 599 156 629 189 2.85 2.63 12.34 0.47 1.49 69.44 -1.56"
+    region = "DontCare -1 -1 -10 1 2 3 4 -1 -1 -1 -1000 -1000 -1000 -10"
+    put(tmp_path, "000001.txt", f"{line}\n{region}\n")
+    source = opened(tmp_path)
+    assert source.frame.collect().to_dicts() == [
+        {"datum_id": "000001", "label_value": "Car", "xmin": 599.0, "ymin": 156.0, "xmax": 629.0,
+         "ymax": 189.0, "truncated": 0.5, "occluded": 1}
+    ]  # fmt: skip
+    assert "1 regions 'DontCare' are left out" in noted(source, "regions_left_out")
+    put(tmp_path, "000002.txt", f"{line} 0.75\n")
+    with pytest.raises(ee.ReadError, match="1 of 2 lines have no score"):
+        rows(tmp_path)
+    put(tmp_path, "000001.txt", f"{line} 0.5\n")
+    assert rows(tmp_path)["score"].to_list() == [0.5, 0.75]
+
+
+def test_results_by_class(tmp_path: Path) -> None:
+    """The same numbers as COCO's JSON of the same boxes; oriented boxes are polygons."""
+    some = images(0, found=True)
+    for image in some:
+        image.stem = image.stem.replace(" ", "_")
+    truths = images(0, found=False)
+    for image in truths:
+        image.stem = image.stem.replace(" ", "_")
+    given = write_class_results(tmp_path, some), write_coco(tmp_path, truths, found=False)
+    whole = write_coco(tmp_path, some, found=True), given[1]
+    stats = [
+        ee.score(*sides, dialect="coco", iou_type="bbox").to_coco()["stats"]
+        for sides in (given, whole)
+    ]
+    assert stats[0] == stats[1]
+    task = put(tmp_path, "obb/Task1_ship.txt", "P1 0.9 0 0 4 0 4 2 0 2\n")
+    (row,) = rows(task).to_dicts()
+    assert (row["label_value"], row["score"]) == ("ship", 0.9)
+    assert len(row["polygon"][0]) == 4
+
+
+# All
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damaged_files_end_in_a_sentence(data: st.DataObject) -> None:
+    """Bytes cut out, doubled or changed anywhere: read, or refused by a named error."""
+    name = data.draw(st.sampled_from(sorted(WRITERS)))
+    found = data.draw(st.booleans())
+    with TemporaryDirectory() as folder, suppress(ee.InputError):
+        path = WRITERS[name](Path(folder), images(1, found=found, many=3), found=found)
+        whole = sorted(path.rglob("*") if path.is_dir() else [path])
+        files = [one for one in whole if one.is_file() and one.suffix != ".jpg"]
+        file = data.draw(st.sampled_from(files))
+        content = bytearray(file.read_bytes())
+        for _ in range(data.draw(st.integers(1, 3))):
+            at, length = data.draw(st.integers(0, len(content))), data.draw(st.integers(0, 40))
+            odd = st.sampled_from([b"<", b'"', b"-1", b"}", b"1e999", b"\xff", b"null"])
+            content[at : at + length] = data.draw(st.one_of(st.binary(max_size=6), odd))
+        file.write_bytes(content)
+        ee.check(path, path, task="detection")

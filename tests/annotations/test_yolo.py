@@ -1,0 +1,261 @@
+"""YOLO: every kind of line, folders as tools lay them out, and what is wrong with a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from PIL import Image as Picture
+
+import evalengine as ee
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import open_source
+
+BOX = "0 0.5 0.5 0.25 0.5"
+POLYGON = "1 0.25 0.25 0.75 0.25 0.5 0.75"
+
+
+def label(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def picture(folder: Path, name: str, size: tuple[int, int] = (64, 32), **more: Any) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Picture.new("L", size).save(path, **more)
+
+
+def opened(path: Path) -> Source:
+    source = open_source(path)
+    assert source.format == "annotations"
+    return source
+
+
+def rows(path: Path) -> pl.DataFrame:
+    return opened(path).frame.collect()
+
+
+def test_boxes_with_and_without_confidence(tmp_path: Path) -> None:
+    label(tmp_path, "a.txt", f"{BOX}\n\n1 .125 .25 .25 .5\n")
+    frame = rows(tmp_path)
+    assert frame.columns == ["datum_id", "label_value", "xmin", "ymin", "xmax", "ymax"]
+    assert frame.rows() == [("a", 0, 0.375, 0.25, 0.625, 0.75), ("a", 1, 0.0, 0.0, 0.25, 0.5)]
+    label(tmp_path, "a.txt", f"{BOX} 0.9\n1 .125 .25 .25 .5 1e-2\n")
+    assert rows(tmp_path)["score"].to_list() == [0.9, 0.01]
+
+
+@pytest.mark.parametrize("confidence", ["", " 0.75"])
+def test_polygons_and_oriented_boxes(confidence: str, tmp_path: Path) -> None:
+    """Four points are a polygon of four corners; confidences make the count odd."""
+    oriented = "0 0.5 0.25 0.75 0.5 0.5 0.75 0.25 0.5"
+    label(tmp_path, "a.txt", f"{POLYGON}{confidence}\n{oriented}{confidence}\n")
+    frame = rows(tmp_path)
+    assert frame["polygon"].to_list() == [
+        [[[0.25, 0.25], [0.75, 0.25], [0.5, 0.75]]],
+        [[[0.5, 0.25], [0.75, 0.5], [0.5, 0.75], [0.25, 0.5]]],
+    ]
+    assert frame.select("xmin", "ymin", "xmax", "ymax").unique().rows() == [
+        (0.25, 0.25, 0.75, 0.75)
+    ]
+    assert ("score" in frame.columns) == bool(confidence)
+
+
+def test_boxes_among_polygons_count_as_boxes(tmp_path: Path) -> None:
+    label(tmp_path, "a.txt", f"{BOX}\n{POLYGON}\n")
+    source = opened(tmp_path)
+    assert "polygon" not in source.frame.collect_schema()
+    assert any("1 of 2 objects are boxes" in message for _, message, _ in source.notes)
+
+
+def test_key_points(tmp_path: Path) -> None:
+    """By their flags in labels; by ``kpt_shape`` in any file; else both readings are named."""
+    line = "0 0.5 0.5 0.5 0.5 0.5 0.5 2 0.25 0.25 0\n"
+    label(tmp_path, "labels/a.txt", line)
+    frame = rows(tmp_path / "labels")
+    assert frame["keypoints"].to_list() == [[[0.5, 0.5, 2.0], [0.25, 0.25, 0.0]]]
+    found = "0 0.5 0.5 0.5 0.5 " + "0.5 0.5 0.4 0.3 " * 2 + "0.9\n"
+    label(tmp_path, "labels/a.txt", found * 3)
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 1: 14 fields.*key points.*kpt_shape"):
+        rows(tmp_path / "labels")
+    label(tmp_path, "data.yaml", "names: [person]\nkpt_shape: [4, 2]\n")
+    frame = rows(tmp_path / "labels")
+    assert frame["keypoints"].list.len().unique().to_list() == [4]
+    assert frame["score"].to_list() == [0.9] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 0.5 0.5 0.25\n", r"line 1: 4 fields: '0 0\.5 0\.5 0\.25'.*a class number and a box"),
+        (f"{BOX}\n0 0.5 0.5 x 0.5\n", r"line 2: 'x' is no number"),
+        (f"{BOX}\n-1 0.5 0.5 0.5 0.5\n", r"line 2: the first field is no class number"),
+        (f"{BOX}\n1.5 0.5 0.5 0.5 0.5\n", r"line 2: the first field is no class number"),
+        (f"{BOX}\n0 320 240 64 48\n0 3 2 6 4\n", r"line 2: coordinates that are no shares.*2 such"),
+        (f"{BOX}\n0 nan 0.5 0.5 0.5\n", r"line 2: coordinates that are no shares"),
+        (f"{BOX}\n{BOX} 0.5\n", r"line 1: no confidence, and 1 other lines have one"),
+        (f"{BOX}\n0 0.1 0.1 0.2 0.2 0.3 0.3 0.4\n7\n", r"line 3: 1 fields: '7'"),
+    ],
+)
+def test_a_broken_line_is_named(text: str, said: str, tmp_path: Path) -> None:
+    label(tmp_path, "sub/b.txt", f"{BOX}\n")
+    label(tmp_path, "sub/a.txt", text)
+    with pytest.raises(ee.ReadError, match=rf"sub/a\.txt, {said}"):
+        rows(tmp_path)
+
+
+def test_a_text_file_that_holds_no_labels_is_named(tmp_path: Path) -> None:
+    for name in "abc":
+        label(tmp_path, f"{name}.txt", f"{BOX}\n")
+    label(tmp_path, "notes.txt", "made on Monday\n")
+    with pytest.raises(ee.ReadError, match=r"notes\.txt, line 1: 3 fields: 'made on Monday'"):
+        rows(tmp_path)
+    label(tmp_path, "README.txt", "made on Monday\n")
+    (tmp_path / "notes.txt").unlink()
+    assert rows(tmp_path).height == 3
+
+
+def test_not_utf8_and_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + BOX.encode() + b"\r\n")
+    assert rows(tmp_path).height == 1
+    (tmp_path / "a.txt").write_bytes(f"{BOX}\n0 0.5 0.5 0.5 \xff\n".encode("latin-1"))
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 2: .* is no number"):
+        rows(tmp_path)
+
+
+def data_set(folder: Path, yaml: str) -> None:
+    """Two splits, an empty label file, an image without one, and one in a subfolder."""
+    for name in ("train/a", "train/deep/b", "val/c", "val/d", "val/e"):
+        picture(folder, f"images/{name}.jpg")
+    for name, text in (("train/a", BOX), ("train/deep/b", POLYGON), ("val/c", BOX), ("val/d", "")):
+        label(folder, f"labels/{name}.txt", text)
+    label(folder, "data.yaml", yaml)
+
+
+NAMED = [
+    "path: .\ntrain: images/train\nval: images/val\nnames: [cat, dog]\n",
+    "train: ../images/train\nval: ../images/val\nnames: {0: cat, 1: dog}\n",
+    "path: /nowhere\ntrain: [images/train]\nval: images/val\ntest:\nnames:\n  0: cat\n  1: dog\n",
+    "train: train.txt\nval: images/val\nnc: 2\nnames: ['cat', 'dog']\n",
+]
+
+
+@pytest.mark.parametrize("yaml", NAMED)
+def test_a_data_set(yaml: str, tmp_path: Path) -> None:
+    data_set(tmp_path, yaml)
+    label(tmp_path, "train.txt", "./images/train/a.jpg\n./images/train/deep/b.jpg\n")
+    for given in (tmp_path, tmp_path / "data.yaml"):
+        source = opened(given)
+        assert source.datums is not None
+        assert source.labels is not None
+        assert source.datums.sort("datum_id").rows() == [
+            ("a", "a.jpg", 64, 32, "train"), ("b", "b.jpg", 64, 32, "train"),
+            ("c", "c.jpg", 64, 32, "val"), ("d", "d.jpg", 64, 32, "val"),
+            ("e", "e.jpg", 64, 32, "val"),
+        ]  # fmt: skip
+        assert source.labels.rows() == [(0, "cat"), (1, "dog")]
+        assert source.frame.collect()["datum_id"].sort().to_list() == ["a", "b", "c"]
+
+
+def test_one_split_of_it(tmp_path: Path) -> None:
+    """The labels of a split, with names and images from the data set around them."""
+    data_set(tmp_path, NAMED[0])
+    source = opened(tmp_path / "labels" / "val")
+    assert source.datums is not None
+    assert source.datums["datum_id"].sort().to_list() == ["c", "d", "e"]
+    assert source.datums["width"].to_list() == [64] * 3
+    assert source.labels is not None
+    assert source.labels["label_name"].to_list() == ["cat", "dog"]
+
+
+def test_images_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    for split in ("train", "val"):
+        picture(tmp_path, f"images/{split}/1.png")
+        label(tmp_path, f"labels/{split}/1.txt", BOX)
+    label(tmp_path, "data.yaml", NAMED[0])
+    assert rows(tmp_path)["datum_id"].to_list() == ["train/1", "val/1"]
+
+
+def test_a_class_without_a_name(tmp_path: Path) -> None:
+    data_set(tmp_path, NAMED[0])
+    label(tmp_path, "labels/val/c.txt", f"{BOX}\n5 0.5 0.5 0.1 0.1\n")
+    with pytest.raises(ee.ReadError, match=r"c\.txt, line 2: class 5 has no name, and 2 classes"):
+        rows(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        ("names: [a\nval: x\n", r"data\.yaml, line \d: no YAML"),
+        ("names: 3x\nval: images/val\n", "'names' is neither"),
+        ("names: {cat: 0}\nval: images/val\n", "'names' is neither"),
+    ],
+)
+def test_a_broken_description(yaml: str, said: str, tmp_path: Path) -> None:
+    data_set(tmp_path, yaml)
+    with pytest.raises(ee.ReadError, match=said):
+        rows(tmp_path)
+
+
+def test_a_description_of_nothing(tmp_path: Path) -> None:
+    label(tmp_path, "data.yaml", "val: images/val\nnames: [cat]\n")
+    with pytest.raises(ee.ReadError, match="neither images nor labels"):
+        rows(tmp_path)
+
+
+def test_pixels_are_those_of_the_picture_as_shown(tmp_path: Path) -> None:
+    """A turned photograph has its width for height."""
+    exif = Picture.Exif()
+    exif[0x0112] = 6
+    picture(tmp_path, "images/a.jpg", (64, 32), exif=exif)
+    picture(tmp_path, "images/b.png", (64, 32))
+    for name in "ab":
+        label(tmp_path, f"labels/{name}.txt", f"{BOX}\n")
+    out = tmp_path / "out"
+    ee.convert(tmp_path / "labels", out=out)
+    frame = pl.read_parquet(out / "groundtruths.parquet")
+    assert frame.sort("datum_id").select("xmin", "ymin", "xmax", "ymax").rows() == [
+        (12.0, 16.0, 20.0, 48.0),
+        (24.0, 8.0, 40.0, 24.0),
+    ]
+
+
+def test_shapes_become_pixels(tmp_path: Path) -> None:
+    picture(tmp_path, "images/a.png", (64, 32))
+    label(tmp_path, "labels/a.txt", f"{POLYGON}\n")
+    ee.convert(tmp_path / "labels", out=tmp_path / "out")
+    frame = pl.read_parquet(tmp_path / "out" / "groundtruths.parquet")
+    assert frame["polygon"].to_list() == [[[[16.0, 8.0], [48.0, 8.0], [32.0, 24.0]]]]
+
+
+def test_sizes_that_nothing_says(tmp_path: Path) -> None:
+    """Told where both sides are shares, refused where the other side or the target has pixels."""
+    label(tmp_path, "truths/a.txt", f"{BOX}\n")
+    label(tmp_path, "found/a.txt", f"{BOX} 0.5\n")
+    card = ee.score(tmp_path / "found", tmp_path / "truths")
+    assert card.value("mAP", iou_threshold=0.5) > 0.999
+    assert any("sizes are not known" in note for note in card.notes)
+    pixels = pl.DataFrame(
+        {"datum_id": ["a"], "label_value": [0], "xmin": [24.0], "ymin": [8.0], "xmax": [40.0],
+         "ymax": [24.0]}
+    )  # fmt: skip
+    with pytest.raises(ee.InputError, match=r"sizes of 1 images are not known, first 'a'.*datums="):
+        ee.score(tmp_path / "found", pixels)
+    with pytest.raises(ee.InputError, match="tables and COCO have pixels"):
+        ee.convert(tmp_path / "truths", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    sizes = pl.DataFrame({"datum_id": ["a"], "width": [64], "height": [32]})
+    card = ee.score(tmp_path / "found", pixels, datums=sizes)
+    assert card.value("mAP", iou_threshold=0.5) > 0.999
+
+
+def test_other_text_is_no_yolo(tmp_path: Path) -> None:
+    """A run of TREC's and a table of numbers stay what they are."""
+    run = label(tmp_path, "run.txt", "1 Q0 d1 1 0.5 tag\n1 Q0 d2 2 0.4 tag\n")
+    assert open_source(run).format == "trec"
+    table = label(tmp_path, "t.txt", "datum_id,label_value\n1,2\n")
+    assert open_source(table).format == "csv"
