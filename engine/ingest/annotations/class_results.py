@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from .format import Annotations, Format, Look, broken
+from .image_headers import SUFFIXES
 from .text_lines import is_number, lines_of, numbers_in, shown
 
 _CLASS = re.compile(r"^(?:comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)
@@ -62,7 +63,7 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     xs, ys = numbers[::2], numbers[1::2]
     return {
         "datum_id": os.path.splitext(os.path.basename(fields[0]))[0]
-        if fields[0].lower().endswith((".jpg", ".jpeg", ".png", ".tif", ".bmp"))
+        if fields[0].lower().endswith(SUFFIXES)
         else fields[0],
         "score": score,
         "xmin": min(xs), "ymin": min(ys), "xmax": max(xs), "ymax": max(ys),

@@ -11,13 +11,18 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from evalengine.schemas.columns import SCORE
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError, OptionError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
+from ..contracts import contract
+from ..finding import Finder
+from ..names import recognise
 from ..opening import Inputs, open_inputs
+from ..problems import refuse
 from ..sources.coco_masks import said_plainly
 from ..sources.json_files import sniff
 from ..sources.source import Source
@@ -167,18 +172,20 @@ def _told(inputs: Inputs, tell: Tell | None) -> None:
 
 def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
     """The rows of one table in canonical columns, others beside them."""
-    from ..frames import prepare
-
     source = inputs.sources[role]
     if source.format in ("coco", "annotations"):
         frame = source.frame.collect()
         return frame if frame.width else pl.DataFrame(schema=_EMPTY)
-    side = prepare(inputs, "detection", options).sides[role]
-    own = {name for name in side.schema if name not in side.naming.recognised}
-    exprs = side.naming.exprs
-    return source.frame.select(
-        *exprs.values(), *(name for name in side.schema if name in own and name not in exprs)
-    ).collect()
+    schema = inputs.schemas[role]
+    if role == TABLE:
+        scored = Finder(schema, role, {}).candidates((SCORE.name, *SCORE.aliases))
+        role = PREDICTIONS if scored else GROUND_TRUTHS
+    table = contract("detection", role, options, schema)
+    naming = recognise(schema, table, options.columns, options.box_format)
+    refuse(naming.problems, {role: source.description})
+    read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
+    rest = [name for name in schema if name not in read and name not in naming.exprs]
+    return source.frame.select(*naming.exprs.values(), *rest).collect()
 
 
 _EMPTY = {

@@ -7,6 +7,7 @@ challenge's submissions (``ImageId,PredictionString``).
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from .format import Annotations, Format, Look, broken
+from .image_headers import SUFFIXES
 
 _CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
 _SCORES = ("score", "conf")
@@ -87,6 +89,8 @@ def _boxes(file: str) -> pl.DataFrame:
     )
     for to, name in numbers.items():
         odd = read[to].is_null()
+        if to in _FLAGS.values():  # which some exporters leave empty
+            odd &= frame[name].is_not_null()
         if odd.any():
             row = int(odd.arg_true()[0])
             raise broken(
@@ -95,7 +99,14 @@ def _boxes(file: str) -> pl.DataFrame:
             )  # fmt: skip
     flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]
     first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
-    return read.with_columns(flags).select(*first, pl.exclude(first))
+    empty = [to for to in _FLAGS.values() if to in numbers and read[to].null_count() == read.height]
+    return _stems(read.with_columns(flags).drop(empty).select(*first, pl.exclude(first)))
+
+
+def _stems(frame: pl.DataFrame) -> pl.DataFrame:
+    """Images without the extension that some exporters leave in their ids."""
+    pattern = rf"(?i)({'|'.join(map(re.escape, SUFFIXES))})$"
+    return frame.with_columns(pl.col("datum_id").str.replace(pattern, ""))
 
 
 def _submission(file: str) -> pl.DataFrame:
@@ -118,7 +129,7 @@ def _submission(file: str) -> pl.DataFrame:
     made = pl.DataFrame(columns)
     assert made.height == rows
     try:
-        return made.with_columns(pl.col(*names[1:]).cast(pl.Float64))
+        return _stems(made.with_columns(pl.col(*names[1:]).cast(pl.Float64)))
     except pl.exceptions.PolarsError as error:
         said = str(error).split("\n")[0].rstrip(".")
         raise broken(file, None, f"a PredictionString: {said}", "Correct it.") from None

@@ -43,6 +43,8 @@ def read_tree(file: str, root: str) -> Element:
     except ParseError as error:
         said = str(error).partition(":")[0]
         raise broken(file, error.position[0], f"broken XML ({said})", "Write it again.") from None
+    except (LookupError, ValueError) as error:  # an encoding that does not exist, or does not fit
+        raise broken(file, None, f"broken XML ({error})", "Save it as UTF-8.") from None
     except _Refused:
         raise broken(
             file, None, "XML with a document type (<!DOCTYPE>), which is not read", "Take it out."
