@@ -240,7 +240,7 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
     least = together / (asked.draws + 1)
     if drawn and found.most and least > 1 - asked.level:
         enough = math.ceil(together / (1 - asked.level) / 1000) * 1000
-        among = f"among {count_of(found.most, 'number')}"
+        among = f"among {count_of(found.most, 'number')} of one kind (aggregates, labels or slices)"
         which, way = "p", "."
         if adjust != "none":
             among, which = f"{among} that are adjusted together", "adjusted p"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from .comparing import compared, refuse_other_rules, tallied_of
 from .comparing import margins as margins_of
@@ -18,6 +21,7 @@ from .schemas.wording import in_python
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
+    from .plan.summary import Tallied
     from .report.examples import Examples
 
 _ENDINGS = (".html", ".htm")
@@ -103,7 +107,7 @@ def make_report(
                 notes += [f"the baseline's data: {margins.told}."] if margins.told else []
         else:
             notes += [f"comparison: {note}" for note in comparison.notes]
-    shown = _examples(card, images, tables)
+    shown = _examples(card, baseline if comparison is not None else None, images, tables)
     tell("writing the report")
     page = as_page(
         card,
@@ -115,23 +119,59 @@ def make_report(
         gates=gates,
         notes=notes,
         examples=shown,
+        again=_again(card, baseline, path, options),
     )
     return write_page(page, path)
 
 
-def _examples(card: Scorecard, images: str | Path | None, tables: Any) -> Examples | None:
-    """The worst datums; None where they cannot be told, which the page says."""
+def _again(
+    card: Scorecard, baseline: Scorecard | None, path: str | Path, options: Options | None
+) -> str:
+    """The command that writes the page anew; empty where a run is not on disk."""
+    if baseline is None or card.folder is None or baseline.folder is None:
+        return ""
+    parts = ["evalengine", "report", str(card.folder), "--baseline", str(baseline.folder)]
+    usual = Options()
+    for name in ("draws", "seed"):
+        value = getattr(options or usual, name)
+        parts += [f"--{name}", str(value)] if value != getattr(usual, name) else []
+    return shlex.join([*parts, "-o", str(path)])
+
+
+def _examples(
+    card: Scorecard, baseline: Scorecard | None, images: str | Path | None, tables: Any
+) -> list[Examples]:
+    """The datums that got worse since the baseline, and the worst; none where they cannot be told,
+    which the page says."""
+    from .analysis.worst import worse_since
     from .report.contents import contents
     from .report.examples import examples
     from .report.thumbnails import pictures
 
-    worst = card.page_frame("worst")
-    if worst is None:
-        return None
     held = card.tallied
     if held is None and card.folder is not None:
         with suppress(ResultError):  # what only the tally tells is not shown
             held = tallied_of("", card)
-    found = contents(card, worst, held, tables)
-    thumbnails = None if images is None else pictures(found.datums, str(images))
-    return examples(worst, found, thumbnails)
+    lists = []
+    if baseline is not None and held is not None:
+        with suppress(ResultError):
+            lists.append(worse_since(tallied_of("", baseline), held))
+    lists.append(card.page_frame("worst"))
+    shown = []
+    for worst in lists:
+        if worst is None or not worst.height:
+            continue
+        found = contents(card, worst, held, tables)
+        thumbnails = None if images is None else pictures(found.datums, str(images))
+        shown.append(examples(worst, found, thumbnails, slices_of(held, worst)))
+    return shown
+
+
+def slices_of(held: Tallied | None, worst: pl.DataFrame) -> pl.DataFrame | None:
+    """The slices that datums lie in, a row each; None where the run has none or is not held."""
+    if held is None or not held.tallies.datums.slices.width:
+        return None
+    datums = held.tallies.datums
+    known = datums.slices.with_columns(datums.id.alias("datum_id"))
+    ids = worst.select(pl.col("datum_id").cast(datums.id.dtype))
+    return ids.join(known, on="datum_id", how="left", maintain_order="left").drop("datum_id")

@@ -55,7 +55,11 @@ def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
         ResultError: nothing judges single datums in this run; says what would.
     """
     losses = losses_of(tallied)
-    codes = worst_codes(losses, n)
+    return _told(losses, tallied, worst_codes(losses, n))
+
+
+def _told(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
+    """Datums as a frame, in the order of their codes."""
     made_with = msgspec.json.encode(losses.made_with).decode() if losses.made_with else None
     return pl.DataFrame(
         {
@@ -66,6 +70,39 @@ def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
             "parameters": pl.Series([made_with], dtype=pl.String).new_from_index(0, codes.size),
         }
     )
+
+
+def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
+    """The datums that got worst since an earlier run over the same ones, the largest change first.
+
+    Args:
+        before: the earlier run.
+        now: the run.
+        n: how many at most.
+
+    Returns:
+        the columns of :func:`worst`, and ``before`` (Float64), the earlier run's value. Datums that
+        either run lacks, or whose value is undefined in one, are not among them.
+
+    Raises:
+        ResultError: nothing judges single datums in these runs, or something else in each.
+    """
+    earlier, losses = losses_of(before), losses_of(now)
+    if (earlier.metric, earlier.made_with) != (losses.metric, losses.made_with):
+        raise ResultError(
+            f"single datums are judged by {earlier.metric} in one run and {losses.metric} in the"
+            " other."
+        )
+    ids, others = now.tallies.datums.id, before.tallies.datums.id
+    nan = np.nan if losses.nothing is None else losses.nothing
+    was, value = (np.nan_to_num(one.value, nan=nan) for one in (earlier, losses))
+    known = pl.DataFrame({"id": others.cast(ids.dtype), "before": was})
+    joined = ids.rename("id").to_frame().join(known, on="id", how="left", maintain_order="left")
+    then = joined["before"].fill_null(np.nan).to_numpy()
+    fall = then - value if losses.higher else value - then
+    rows = np.flatnonzero(fall > 0)  # NaN is none
+    codes = rows[np.lexsort((rows, -fall[rows]))][:n]
+    return _told(losses, now, codes).with_columns(before=pl.Series(then[codes]))
 
 
 def worst_codes(losses: Losses, n: int) -> Array:

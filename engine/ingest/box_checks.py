@@ -69,5 +69,5 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
     zero = check.count(flat & ~wrong)
     if zero:
-        words = "box has", "boxes have", "zero area; they match nothing"
+        words = "box has", "boxes have", "zero area and cannot match"
         check.notes.append(note_of("zero_area_boxes", zero, words, before=f"{check.side}: "))

@@ -235,6 +235,8 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
     order = sorted(values, key=lambda value: (-support.get(value, 0), str(value)))
     actual = [*order, *([None] if any(a is None for a, _ in counts) else [])]
     predicted = [*order, *([None] if any(p is None for _, p in counts) else [])]
+    theirs = None if base is None else _confused(base, want)
+    then = {} if theirs is None else _by_pair(theirs)
     return [
         Matrix(
             "confusion",
@@ -243,12 +245,19 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
             [_UNMATCHED[1] if p is None else want.called(p) for p in predicted],
             [[counts.get((a, p), 0) for p in predicted] for a in actual],
             joined(
-                "rows are actual labels, the most frequent first; columns predicted ones; a cell is"
-                " as dark as its share of the row",
-                "the baseline's counts are not drawn" if base is not None else "",
+                "rows are actual labels, the most frequent first; columns predicted ones; the"
+                " stronger a cell's colour, the larger its share of the row",
+                "below a count, what it changed by since the baseline" if then else "",
             ),
+            [[then.get((str(a), str(p)), 0) for p in predicted] for a in actual] if then else None,
         )
     ]
+
+
+def _by_pair(rows: pl.DataFrame) -> dict[tuple[str, str], int]:
+    """Counts by actual and predicted label as text: two runs may tell labels in two dtypes."""
+    pairs = rows.select("actual", "predicted", "count").iter_rows()
+    return {(str(a), str(p)): n for a, p, n in pairs}
 
 
 def _confused(run: Numbers, want: Want) -> pl.DataFrame | None:
@@ -275,14 +284,7 @@ def _confused_pairs(
     if not off.height:
         return []
     theirs = None if base is None else _confused(base, want)
-    then = (
-        {}
-        if theirs is None
-        else {
-            (str(a), str(p)): n
-            for a, p, n in theirs.select("actual", "predicted", "count").iter_rows()
-        }
-    )
+    then = {} if theirs is None else _by_pair(theirs)
     bars = [
         Bar(
             f"{_UNMATCHED[0] if a is None else want.called(a)} → "

@@ -120,6 +120,7 @@ class Matrix(msgspec.Struct, frozen=True):
     columns: list[str]
     counts: list[list[int]]
     note: str = ""
+    before: list[list[int]] | None = None
 
 
 Drawn = Chart | Bars | Matrix

@@ -9,6 +9,7 @@ import polars as pl
 
 from .page import Cell, Table
 from .summary import number, plain
+from .verdicts import signed
 
 if TYPE_CHECKING:
     from .contents import AllShown, Shown
@@ -49,29 +50,46 @@ class Examples(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-def examples(worst: pl.DataFrame, found: AllShown, pictures: Pictures | None) -> Examples | None:
-    """The worst datums as they are drawn; None where none is wrong.
+def examples(
+    worst: pl.DataFrame,
+    found: AllShown,
+    pictures: Pictures | None,
+    slices: pl.DataFrame | None = None,
+) -> Examples:
+    """The worst datums, or those that got worse, as they are drawn.
 
     Args:
-        worst: as :func:`evalengine.analysis.worst.worst` gives it.
+        worst: one or more rows, as :func:`evalengine.analysis.worst.worst` gives them; with a
+            column ``before`` they are as :func:`evalengine.analysis.worst.worse_since` does.
         found: what they hold, one a row.
         pictures: thumbnails, one a row; None without.
+        slices: the slices they lie in, one a row; None without.
     """
-    if not worst.height:
-        return None
     metric = worst["metric"][0]
-    rows = [
-        [
-            Cell(plain(str(one)), kind="name"),
-            Cell(number(value), value),
-            Cell(plain(why), kind="note"),
-        ]
-        for one, value, why in worst.select("datum_id", "value", "why").iter_rows()
-    ]
+    since = "before" in worst.columns
+    rows = []
+    for i, row in enumerate(worst.iter_rows(named=True)):
+        line = [Cell(plain(str(row["datum_id"])), kind="name")]
+        if slices is not None:
+            line += [Cell(plain(str(one or "")), kind="name") for one in slices.row(i)]
+        line.append(Cell(number(row["value"]), row["value"]))
+        if since:
+            change = row["value"] - row["before"]
+            line += [Cell(number(row["before"]), row["before"]), Cell(signed(change), change)]
+        rows.append([*line, Cell(plain(row["why"]), kind="note")])
+    n = f"{worst.height} datum{'s' if worst.height > 1 else ''}"
     table = Table(
-        "examples-table",
-        f"The {worst.height} worst datums by {metric}, the worst first",
-        ["datum", metric, "what is wrong"],
+        "examples-since" if since else "examples-table",
+        f"The {n} that got worse since the baseline by {metric}, the largest change first"
+        if since
+        else f"The {n} that are worst by {metric}, the worst first",
+        [
+            "datum",
+            *(plain(name) for name in (slices.columns if slices is not None else ())),
+            metric,
+            *(("baseline", "change") if since else ()),
+            "what is wrong",
+        ],
         rows,
         [],
         searched=len(rows) > 1,

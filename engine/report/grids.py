@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from ..scorecard.lookup import whole
-from .layouts import EACH, PARTS, Entry, Spread, layout_of
+from .layouts import EACH, PARTS, USUAL_K, Entry, Spread, layout_of
 from .shown import Shown
 from .spots import at_spots
 from .spots import spots as spots_shown
@@ -126,6 +126,7 @@ def label_grid(
 
 
 _BETWEEN = "\x1f"
+_BOTH = "slice and label"
 
 
 def slice_grid(
@@ -153,8 +154,9 @@ def slice_grid(
         both = pl.concat_str(
             "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
         )
-        rows = rows.with_columns(slice_value=both)
-    grid = _grid(card, rows, entries, "slice_value", shown, wide=wide)
+        rows = rows.with_columns(both.alias(_BOTH))
+    by = _BOTH if by_label else "slice_value"
+    grid = _grid(card, rows, entries, by, shown, wide=wide)
     if grid is None:
         return None
     columns, cells, note, hidden = grid
@@ -226,9 +228,9 @@ def _grid(
             if len(every) == 1:
                 spots.setdefault(at, []).append(metric)
             apart = told_apart(spot)
-            for (statistic, k, told), part in spot.group_by(
-                ["statistic", "k", "parameters"], maintain_order=True
-            ):
+            groups = spot.group_by(["statistic", "k", "parameters"], maintain_order=True)
+            # The usual cut-off leads, as it does in headlines and verdicts.
+            for (statistic, k, told), part in sorted(groups, key=lambda one: one[0][1] != USUAL_K):
                 words = (at_k(metric, k), statistic, at.removeprefix("at ") if every[1:] else "")
                 title = " ".join(str(word) for word in words if word)
                 part = part.unique(by, keep="first", maintain_order=True)

@@ -17,6 +17,9 @@ PARTS = "parts"
 LARGEST = "largest"
 EACH = "each"
 
+USUAL_K = 10
+"""The cut-off that leads where there are several."""
+
 
 class Entry(msgspec.Struct, frozen=True):
     """One metric's place in a layout; it makes one number per IoU threshold, area, cap it has.

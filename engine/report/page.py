@@ -13,9 +13,10 @@ import msgspec
 
 from .differences import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 from .grids import Grid
+from .layouts import USUAL_K
 from .sections import Line, Section
 from .summary import UNDEFINED, cells, footnotes, headed, number, plain, supported
-from .verdicts import USUAL_K, signed
+from .verdicts import signed
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -165,11 +166,20 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
         if noted:
             row.append(Cell(line.note, kind="note"))
         rows.append(row)
-    notes = footnotes(msgspec.structs.replace(section, labels=None, slices=[]))
+    notes = [
+        _on_a_page(note)
+        for note in footnotes(msgspec.structs.replace(section, labels=None, slices=[]))
+    ]
     return Table(f"numbers-{i}", "All numbers of the whole set", header, rows, notes)
 
 
-_NEXT = ["baseline", "difference", "reading"]
+def _on_a_page(note: str) -> str:
+    """A note without the way to get rows in Python and in a shell, which a reader has not."""
+    said, hint, _ = note.partition("; all: ")
+    return f"{said[0].upper()}{said[1:]}; they are in the run's metrics frame." if hint else note
+
+
+_NEXT = ["baseline", "difference", "verdict"]
 
 
 def _between(row: dict[str, Any]) -> str:
@@ -180,7 +190,7 @@ def _between(row: dict[str, Any]) -> str:
 def _beside(found: Difference | None) -> list[Cell]:
     """The baseline's number, the difference with its interval, and how to read it."""
     if found is None:
-        return [Cell("new", kind="note"), Cell(""), Cell("", kind="reading")]
+        return [Cell("not there"), Cell(""), Cell("", kind="reading")]
     if found.value is None:
         return [Cell(number(found.before), found.before), Cell(UNDEFINED), Cell("", kind="reading")]
     said = signed(found.value)

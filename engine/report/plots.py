@@ -397,7 +397,9 @@ def _matrix(axes: Axes, chart: Matrix) -> None:
         for j, n in enumerate(row):
             if n:
                 colour = "white" if shares[i][j] > 0.55 else "black"
-                axes.text(j, i, f"{n:,}", ha="center", va="center", fontsize="small", color=colour)
+                change = n - chart.before[i][j] if chart.before is not None else 0
+                text = f"{n:,}\n{change:+,}" if change else f"{n:,}"
+                axes.text(j, i, text, ha="center", va="center", fontsize="small", color=colour)
     axes.set_xticks(range(len(chart.columns)), chart.columns, rotation=45, ha="right")
     axes.set_yticks(range(len(chart.rows)), chart.rows)
     axes.tick_params(labelsize="small")

@@ -439,10 +439,16 @@ def _cells(
         fill = f"fill:{_colour(0 if right else 1)};fill-opacity:{0.5 * count / total:.2f}"
         edge = f"stroke:{_TEXT};stroke-width:1.2" if right else f"stroke:{_GRID}"
         said = f"{count:,} of {chart.rows[m]} predicted as {chart.columns[n]}"
+        said += f", {chart.before[m][n]:,} in the baseline" if chart.before is not None else ""
         yield (
             f'<rect x="{_n(x + 1)}" y="{_n(y + 1)}" width="{_n(wide - 2)}" height="{_n(tall - 2)}"'
             f' style="{fill};{edge}"><title>{_safe(said)}</title></rect>'
         )
-        if count:
-            text = shortest(count)
-            yield _text(x + wide / 2, y + tall / 2 + 4, text, anchor="middle", size=size)
+        change = count - chart.before[m][n] if chart.before is not None else 0
+        at = x + wide / 2, y + tall / 2
+        if count or change:
+            up = 2 if change else -4
+            yield _text(at[0], at[1] - up, shortest(count), anchor="middle", size=size)
+        if change:
+            text = f"{'+' if change > 0 else '−'}{shortest(abs(change))}"
+            yield _text(at[0], at[1] + 10, text, anchor="middle", size=size - 2)

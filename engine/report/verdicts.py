@@ -9,7 +9,7 @@ import polars as pl
 
 from ..scorecard.lookup import KEYS
 from .grids import at_k, chosen, titled
-from .layouts import layout_of
+from .layouts import USUAL_K, layout_of
 from .summary import number
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 NONE = 1e-12
 """Differences up to this are of rounding."""
-USUAL_K = 10
-"""The cut-off that leads where there are several."""
 Titled = tuple[str, dict[str, Any]]
 """What a number is called, and its row of the differences."""
 
@@ -132,7 +130,8 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     reach.append(f"p = {probability(row['p'])}")
     many = tests_beside(comparison, row)
     if many > 1 and comparison.adjust != "none":
-        reach.append(f"adjusted for {many:,} numbers {probability(row['p_adjusted'])}")
+        adjusted = probability(row["p_adjusted"])
+        reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"
     said = f"{told} ({', '.join(reach)})."
     sure = better(comparison, row)
     if sure:
@@ -141,7 +140,9 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         return f"{a} and {b} may differ, but not surely so among {many:,} numbers: {said}"
     seen = row["detectable"]
     power = (
-        f" A true difference of {number(seen)} would be found four times in five." if seen else ""
+        f" A true difference of {number(seen)} or more would be found in four cases of five."
+        if seen
+        else ""
     )
     return f"{a} and {b} cannot be told apart: {said}{power}"
 

@@ -61,7 +61,8 @@ def as_page(
     margins: Margins | None = None,
     gates: Sequence[Gate] = (),
     notes: Sequence[str] = (),
-    examples: Examples | None = None,
+    examples: Sequence[Examples] = (),
+    again: str = "",
 ) -> str:
     """The report as HTML of at most two megabytes.
 
@@ -75,7 +76,8 @@ def as_page(
             either.
         gates: verdicts, in the order they are shown.
         notes: what else there is to tell.
-        examples: the worst datums.
+        examples: lists of datums to look at, the first of which is unfolded.
+        again: the command that writes this page, where there is one.
     """
     differences = None if baseline is None else Differences(baseline, comparison, margins)
     page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
@@ -85,6 +87,7 @@ def as_page(
         said["reading"] = _reading(comparison, margins)
         page = _template().render(
             **_about(card, title, baseline_name),
+            again=again,
             **said,
             parts=shown,
             gates=gates,
@@ -166,14 +169,14 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
             " elsewhere."
         )
     adjusted = (
-        ", adjusted for how many aggregates, labels or slices were tested"
+        ", once adjusted for how many aggregates, labels or slices were tested"
         if comparison.adjust != "none"
         else ""
     )
     return (
-        f"{said} ▲ better and ▼ worse are said where luck alone would do as much in less than"
-        f" {sure} of cases{adjusted}; ≈ cannot tell elsewhere, even where the interval of a number"
-        " by itself leaves out 0."
+        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ cannot tell: not"
+        " significant; the interval of one number by itself may leave out 0 all the same. = same:"
+        " alike in every draw."
     )
 
 
@@ -185,7 +188,7 @@ def _against(shown: list[Part]) -> str:
             if "baseline" in cells and cells["difference"].sort is not None:
                 said = f"{cells['metric'].text} {cells['value'].text} against"
                 said += f" {cells['baseline'].text} ({cells['difference'].text})"
-                return f"{said}{', ' * bool(cells['reading'].state)}{cells['reading'].state}."
+                return f"{said}{', ' * bool(cells['verdict'].state)}{cells['verdict'].state}."
     return ""
 
 
@@ -232,7 +235,9 @@ def _moved(shown: list[Part]) -> list[str]:
 _NAMED = 5
 
 
-def _drawn(card: Scorecard, baseline: Scorecard | None, shown: Examples | None) -> dict[str, Any]:
+def _drawn(
+    card: Scorecard, baseline: Scorecard | None, shown: Sequence[Examples]
+) -> dict[str, Any]:
     """Curves, counts by threshold, errors and examples."""
     from .charts import charts, frames_of, names_of
     from .svg import figure

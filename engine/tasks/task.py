@@ -205,6 +205,8 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         higher: whether higher values are better.
         best: datums with this value have nothing wrong, and are not among the worst; None where
             any may be.
+        nothing: what NaN counts as in a change, where it says that nothing is wrong; None where it
+            says that nothing is known.
         ties: what orders datums of equal value: for codes int64 [m] columns float64 [m], the first
             deciding first, higher ones worse, NaN the least.
         why: for codes int64 [m] a short sentence each.
@@ -215,6 +217,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     value: Array
     higher: bool
     best: float | None = None
+    nothing: float | None = None
     ties: Callable[[Array], Sequence[Array]]
     why: Callable[[Array], list[str]]
 

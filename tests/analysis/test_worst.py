@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.analysis.worst import losses_of, worst, worst_codes
+from evalengine.analysis.worst import losses_of, worse_since, worst, worst_codes
 from evalengine.comparing import tallied_of
 from evalengine.schemas.errors import ResultError
 from evalengine.tasks.task import Losses
@@ -344,3 +344,24 @@ def test_a_million_rows_cost_little() -> None:
     wrong = (scores >= 0.5) != (actual == 1)
     sure = np.where(scores >= 0.5, scores, 1 - scores)
     assert found["value"].to_list() == np.sort(sure[wrong])[::-1][:50].tolist()
+
+
+def test_what_got_worse_since_a_run() -> None:
+    """The largest change first; what was wrong before, or is right now, is not told."""
+    truths = pl.DataFrame({"datum_id": range(5), "label_value": ["a"] * 5})
+
+    def run(*scores: float) -> ee.Scorecard:
+        rows = [(i, label, s) for i, score in enumerate(scores)
+                for label, s in (("a", score), ("b", 1 - score))]  # fmt: skip
+        found = pl.DataFrame(rows, schema=["datum_id", "label_value", "score"], orient="row")
+        return ee.score(found, truths)
+
+    before, now = run(0.9, 0.9, 0.9, 0.4, 0.6), run(0.9, 0.2, 0.7, 0.8, 0.1)
+    found = worse_since(before.tallied, now.tallied)
+    assert found["datum_id"].to_list() == [4, 1]
+    assert found.select("before", "value").rows() == pytest.approx([(0.0, 0.9), (0.0, 0.8)])
+    assert worse_since(before.tallied, now.tallied, 1)["datum_id"].to_list() == [4]
+    assert worse_since(before.tallied, before.tallied).is_empty()
+    same = worse_since(before.tallied, now.tallied).drop("before")
+    whole = worst(now.tallied).filter(pl.col("datum_id").is_in(same["datum_id"].implode()))
+    assert same.sort("datum_id").equals(whole.sort("datum_id"))

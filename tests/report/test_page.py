@@ -183,7 +183,7 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     before, after = ee.score(*tables("detection")), ee.score(worse(), truth)
     page = page_of(after, tmp_path, baseline=before)
     header, *rows = page.tables["labels-0"]
-    at = header.index("reading")
+    at = header.index("verdict")
     read = {row[0]: row[at] for row in rows}
     assert read.pop("car") == "▼ worse"
     assert set(read.values()) == {"= same"}
@@ -197,6 +197,23 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     assert "Surely worse labels by APAveragedOverIOUs: car (-0." in page.html
 
 
+def test_what_got_worse_is_looked_at_first(tmp_path: Path) -> None:
+    """Datums that fell since the baseline, with their slices, above the worst of all."""
+    truths = pl.DataFrame(
+        {"datum_id": range(40), "label_value": ["a"] * 40, "kind": ["x", "y"] * 20}
+    )
+    cards = []
+    for wrong in ({3}, {3, 5, 8}):
+        labels = ["b" if i in wrong else "a" for i in range(40)]
+        found = pl.DataFrame({"datum_id": range(40), "label_value": labels, "score": [0.8] * 40})
+        cards.append(ee.score(found, truths, by="kind", report=tmp_path / "one.html"))
+    page = page_of(cards[1], tmp_path, baseline=cards[0])
+    since, whole = page.tables["examples-since"], page.tables["examples-table"]
+    assert [line[:2] for line in since[1:]] == [["5", "y"], ["8", "x"]]
+    assert [line[0] for line in whole[1:]] == ["3", "5", "8"]
+    assert page.html.index("examples-since") < page.html.index("examples-table")
+
+
 def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Path) -> None:
     rows, truth = (pl.read_parquet(path) for path in tables("detection"))
     some = sorted(truth["datum_id"].unique())[:30]
@@ -208,7 +225,7 @@ def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Pat
     assert "30 of 60 datums" in page.html
     header, *lines = page.tables["numbers-0"]
     assert all("[" in line[header.index("difference")] for line in lines)
-    assert {line[header.index("reading")] for line in lines} == {"≈ cannot tell"}
+    assert {line[header.index("verdict")] for line in lines} == {"≈ cannot tell"}
 
 
 def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:
@@ -220,7 +237,7 @@ def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:
     page = page_of(ee.score(*tables("detection")), tmp_path, baseline=folder)
     assert "whether differences are more than luck is not known" in page.html
     header, *lines = page.tables["numbers-0"]
-    assert {line[header.index("reading")] for line in lines} == {""}
+    assert {line[header.index("verdict")] for line in lines} == {""}
     assert {line[header.index("difference")] for line in lines} == {"0.0000"}
 
 
@@ -314,7 +331,7 @@ class TestCommands:
         run, out = str(tmp_path / "run"), str(tmp_path / "page.html")
         assert main(["score", *tables("text"), "--out", run]) == 0
         assert main(["score", *tables("text"), "--report", out, "--baseline", run]) == 0
-        assert "reading" in Page(Path(out).read_text(encoding="utf-8")).tables["numbers-0"][0]
+        assert "verdict" in Page(Path(out).read_text(encoding="utf-8")).tables["numbers-0"][0]
 
     def test_pictures_need_a_report(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["score", *tables("text"), "--images", "."]) == 2

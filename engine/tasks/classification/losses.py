@@ -122,6 +122,7 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
         value = _worst_of(units, loss, n)
         return Losses(
             metric="Score of the wrong label",
+            nothing=0.0,
             value=value,
             higher=False,
             ties=lambda codes: [],
