@@ -152,7 +152,7 @@ def _examples(
     if held is None and card.folder is not None:
         with suppress(ResultError):  # what only the tally tells is not shown
             held = tallied_of("", card)
-    lists = []
+    lists: list[pl.DataFrame | None] = []
     if baseline is not None and held is not None:
         with suppress(ResultError):
             lists.append(worse_since(tallied_of("", baseline), held))

@@ -359,7 +359,8 @@ def test_what_got_worse_since_a_run() -> None:
     before, now = run(0.9, 0.9, 0.9, 0.4, 0.6), run(0.9, 0.2, 0.7, 0.8, 0.1)
     found = worse_since(before.tallied, now.tallied)
     assert found["datum_id"].to_list() == [4, 1]
-    assert found.select("before", "value").rows() == pytest.approx([(0.0, 0.9), (0.0, 0.8)])
+    assert found["before"].to_list() == [0.0, 0.0]
+    assert found["value"].to_list() == pytest.approx([0.9, 0.8])
     assert worse_since(before.tallied, now.tallied, 1)["datum_id"].to_list() == [4]
     assert worse_since(before.tallied, before.tallied).is_empty()
     same = worse_since(before.tallied, now.tallied).drop("before")
