@@ -24,6 +24,7 @@ from evalengine.schemas.wording import option
 from .finding import Finder
 from .geometry_columns import says_boxes
 from .lists import open_datums, open_labels
+from .values import paired_values
 
 
 class Inputs(msgspec.Struct):
@@ -68,9 +69,11 @@ def open_inputs(
     """
     refuse_cut_off()
     options = options or Options()
-    given = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
+    given: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
     if ground_truths is None:
         given = {TABLE: predictions}
+    else:
+        given = paired_values(predictions, ground_truths, labels, options) or given
     sources = {
         role: open_source(
             thing,
@@ -90,7 +93,7 @@ def open_inputs(
         if thing is not None:
             sources[role] = opener(thing, storage_options)
     _brought_together(sources, last)
-    if ground_truths is not None:
+    if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
 
