@@ -12,6 +12,7 @@ from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotations.by_name import by_name
 from evalengine.ingest.annotations.opening import in_pixels, sides_of
 from evalengine.ingest.sources.held import Room
+from evalengine.ingest.sources.per_image import refuse_uneven
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
 from evalengine.schemas.columns import DATUM_ID
@@ -73,6 +74,7 @@ def open_inputs(
     if ground_truths is None:
         given = {TABLE: predictions}
     else:
+        refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given
     sources = {
         role: open_source(

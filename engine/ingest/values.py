@@ -63,8 +63,8 @@ def paired_values(
     if many is not None and theirs.dtype.is_nested() and not _fractions(theirs):
         raise InputError(
             f"the predictions are scores of {many.shape[1]:,} classes a datum, and the ground"
-            f" truths {_kind(theirs)}. Give one class a datum; if a datum may have several, give tables"
-            f" of datum_id, label_value and score, and multilabel=True."
+            f" truths {_kind(theirs)}. Give one class a datum; if a datum may have several, give"
+            " tables of datum_id, label_value and score, and multilabel=True."
         )
     if many is not None and not theirs.dtype.is_nested():
         return _scores(many, theirs, classes, notes)

@@ -13,17 +13,23 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
-from .foreign import foreign_object
+from .coco_objects import open_coco_object
 from .formats import by_extension
 from .label_maps import are_label_maps, is_array, open_label_maps
 from .mappings import source_of
 from .mixed import mixed_columns
 from .paths import is_remote, looks_wild
+from .per_image import are_images, open_images
 from .source import Source
 
 
-def open_object(thing: Any) -> Source:
-    """A table in memory as a source.
+def open_object(thing: Any, box_format: str | None = None, *, masks: bool = True) -> Source:
+    """A table in memory as a source; also label maps, lists of images, and COCO in memory.
+
+    Args:
+        thing: what the user gave for one side.
+        box_format: what boxes hold, if said.
+        masks: whether segmentations of COCO rows may be wanted.
 
     Raises:
         InputError: no table, or one that cannot be converted.
@@ -34,9 +40,11 @@ def open_object(thing: Any) -> Source:
         return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
     if are_label_maps(thing):
         return open_label_maps(thing)
-    other = foreign_object(thing)
-    if other is not None:
-        raise ReadError(other)
+    if are_images(thing):
+        return open_images(thing, box_format)
+    coco = open_coco_object(thing, box_format, masks=masks)
+    if coco is not None:
+        return coco
     name = _name(thing)
     if _is_column(thing):
         raise ReadError(f"a {name} alone is no table. {COLUMNS}")
@@ -128,8 +136,7 @@ def column_of(thing: Any) -> pl.Series | None:
         return None if thing.dtype == pl.Struct else thing
     try:
         if _is(thing, "pandas", "Series") or _is(thing, "pandas", "Index"):
-            made: pl.Series = pl.from_pandas(thing)
-            return made
+            return pl.Series(thing)
         if _is(thing, "pyarrow", "Array") or _is(thing, "pyarrow", "ChunkedArray"):
             found = pl.from_arrow(thing)
             return found if isinstance(found, pl.Series) and found.dtype != pl.Struct else None

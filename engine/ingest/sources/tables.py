@@ -64,7 +64,7 @@ def open_source(
     if _paths(thing):
         paths = [os.fspath(item) for item in thing]
         return _open_paths(paths, storage_options, box_format, masks=masks, room=room)
-    return open_object(thing)
+    return open_object(thing, box_format, masks=masks)
 
 
 def _paths(thing: Any) -> bool:
