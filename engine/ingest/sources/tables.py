@@ -17,6 +17,7 @@ from . import formats
 from .explain import explain
 from .held import Room, refuse_beyond
 from .objects import COLUMNS, open_object
+from .partitions import partitions_of
 from .paths import expand, is_remote, looks_wild
 from .scanning import scan
 from .source import Source
@@ -127,8 +128,10 @@ def _open_paths(
 
         return open_label_map_files(files, description)
     source = Source(pl.LazyFrame(), description, format_, tuple(files))
+    if len(files) > 1 or files != paths:
+        source.partitions = partitions_of(files, description)
     try:
-        source.frame = scan(files, format_)
+        source.frame = scan(files, format_, partitions=source.partitions)
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source
