@@ -21,6 +21,7 @@ from .mixed import mixed_columns
 from .paths import is_remote, looks_wild
 from .per_image import are_images, open_images
 from .source import Source
+from .table_formats import table_of
 
 
 def open_object(thing: Any, box_format: str | None = None, *, masks: bool = True) -> Source:
@@ -48,11 +49,9 @@ def open_object(thing: Any, box_format: str | None = None, *, masks: bool = True
     name = _name(thing)
     if _is_column(thing):
         raise ReadError(f"a {name} alone is no table. {COLUMNS}")
-    if name in _HUGGING_FACE and not hasattr(thing, "__arrow_c_stream__"):
-        raise ReadError(
-            f"a {name} is not read as it is: give one split as a table, such as"
-            " dataset['test'].to_polars()."
-        )
+    table = table_of(thing)
+    if table is not None:
+        return Source(table, name)
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()
     if _nested(thing):
@@ -110,7 +109,6 @@ COLUMNS = (
     "Values stand in a dict of columns, such as {'actual': [...], 'predicted': [...]}; or give both"
     " sides as values, in one order."
 )
-_HUGGING_FACE = ("datasets.Dataset", "datasets.DatasetDict", "datasets.IterableDataset")
 _COLUMNS = 6  # whose lengths are told
 _TEXTS = 1000  # distinct ones of a list that are looked at
 

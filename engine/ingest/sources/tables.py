@@ -21,6 +21,7 @@ from .partitions import partitions_of
 from .paths import expand, is_remote, looks_wild
 from .scanning import scan
 from .source import Source
+from .table_formats import open_table
 
 READ_FAILURES: tuple[type[BaseException], ...] = (
     pl.exceptions.PolarsError,
