@@ -67,4 +67,5 @@ CLASSIFICATION_TABLE = Table(
     signs=("actual",),
     shape="pair",
     wide=("score",),
+    values=(("predicted", "actual"), ("score", "actual")),
 )

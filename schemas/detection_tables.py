@@ -42,7 +42,7 @@ DETECTION_PREDICTIONS = Table(
     (DATUM_ID, LABEL_VALUE, SCORE, *_BOX),
     _COMMON,
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
-    formats=("coco", "annotations"),
+    formats=("coco", "annotations", "images"),
     shape="boxes",
     unread=_NO_WEIGHTS,
 )
@@ -52,7 +52,7 @@ DETECTION_GROUND_TRUTHS = Table(
     (DATUM_ID, LABEL_VALUE, *_BOX),
     (*_COMMON, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
-    formats=("coco", "annotations"),
+    formats=("coco", "annotations", "images"),
     shape="boxes",
     unread=_NO_WEIGHTS,
 )

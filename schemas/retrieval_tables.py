@@ -96,6 +96,7 @@ RETRIEVAL_TABLE = Table(
     (QUERY_ID, DATASET),
     key=("query_id",),
     signs=("retrieved", "relevant"),
+    values=(("retrieved", "relevant"),),
     shape="lists",
     datum="query_id",
     unit=_QUERY,

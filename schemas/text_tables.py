@@ -90,6 +90,7 @@ TEXT_TABLE = Table(
     signs=("reference", "text"),
     shape="references",
     stand_ins=(("text", "embedding"), ("reference", "reference_embedding")),
+    values=(("text", "reference"), ("embedding", "reference_embedding")),
     unread=_UNREAD,
     yields=True,
 )

@@ -32,18 +32,6 @@ def test_a_header_and_rows_with_spaces_are_no_labels(tmp_path: Path) -> None:
     assert card.task == "classification"
 
 
-def test_coco_in_memory_is_named() -> None:
-    """A whole file as a dict, and what pycocotools makes of one."""
-    from pycocotools.coco import COCO
-
-    for thing in (truths(annotation()), {"annotations": [annotation()]}):
-        for sides in ((thing, thing), ([result()], thing)):
-            with pytest.raises(ee.ReadError, match=r"is COCO's JSON.*json\.dump and give the path"):
-                ee.score(*sides)
-    with pytest.raises(ee.ReadError, match=r"pycocotools\.COCO object is no table.*path"):
-        ee.score([result()], COCO())
-
-
 @pytest.mark.parametrize("depth", [20_000, 200_000])
 def test_deep_json_is_named(depth: int, tmp_path: Path) -> None:
     """Wherever it is nested, in every role, and never a RecursionError."""

@@ -95,5 +95,5 @@ class Dataset:
 )
 def test_what_is_no_table_names_the_way_out(thing: object, said: str) -> None:
     with pytest.raises(ee.InputError, match=said) as found:
-        ee.score(thing, thing)
+        ee.score(thing, {"datum_id": [1], "label_value": ["a"]})
     assert "Error:" not in str(found.value)

@@ -12,6 +12,7 @@ from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotations.by_name import by_name
 from evalengine.ingest.annotations.opening import in_pixels, sides_of
 from evalengine.ingest.sources.held import Room
+from evalengine.ingest.sources.per_image import refuse_uneven
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
 from evalengine.schemas.columns import DATUM_ID
@@ -24,6 +25,7 @@ from evalengine.schemas.wording import option
 from .finding import Finder
 from .geometry_columns import says_boxes
 from .lists import open_datums, open_labels
+from .values import paired_values
 
 
 class Inputs(msgspec.Struct):
@@ -68,9 +70,12 @@ def open_inputs(
     """
     refuse_cut_off()
     options = options or Options()
-    given = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
+    given: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
     if ground_truths is None:
         given = {TABLE: predictions}
+    else:
+        refuse_uneven(predictions, ground_truths)
+        given = paired_values(predictions, ground_truths, labels, options) or given
     sources = {
         role: open_source(
             thing,
@@ -90,7 +95,7 @@ def open_inputs(
         if thing is not None:
             sources[role] = opener(thing, storage_options)
     _brought_together(sources, last)
-    if ground_truths is not None:
+    if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
 

@@ -58,5 +58,6 @@ def own_files(
     else:
         chosen, before = (files[0], *files[begin:end]), ends[begin - 1] - ends[0]
     source = side.source
-    few = msgspec.structs.replace(source, frame=scan(chosen, source.format), files=chosen)
+    frame = scan(chosen, source.format, partitions=source.partitions)
+    few = msgspec.structs.replace(source, frame=frame, files=chosen)
     return Side(few, side.table, side.schema, side.naming), before

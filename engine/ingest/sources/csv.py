@@ -21,7 +21,11 @@ _LONG = 18  # digits that every integer of 64 bits has room for
 
 
 def scan_csv(
-    paths: list[str], storage_options: dict[str, str] | None = None, *, remote: bool = False
+    paths: list[str],
+    storage_options: dict[str, str] | None = None,
+    *,
+    remote: bool = False,
+    path: str | None = None,
 ) -> pl.LazyFrame:
     """CSV files as a lazy table.
 
@@ -29,9 +33,15 @@ def scan_csv(
     rows are looked at in batches, so that neither a large file nor a compressed one that holds
     much more than its size is held. An integer column with leading zeros (``007``) holds names
     rather than numbers, so it stays a string, and so does one of integers that no type holds.
+
+    Args:
+        paths: files, or remote globs.
+        storage_options: as Polars takes them.
+        remote: whether paths are of an object store.
+        path: a column to write each row's file into.
     """
 
-    def scan(dtypes: dict[str, pl.DataType]) -> pl.LazyFrame:
+    def scan(dtypes: dict[str, pl.DataType], path: str | None = None) -> pl.LazyFrame:
         return pl.scan_csv(
             paths,
             separator="," if remote else separator(paths[0]),
@@ -39,9 +49,10 @@ def scan_csv(
             schema_overrides=dtypes,
             storage_options=storage_options,
             glob=remote,
+            include_file_paths=path,
         )
 
-    return scan(_dtypes(scan({}), paths[0]))
+    return scan(_dtypes(scan({}), paths[0]), path)
 
 
 def _dtypes(texts: pl.LazyFrame, path: str) -> dict[str, pl.DataType]:

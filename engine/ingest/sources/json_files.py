@@ -15,6 +15,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from .coco_objects import array_kind
 from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
@@ -139,11 +140,7 @@ def _sniff(buffer: Any, name: str) -> str:
     first = _first_object(buffer, head)
     if first is None:
         return "records"
-    geometry = {"bbox", "segmentation", "keypoints"} & set(first)
-    if not ({"image_id", "category_id"} <= set(first) and geometry):
-        return "records"
-    annotated = "iscrowd" in first or ("area" in first and "score" not in first)
-    return "coco_annotations" if annotated else "coco_results"
+    return array_kind(first)
 
 
 def _is_lines(head: bytes, size: int) -> bool:

@@ -23,7 +23,7 @@ def are_label_maps(thing: Any) -> bool:
         return len(thing) > 0 and all(map(_is_map, thing.values()))
     if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
         return len(thing) > 0 and all(map(_is_map, thing))
-    return _is_array(thing) and len(_shape(thing)) in (2, 3)
+    return is_array(thing) and len(_shape(thing)) in (2, 3)
 
 
 def open_label_maps(thing: Any) -> Source:
@@ -89,14 +89,14 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
 def _each(thing: Any) -> Any:
     if isinstance(thing, Mapping):
         return thing.values()
-    return [thing] if _is_array(thing) and len(_shape(thing)) == 2 else thing
+    return [thing] if is_array(thing) and len(_shape(thing)) == 2 else thing
 
 
 def _is_map(thing: Any) -> bool:
-    return _is_array(thing) and len(_shape(thing)) == 2
+    return is_array(thing) and len(_shape(thing)) == 2
 
 
-def _is_array(thing: Any) -> bool:
+def is_array(thing: Any) -> bool:
     """NumPy's arrays and what becomes one without loss (tensors, images), but no table."""
     named = type(thing).__module__.split(".")[0]
     return named not in _TABLES and (

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
-from .foreign import foreign_object
-from .label_maps import are_label_maps, open_label_maps
+from .coco_objects import open_coco_object
+from .formats import by_extension
+from .label_maps import are_label_maps, is_array, open_label_maps
 from .mappings import source_of
 from .mixed import mixed_columns
+from .paths import is_remote, looks_wild
+from .per_image import are_images, open_images
 from .source import Source
+from .table_formats import table_of
 
 
-def open_object(thing: Any) -> Source:
-    """A table in memory as a source.
+def open_object(thing: Any, box_format: str | None = None, *, masks: bool = True) -> Source:
+    """A table in memory as a source; also label maps, lists of images, and COCO in memory.
+
+    Args:
+        thing: what the user gave for one side.
+        box_format: what boxes hold, if said.
+        masks: whether segmentations of COCO rows may be wanted.
 
     Raises:
         InputError: no table, or one that cannot be converted.
@@ -29,17 +41,17 @@ def open_object(thing: Any) -> Source:
         return Source(thing.lazy(), f"polars.DataFrame of {thing.height:,} rows")
     if are_label_maps(thing):
         return open_label_maps(thing)
-    other = foreign_object(thing)
-    if other is not None:
-        raise ReadError(other)
+    if are_images(thing):
+        return open_images(thing, box_format)
+    coco = open_coco_object(thing, box_format, masks=masks)
+    if coco is not None:
+        return coco
     name = _name(thing)
     if _is_column(thing):
         raise ReadError(f"a {name} alone is no table. {COLUMNS}")
-    if name in _HUGGING_FACE and not hasattr(thing, "__arrow_c_stream__"):
-        raise ReadError(
-            f"a {name} is not read as it is: give one split as a table, such as"
-            " dataset['test'].to_polars()."
-        )
+    table = table_of(thing)
+    if table is not None:
+        return Source(table, name)
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()
     if _nested(thing):
@@ -93,9 +105,12 @@ def _object_columns(thing: Any) -> dict[str, list[Any]]:
     return {}
 
 
-COLUMNS = "Values stand in a dict of columns, such as {'actual': [...], 'predicted': [...]}."
-_HUGGING_FACE = ("datasets.Dataset", "datasets.DatasetDict", "datasets.IterableDataset")
+COLUMNS = (
+    "Values stand in a dict of columns, such as {'actual': [...], 'predicted': [...]}; or give both"
+    " sides as values, in one order."
+)
 _COLUMNS = 6  # whose lengths are told
+_TEXTS = 1000  # distinct ones of a list that are looked at
 
 
 def _is_column(thing: Any) -> bool:
@@ -105,6 +120,87 @@ def _is_column(thing: Any) -> bool:
     if isinstance(thing, pl.Series):
         return thing.dtype != pl.Struct
     return _is(thing, "pandas", "Series")
+
+
+def column_of(thing: Any) -> pl.Series | None:
+    """Values without names as a series: lists of scalars or of lists, arrays, series.
+
+    Arrays have one axis or two; lists of texts that may be paths are none.
+
+    Raises:
+        InputError: values of several types, or an array that cannot be read.
+    """
+    if isinstance(thing, pl.Series):
+        return None if thing.dtype == pl.Struct else thing
+    try:
+        if _is(thing, "pandas", "Series") or _is(thing, "pandas", "Index"):
+            return pl.Series(thing)
+        if _is(thing, "pyarrow", "Array") or _is(thing, "pyarrow", "ChunkedArray"):
+            found = pl.from_arrow(thing)
+            return found if isinstance(found, pl.Series) and found.dtype != pl.Struct else None
+        if is_array(thing):
+            return _of_array(np.asarray(thing))
+        if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
+            return _of_values(thing)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+        raise InputError(f"a {_name(thing)} cannot be read as values: {reason}") from None
+    return None
+
+
+def _of_array(array: np.ndarray) -> pl.Series | None:
+    if array.dtype.names is not None or array.ndim not in (1, 2):
+        return None
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind == "f":
+        array = array[:, 0]
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)
+    return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
+
+
+def _of_values(values: Sequence[Any]) -> pl.Series | None:
+    kinds = {type(value) for value in values} - {type(None)}
+    plain = all(issubclass(kind, (bool, int, float, str, np.generic)) for kind in kinds)
+    deep = all(issubclass(kind, (list, tuple)) for kind in kinds)
+    if not deep and not plain and all(map(is_array, values)):
+        arrays = [np.asarray(value) for value in values]
+        if {array.ndim for array in arrays} == {0}:
+            return pl.Series([array.item() for array in arrays])
+        if {array.ndim for array in arrays} != {1}:
+            return None
+        values, deep = [array.tolist() for array in arrays], True
+    texts = [value for value in values if isinstance(value, str)]
+    if not kinds or not (plain or deep) or are_paths(texts):
+        return None
+    if deep and any(isinstance(item, Mapping) for value in values if value for item in value):
+        return None
+    if plain and any(issubclass(kind, np.generic) for kind in kinds):
+        values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    whole = {type(value) for value in values} - {type(None)}
+    if len(whole) > 1 and whole != {int, float} and not deep:
+        raise TypeError("there are " + " and ".join(sorted(kind.__name__ for kind in whole)))
+    column = _column(list(values))
+    return column if isinstance(column, pl.Series) else pl.Series(column)
+
+
+def are_paths(texts: Sequence[str]) -> bool:
+    """Whether texts of a list are paths: of files that are there, or by how they look.
+
+    Folders are paths where all are folders: a class may be called like one.
+    """
+    some = list(dict.fromkeys(texts))[:_TEXTS]
+    return any(map(_may_be_file, some)) or (bool(some) and all(map(os.path.isdir, some)))
+
+
+def _may_be_file(text: str) -> bool:
+    if is_remote(text) or os.path.isfile(text):
+        return True
+    if looks_wild([text]) and glob.glob(text):
+        return True
+    if any(map(str.isspace, text)):
+        return False
+    folder = os.path.dirname(text)
+    return by_extension(text) is not None or (folder != "" and os.path.isdir(folder))
 
 
 def _lengths(thing: Any) -> dict[Any, int]:

@@ -86,42 +86,49 @@ def _kept(path: str) -> str:
 
 
 def _in_folder(path: str) -> list[str]:
-    there = [entry for entry in os.scandir(path) if not entry.name.startswith(".")]
+    """The readable files of a folder; those of its folders where it has none itself."""
+    there = [entry for entry in os.scandir(path) if not entry.name.startswith((".", "_"))]
     found = sorted(entry.path for entry in there if entry.is_file())
-    readable = [name for name in found if by_extension(name)]
-    tables = [name for name in readable if by_extension(name) != "raster"]
-    readable = tables or readable  # a chart beside tables is no label map
+    readable = _of_one_kind(found)
+    hive = sorted(entry.name for entry in there if entry.is_dir() and "=" in entry.name)
+    if readable and hive:
+        raise ReadError(
+            f"{path}: the folder holds both files ({os.path.basename(readable[0])!r}, ...) and"
+            f" partitions ({hive[0]!r}, ...). Name one of them:"
+            f" {os.path.join(path, '*' + os.path.splitext(readable[0])[1])!r} or"
+            f" {os.path.join(path, '*=*', '**', '*.parquet')!r}."
+        )
+    readable = readable or _of_one_kind(_below(path))
     kinds = {by_extension(name) for name in readable}
     if len(kinds) == 1:
         return readable
-    hive = [entry.name for entry in os.scandir(path) if entry.is_dir() and "=" in entry.name]
-    if not readable and hive:
-        raise ReadError(
-            f"{path}: a folder of partitions ({sorted(hive)[0]}, ...). Give its files:"
-            f" {os.path.join(path, '**', '*.parquet')!r}; columns that stand in the path alone are"
-            " not read, so write those that are wanted into the files."
-        )
     if not readable:
-        other = _foreign(found)
-        nested = _nested(path)
         raise ReadError(
-            other or f"{path}: the folder holds no readable file.{nested or _near(path + os.sep)}"
+            _foreign(found) or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
         )
-    some = ", ".join(repr(os.path.basename(name)) for name in readable[:5])
+    some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
         f"{path}: the folder holds several formats ({some}); name the files, e.g."
         f" {os.path.join(path, '*.parquet')!r}."
     )
 
 
-def _nested(path: str) -> str:
-    """How to name the readable files one folder further down; empty without any."""
-    for folder in sorted(entry.path for entry in os.scandir(path) if entry.is_dir()):
-        for name in sorted(os.listdir(folder)):
-            if by_extension(name):
-                wild = os.path.join(path, "**", f"*{os.path.splitext(name)[1]}")
-                return f" Its folders hold some: write {wild!r}."
-    return ""
+def _of_one_kind(files: Sequence[str]) -> list[str]:
+    """The tables among files, or the label maps where there is no table."""
+    readable = [name for name in files if by_extension(name)]
+    tables = [name for name in readable if by_extension(name) != "raster"]
+    return tables or readable  # a chart beside tables is no label map
+
+
+def _below(path: str) -> list[str]:
+    """All files of the folders of a folder, hidden ones and those of bookkeeping left out."""
+    found = []
+    for here, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
+        found += [
+            os.path.join(here, name) for name in sorted(names) if not name.startswith((".", "_"))
+        ]
+    return found
 
 
 def _foreign(files: Sequence[str]) -> str | None:

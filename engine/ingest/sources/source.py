@@ -18,6 +18,7 @@ class Source(msgspec.Struct):
             annotations or memory.
         files: local files behind it, in row order.
         storage_options: as given for remote paths.
+        partitions: columns that the paths of files name, to their dtypes.
         datums: datums that came along (COCO images).
         labels: labels that came along (COCO categories).
         notes: what the reader had to decide, as (kind, message, count).
@@ -32,6 +33,7 @@ class Source(msgspec.Struct):
     format: str = "memory"
     files: tuple[str, ...] = ()
     storage_options: dict[str, str] | None = None
+    partitions: dict[str, pl.DataType] = msgspec.field(default_factory=dict)
     datums: pl.DataFrame | None = None
     labels: pl.DataFrame | None = None
     notes: tuple[tuple[str, str, int | None], ...] = ()

@@ -17,9 +17,11 @@ from . import formats
 from .explain import explain
 from .held import Room, refuse_beyond
 from .objects import COLUMNS, open_object
+from .partitions import partitions_of
 from .paths import expand, is_remote, looks_wild
 from .scanning import scan
 from .source import Source
+from .table_formats import open_table
 
 READ_FAILURES: tuple[type[BaseException], ...] = (
     pl.exceptions.PolarsError,
@@ -64,7 +66,7 @@ def open_source(
     if _paths(thing):
         paths = [os.fspath(item) for item in thing]
         return _open_paths(paths, storage_options, box_format, masks=masks, room=room)
-    return open_object(thing)
+    return open_object(thing, box_format, masks=masks)
 
 
 def _paths(thing: Any) -> bool:
@@ -127,8 +129,10 @@ def _open_paths(
 
         return open_label_map_files(files, description)
     source = Source(pl.LazyFrame(), description, format_, tuple(files))
+    if len(files) > 1 or files != paths:
+        source.partitions = partitions_of(files, description)
     try:
-        source.frame = scan(files, format_)
+        source.frame = scan(files, format_, partitions=source.partitions)
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source

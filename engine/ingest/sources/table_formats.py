@@ -1,0 +1,230 @@
+"""Tables that are more than files: Delta, Iceberg, DuckDB, Lance, and Hugging Face's data sets.
+
+Each is told by what stands in its folder or at a file's beginning, or by the class of an object. The
+libraries are loaded where such a table is met; without one, the error names the extra to install.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .source import Source
+
+_SPLITS = "dataset_dict.json"
+_NUMBER = re.compile(r"\d+")
+_DUCKDB_MARK = slice(8, 12)
+
+
+class TableFormat(msgspec.Struct, frozen=True):
+    """One of these, as data.
+
+    Attributes:
+        name: what sources call it.
+        title: what people call it.
+        library: the module that reads it; empty where none is needed.
+        extra: the extra of this package that brings the library.
+        detect: whether a local path is of it.
+        read: the table of a path, and of what follows ``::`` in it.
+    """
+
+    name: str
+    title: str
+    library: str
+    extra: str
+    detect: Callable[[str], bool]
+    read: Callable[[str, str | None], pl.LazyFrame]
+
+
+def open_table(given: str) -> Source | None:
+    """A table of one of these formats; None where a path is none.
+
+    Args:
+        given: a local path; a table of a DuckDB file follows after ``::``.
+
+    Raises:
+        ReadError: it cannot be read, or its library is missing.
+    """
+    path, sign, part = given.partition("::")
+    path = os.path.expanduser(path.removeprefix("file://"))
+    found = next((one for one in _FORMATS if os.path.exists(path) and one.detect(path)), None)
+    if found is None:
+        return None
+    _library(found, given)
+    try:
+        frame = found.read(path, part if sign else None)
+        frame.collect_schema()
+    except ReadError:
+        raise
+    except Exception as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ReadError(f"{given}: {found.title} cannot be read: {said}.") from error
+    return Source(frame, f"{found.title} {given}", found.name)
+
+
+def _library(format_: TableFormat, given: str) -> None:
+    if not format_.library:
+        return
+    try:
+        importlib.import_module(format_.library)
+    except ImportError:
+        raise ReadError(
+            f"{given}: is {format_.title}, which needs {format_.library}, and that is not"
+            f" installed: pip install 'evalengine[{format_.extra}]'."
+        ) from None
+
+
+def table_of(thing: Any) -> pl.LazyFrame | None:
+    """The rows of another library's table object; None of anything else.
+
+    Raises:
+        ReadError: several splits, or a stream of rows.
+    """
+    kinds = {f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in type(thing).__mro__}
+    name = next((name for name in _OBJECTS if name in kinds), None)
+    return None if name is None else _OBJECTS[name](thing)
+
+
+def _delta(path: str, part: str | None) -> pl.LazyFrame:
+    return pl.scan_delta(path)
+
+
+def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
+    """Of the newest metadata: what ``version-hint.text`` says, or the highest number."""
+    folder = Path(path) / "metadata"
+    hint = folder / "version-hint.text"
+    files = sorted(folder.glob("*.metadata.json"), key=_version)
+    if hint.is_file():
+        said = hint.read_text().strip()
+        files = [file for file in files if file.name in (f"v{said}.metadata.json", said)] or files
+    return pl.scan_iceberg(str(files[-1].resolve()))
+
+
+def _version(file: Path) -> tuple[int, str]:
+    found = _NUMBER.search(file.name)
+    return (int(found[0]) if found else -1, file.name)
+
+
+def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
+    import duckdb
+
+    with duckdb.connect(path, read_only=True) as opened:
+        rows = opened.execute(
+            "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
+        ).fetchall()
+        names = {name if schema == "main" else f"{schema}.{name}": (schema, name)
+                 for schema, name in rows}  # fmt: skip
+        if part is None and len(names) == 1:
+            part = next(iter(names))
+        if part not in names:
+            there = ", ".join(names) or "none"
+            example = f" Write {path}::{next(iter(names))}." if names else ""
+            wanted = "which table is meant" if part is None else f"no table {part!r} is there"
+            raise ReadError(f"{path}: {wanted}; tables: {there}.{example}")
+        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names[part])
+        return pl.DataFrame(opened.sql(f"SELECT * FROM {quoted}")).lazy()
+
+
+def _lance(path: str, part: str | None) -> pl.LazyFrame:
+    import lance
+
+    return pl.scan_pyarrow_dataset(lance.dataset(path))
+
+
+def _saved(path: str, part: str | None) -> pl.LazyFrame:
+    """What ``save_to_disk`` wrote: Arrow streams, mapped, in the order ``state.json`` has."""
+    import pyarrow as pa
+
+    if os.path.isfile(os.path.join(path, _SPLITS)):
+        splits = _json(os.path.join(path, _SPLITS)).get("splits", [])
+        if len(splits) != 1:
+            raise ReadError(
+                f"{path}: a data set of the splits {', '.join(splits)}. Give one of them:"
+                f" {os.path.join(path, splits[0] if splits else 'train')}."
+            )
+        path = os.path.join(path, splits[0])
+    files = [one["filename"] for one in _json(os.path.join(path, "state.json"))["_data_files"]]
+    tables = []
+    for file in files:
+        with pa.memory_map(os.path.join(path, file)) as mapped, pa.ipc.open_stream(mapped) as rows:
+            tables.append(rows.read_all())
+    frame = pl.from_arrow(pa.concat_tables(tables))
+    assert isinstance(frame, pl.DataFrame)  # of a table, not of a column
+    return frame.lazy()
+
+
+def _json(file: str) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
+    return found
+
+
+def _is_saved(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, _SPLITS)) or all(
+        os.path.isfile(os.path.join(path, name)) for name in ("state.json", "dataset_info.json")
+    )
+
+
+def _is_duckdb(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(_DUCKDB_MARK.stop)[_DUCKDB_MARK] == b"DUCK"
+
+
+def _holds(*names: str) -> Callable[[str], bool]:
+    """Whether a folder has something that fits each of the patterns."""
+    return lambda path: os.path.isdir(path) and all(any(Path(path).glob(one)) for one in names)
+
+
+_FORMATS = (
+    TableFormat("delta", "a Delta table", "deltalake", "delta", _holds("_delta_log"), _delta),
+    TableFormat(
+        "iceberg", "an Iceberg table", "pyiceberg", "iceberg", _holds("metadata/*.metadata.json"),
+        _iceberg,
+    ),
+    TableFormat("duckdb", "a DuckDB file", "duckdb", "duckdb", _is_duckdb, _duckdb),
+    TableFormat(
+        "lance", "a Lance table", "lance", "lance", _holds("_versions/*.manifest"), _lance
+    ),
+    TableFormat("saved", "a data set of Hugging Face", "", "", _is_saved, _saved),
+)  # fmt: skip
+
+
+def _one_split(splits: Any) -> pl.LazyFrame:
+    if len(splits) != 1:
+        names = list(splits)
+        raise ReadError(
+            f"a DatasetDict of the splits {', '.join(map(str, names))}: give one of them, such as"
+            f" splits[{names[0] if names else 'test'!r}]."
+        )
+    return _of_dataset(next(iter(splits.values())))
+
+
+def _of_dataset(dataset: Any) -> pl.LazyFrame:
+    if not hasattr(dataset, "to_polars"):
+        raise ReadError(
+            f"a {type(dataset).__name__} is read once, row by row. Give"
+            " datasets.Dataset.from_list(list(it)), or one split that is not streamed."
+        )
+    frame: pl.DataFrame = dataset.to_polars()
+    return frame.lazy()
+
+
+_OBJECTS: dict[str, Callable[[Any], pl.LazyFrame]] = {
+    "deltalake.DeltaTable": lambda table: pl.scan_delta(table),
+    "pyiceberg.Table": lambda table: pl.scan_iceberg(table),
+    "pyarrow.Dataset": lambda dataset: pl.scan_pyarrow_dataset(dataset),
+    "datasets.Dataset": _of_dataset,
+    "datasets.DatasetDict": _one_split,
+    "datasets.IterableDataset": _of_dataset,
+}
+"""Classes, by module and name, to what reads them; Lance's data set is one of pyarrow's."""

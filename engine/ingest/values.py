@@ -1,0 +1,288 @@
+"""Plain values of both sides, row by row: lists, arrays and series instead of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from evalengine import metrics
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.tables import contracts, task_names
+from evalengine.schemas.wording import option
+
+from . import dtypes
+from .lists import open_labels
+from .problems import listing
+from .sources.objects import column_of
+from .sources.source import Source
+
+_WORDS = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
+
+
+def paired_values(
+    predictions: Any, truths: Any, labels: Any, options: Options
+) -> dict[str, Source] | None:
+    """Two columns of values as tables, place i of one being of the same datum as i of the other.
+
+    Values are classes (integers, strings, booleans), scores of the positive class (floats), scores
+    [n, classes], texts, or lists of ids. Whole numbers are places in ``labels`` where these are
+    names.
+
+    Args:
+        predictions: list, NumPy array, tensor, or series of Polars, pandas or pyarrow.
+        truths: the same.
+        labels: as ``score`` takes them: the classes of the columns of scores, in their order.
+        options: ``task`` and ``metrics`` tell what values are, where their types do not.
+
+    Returns:
+        Role to source; None where the two are not both values.
+
+    Raises:
+        InputError: unequal lengths; values of no task, or of several.
+    """
+    found = {PREDICTIONS: column_of(predictions), GROUND_TRUTHS: column_of(truths)}
+    ours, theirs = found.values()
+    if ours is None or theirs is None:
+        return None
+    if all(isinstance(side.dtype, pl.Array) and not _fractions(side) for side in (ours, theirs)):
+        return None  # label maps
+    if len(ours) != len(theirs):
+        raise InputError(
+            f"the predictions are {len(ours):,} values and the ground truths {len(theirs):,}. Give"
+            " one of each for every datum, in the same order."
+        )
+    notes = _indexes(predictions, truths)
+    classes = None if labels is None else _classes(labels)
+    theirs = _whole(theirs)
+    many = _by_class(ours)
+    if many is not None and theirs.dtype.is_nested() and not _fractions(theirs):
+        raise InputError(
+            f"the predictions are scores of {many.shape[1]:,} classes a datum, and the ground"
+            f" truths {_kind(theirs)}. Give one class a datum; if a datum may have several, give"
+            " tables of datum_id, label_value and score, and multilabel=True."
+        )
+    if many is not None and not theirs.dtype.is_nested():
+        return _scores(many, theirs, classes, notes)
+    if ours.dtype.is_float() and theirs.n_unique() > 2:
+        ours = _whole(ours, strict=False)
+    pair = _columns(ours, theirs, classes, options)
+    if pair is None:
+        return None
+    names = {pair[0]: _named(ours, classes, PREDICTIONS), pair[1]: theirs}
+    names[pair[1]] = _named(theirs, classes, GROUND_TRUTHS)
+    frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
+    said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} values"
+    return {TABLE: Source(frame.lazy(), said, notes=notes)}
+
+
+def _columns(
+    ours: pl.Series, theirs: pl.Series, classes: pl.Series | None, options: Options
+) -> tuple[str, str] | None:
+    """The columns that two series are, of the only task they fit; None for a task without values.
+
+    Raises:
+        InputError: they fit none, or several.
+    """
+    tables = {task: contracts(task).get(TABLE) for task in task_names()}
+    able = {task: table for task, table in tables.items() if table is not None and table.values}
+    if options.task is not None:
+        if options.task not in able:
+            return None
+        able = {options.task: able[options.task]}
+    elif options.metrics:
+        named = [task for task in able if all(metrics.has(task, one) for one in options.metrics)]
+        able = {task: able[task] for task in named} or able
+    fits = {
+        task: pair
+        for task, table in able.items()
+        if (pair := _fitting(table, ours.dtype, theirs.dtype)) is not None
+    }
+    if len(fits) > 1 and classes is not None:
+        fits = {task: pair for task, pair in fits.items() if tables[task].wide} or fits  # type: ignore[union-attr]
+    if len(fits) == 1:
+        return next(iter(fits.values()))
+    told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
+    if fits:
+        ways = " or ".join(option("task", task) for task in fits)
+        raise InputError(f"{told}, which may be of {listing(list(fits))}. Say which: write {ways}.")
+    raise InputError(
+        f"{told}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
+        " or lists of ids; give all else as tables, whose columns have names."
+    )
+
+
+def _fitting(table: Table, ours: pl.DataType, theirs: pl.DataType) -> tuple[str, str] | None:
+    columns = {column.name: column for column in table.columns}
+    for pair in table.values:
+        first, second = (columns[name] for name in pair)
+        alike = first.kind != second.kind or ours.is_nested() == theirs.is_nested()
+        if alike and _fits(first, ours) and _fits(second, theirs):
+            return pair
+    return None
+
+
+def _fits(column: Column, dtype: pl.DataType) -> bool:
+    if column.kind in ("text", "texts") and dtype.is_integer():
+        return False  # classes, unless a table says otherwise
+    if column.kind == "number" and not dtype.is_float():
+        return False
+    if column.kind == "label" and _innermost(dtype).is_float():
+        return False
+    return dtypes.canonical_dtype(column, dtype) is not None
+
+
+def _scores(
+    many: np.ndarray, truths: pl.Series, classes: pl.Series | None, notes: tuple[Any, ...]
+) -> dict[str, Source]:
+    """Scores [n, classes] and true classes as two tables, a row a score and a row a datum."""
+    rows, wide = many.shape
+    if classes is None:
+        classes, sort = _known(truths, wide)
+        notes = (*notes, *sort)
+    elif len(classes) != wide:
+        raise InputError(
+            f"the predictions are scores of {wide:,} classes a datum, and labels names"
+            f" {len(classes):,}. Name each column's class, in their order."
+        )
+    truths = _named(truths, classes, GROUND_TRUTHS)
+    datums = np.arange(rows)
+    scored = pl.DataFrame(
+        {
+            "datum_id": np.repeat(datums, wide),
+            "label_value": classes.gather(np.tile(np.arange(wide), rows)),
+            "score": np.ascontiguousarray(many).ravel(),
+        }
+    )
+    true = pl.DataFrame({"datum_id": datums, "label_value": truths})
+    said = f"scores of {rows:,} datums x {wide:,} classes"
+    return {
+        PREDICTIONS: Source(scored.lazy(), said, notes=notes),
+        GROUND_TRUTHS: Source(true.lazy(), f"{rows:,} true classes"),
+    }
+
+
+def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
+    """The classes of columns of scores that nobody named: 0 to n - 1, or the true ones in order."""
+    if truths.dtype.is_integer():
+        low, high = truths.min(), truths.max()
+        if low is None or high is None or (low >= 0 and high < wide):  # type: ignore[operator]
+            return pl.Series(np.arange(wide)), ()
+    found = truths.drop_nulls().unique().sort()
+    if len(found) == wide:
+        said = f"columns of scores are the true classes in order: {listing(found.to_list())}."
+        return found, (("classes_in_order", said, wide),)
+    raise InputError(
+        f"the predictions are scores of {wide:,} classes a datum, and the ground truths have"
+        f" {len(found):,} ({listing(found.to_list())}). Name the classes of the columns in their"
+        " order: labels=[...]."
+    )
+
+
+def _classes(labels: Any) -> pl.Series | None:
+    frame = open_labels(labels).frame
+    if "label_value" not in frame.collect_schema():
+        return None
+    return frame.select("label_value").collect().to_series()
+
+
+def _named(series: pl.Series, classes: pl.Series | None, side: str) -> pl.Series:
+    """Whole numbers as the labels at these places, where labels are names.
+
+    Raises:
+        InputError: a number beyond the labels.
+    """
+    if classes is None or classes.dtype != pl.String or not series.dtype.is_integer():
+        return series
+    beyond = series.filter((series < 0) | (series >= len(classes)))
+    if len(beyond):
+        raise InputError(
+            f"labels names {len(classes):,} classes, so that numbers go from 0 to"
+            f" {len(classes) - 1:,}; {len(beyond):,} of the {_WORDS[side]} do not, first"
+            f" {listing(beyond.unique(maintain_order=True).to_list())}."
+        )
+    return classes.gather(series)
+
+
+def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
+    """Floats that all are whole numbers as integers: what arithmetic makes of classes."""
+    if not series.dtype.is_float():
+        return series
+    odd = series.filter(~(series.is_finite() & (series == series.floor())))
+    if not len(odd):
+        return series.cast(pl.Int64)
+    if strict:
+        raise InputError(
+            f"the ground truths are floats, and {len(odd):,} of {len(series):,} are no whole"
+            f" numbers, first {odd[0]}. True classes are integers, strings or booleans; are the two"
+            " sides swapped?"
+        )
+    return series
+
+
+def _by_class(series: pl.Series) -> np.ndarray | None:
+    """Scores [n, classes] of a series of lists of floats; None of any other series."""
+    if not _fractions(series):
+        return None
+    lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
+    if lengths.n_unique() > 1 or lengths.null_count():
+        first = int((lengths.ne_missing(lengths[0])).arg_max() or 0)
+        raise InputError(
+            f"the predictions are lists of scores, of {lengths[0]} and of {lengths[first]} (place"
+            f" {first:,}). Give each datum a score for every class."
+        )
+    flat = series.explode().to_numpy()
+    return flat.reshape(len(series), -1)
+
+
+def _fractions(series: pl.Series) -> bool:
+    return series.dtype.is_nested() and _innermost(series.dtype).is_float()
+
+
+def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None], ...]:
+    """A warning where two series of pandas are indexed differently: places count, not the index."""
+    first, second = (getattr(side, "index", None) for side in (predictions, truths))
+    if not all(hasattr(index, "equals") for index in (first, second)):
+        return ()
+    if first.equals(second):  # type: ignore[union-attr]
+        return ()
+    said = (
+        "the two series have different indexes, and are paired place by place. If the index says"
+        " what belongs together, write predictions.loc[ground_truths.index]."
+    )
+    return (("indexes_differ", said, None),)
+
+
+def _kind(series: pl.Series) -> str:
+    """What a series holds, in words."""
+    many = "lists of " if series.dtype.is_nested() else ""
+    dtype = _innermost(series.dtype)
+    for word, fits in _KINDS:
+        if fits(dtype):
+            return many + word
+    return f"{many}{dtype}"
+
+
+def _innermost(dtype: pl.DataType) -> pl.DataType:
+    while isinstance(dtype, (pl.List, pl.Array)):
+        dtype = dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
+    return dtype
+
+
+_KINDS: Sequence[tuple[str, Any]] = (
+    ("integers", lambda dtype: dtype.is_integer()),
+    ("floats", lambda dtype: dtype.is_float()),
+    ("strings", lambda dtype: isinstance(dtype, dtypes.TEXTS)),
+    ("booleans", lambda dtype: dtype == pl.Boolean),
+    ("nulls", lambda dtype: dtype == pl.Null),
+)
+
+
+def _name(thing: Any) -> str:
+    kind = type(thing)
+    module = kind.__module__.split(".")[0]
+    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"

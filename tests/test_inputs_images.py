@@ -1,0 +1,216 @@
+"""Detection in memory: lists of images as other tools give them, and COCO's dicts and objects."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from coco_files import annotation, result, truths
+from pycocotools import mask as coco_masks
+from pycocotools.coco import COCO
+
+import evalengine as ee
+
+FOLDER = Path(__file__).parent.parent / "examples" / "detection"
+GTS = pl.read_parquet(FOLDER / "groundtruths.parquet")
+DETS = pl.read_parquet(FOLDER / "predictions.parquet")
+NAMES = sorted({*GTS["datum_id"], *DETS["datum_id"]})
+CLASSES = sorted(GTS["label_value"].unique())
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+def images(table: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of each image as arrays."""
+    found = []
+    for name in NAMES:
+        rows = table.filter(datum_id=name)
+        image = {
+            "boxes": rows.select(CORNERS).to_numpy(),
+            "labels": np.array([CLASSES.index(value) for value in rows["label_value"]], np.int64),
+        }
+        if "score" in rows.columns:
+            image["scores"] = rows["score"].to_numpy()
+        found.append(image)
+    return found
+
+
+class Detections:
+    """The fields of supervision's class that are read."""
+
+    def __init__(self, image: dict[str, Any]) -> None:
+        self.xyxy = image["boxes"].reshape(-1, 4)
+        self.class_id = image["labels"]
+        self.confidence = image.get("scores")
+        self.mask = image.get("masks")
+        self.data = {"class_name": np.array([CLASSES[i] for i in image["labels"]])}
+
+
+class Tensor:
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+        self.shape = self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        return self.values
+
+
+def tensors(image: dict[str, Any]) -> dict[str, Any]:
+    return {name: Tensor(values) for name, values in image.items()}
+
+
+def lists(image: dict[str, Any]) -> dict[str, Any]:
+    return {name: values.tolist() for name, values in image.items()}
+
+
+def pipeline(image: dict[str, Any]) -> list[dict[str, Any]]:
+    scores = image.get("scores")
+    return [
+        {"label": CLASSES[label], "box": dict(zip(CORNERS, box, strict=True))}
+        | ({} if scores is None else {"score": scores[i]})
+        for i, (label, box) in enumerate(zip(image["labels"], image["boxes"].tolist(), strict=True))
+    ]
+
+
+def real_detections(image: dict[str, Any]) -> Any:
+    supervision = pytest.importorskip("supervision")
+    return supervision.Detections(
+        xyxy=image["boxes"].reshape(-1, 4), class_id=image["labels"],
+        confidence=image.get("scores"), mask=image.get("masks"),
+    )  # fmt: skip
+
+
+FORMS = [dict, tensors, lists, Detections, pipeline, real_detections]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lists_of_images(form: Any) -> None:
+    want = ee.score(DETS, GTS, datums=pl.DataFrame({"datum_id": NAMES}), dialect="coco")
+    card = ee.score(*([form(image) for image in images(table)] for table in (DETS, GTS)),
+                    dialect="coco")  # fmt: skip
+    assert card.metrics["value"].to_list() == want.metrics["value"].to_list()
+    assert card.run["datums"] == len(NAMES)
+
+
+@pytest.mark.parametrize("form", [dict, tensors, Detections, real_detections])
+@pytest.mark.parametrize("axis", [False, True])
+def test_masks_of_images(form: Any, axis: bool) -> None:
+    """Probabilities [n, 1, h, w] of torchvision and flags [n, h, w] alike."""
+    rng = np.random.default_rng(5)
+    pixels = rng.random((4, 3, 20, 30)) > 0.4
+    ours, theirs = [], []
+    rows: dict[str, list[dict[str, Any]]] = {"ours": [], "theirs": []}
+    for place, masks in enumerate(pixels):
+        boxes = np.tile([0.0, 0, 30, 20], (3, 1))
+        truth = {"boxes": boxes, "labels": np.array([1, 1, 2]), "masks": masks}
+        guess = masks ^ (rng.random(masks.shape) > 0.8)
+        held = guess[:, None] * 0.9 if axis and form in (dict, tensors) else guess
+        scores = np.array([0.9, 0.7, 0.8])
+        ours.append(form({**truth, "scores": scores, "masks": held}))
+        theirs.append(form(truth))
+        for side, own in (("ours", guess), ("theirs", masks)):
+            rows[side] += [
+                {"datum_id": place, "label_value": int(label), "mask": one.astype(int).tolist()}
+                | ({"score": score} if side == "ours" else {})
+                for label, score, one in zip((1, 1, 2), scores, own, strict=True)
+            ]
+    want = ee.score(pl.DataFrame(rows["ours"]), pl.DataFrame(rows["theirs"]), task="detection")
+    got = ee.score(ours, theirs)
+    assert got.metrics["value"].to_list() == want.metrics["value"].to_list()
+
+
+def test_an_image_without_objects_counts() -> None:
+    empty = {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, int)}
+    some = {"boxes": np.array([[1.0, 1, 5, 5]]), "labels": np.array([1])}
+    scored = {**some, "scores": np.array([0.5])}
+    card = ee.score([scored, {**empty, "scores": np.zeros(0)}], [some, empty])
+    assert card.run["datums"] == 2
+    assert card.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
+    assert ee.score([[], pipeline(scored)], [[], pipeline(some)]).run["datums"] == 2
+    none = ee.score([{**empty, "scores": []}] * 2, [some, empty])
+    assert none.value("mAP", iou_threshold=0.5) == 0.0
+
+
+def test_box_format_is_heard() -> None:
+    image = {"boxes": [[3.0, 3, 4, 4]], "labels": [1]}
+    corners = {"boxes": [[1.0, 1, 5, 5]], "labels": [1]}
+    card = ee.score([{**image, "scores": [0.5]}], [image], box_format="cxcywh")
+    plain = ee.score([{**corners, "scores": [0.5]}], [corners], metrics=["Counts"])
+    assert card.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
+    assert plain.run["datums"] == 1
+
+
+ONE = {"boxes": [[1.0, 1, 5, 5]], "labels": [1]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        ([{**ONE, "scores": [0.5]}] * 3, "a list of 3 images and the ground truths one of 1"),
+        ([{**ONE, "scores": [0.5, 0.6]}], r"image 0 \(counted from 0\): 1 boxes, .*2 scores"),
+        ([{"boxes": [[1.0, 1, 5]], "labels": [1], "scores": [1.0]}], "four numbers a box"),
+        ([{"boxes": [1.0, 1, 5, 5], "labels": [1] * 4, "scores": [1] * 4}], "four numbers a box"),
+        (
+            [{"boxes": [[1.0] * 4] * 2, "labels": [1, "a"], "scores": [1] * 2}],
+            "labels are int and str",
+        ),
+        ([{**ONE, "scores": [0.5], "masks": np.zeros((4, 4))}], "pixels .n, h, w. are needed"),
+        ([ONE], "column 'score' is missing"),
+    ],
+)
+def test_refused(ours: Any, said: str) -> None:
+    with pytest.raises(ee.InputError, match=said):
+        ee.score(ours, [ONE])
+
+
+def quiet(make: Any, *given: Any) -> Any:
+    with contextlib.redirect_stdout(io.StringIO()):
+        return make(*given)
+
+
+@pytest.mark.parametrize("kind", ["bbox", "segm", "encoded"])
+def test_coco_in_memory_is_read_as_its_file(kind: str, tmp_path: Path) -> None:
+    square = np.zeros((480, 640), np.uint8, order="F")
+    square[4:20, 6:30] = 1
+    code = coco_masks.encode(square)
+    text = {**code, "counts": code["counts"].decode()}
+    ring = [[6, 4, 30, 4, 30, 20, 6, 20]]
+    box = [6, 4, 24, 16]
+    whole = truths(annotation(1, bbox=box, segmentation=ring, area=384.0),
+                   annotation(2, bbox=box, segmentation=text, area=384.0))  # fmt: skip
+    found = [result(bbox=box, score=0.9), result(bbox=box, score=0.4)]
+    if kind != "bbox":
+        found = [{**one, "segmentation": text} for one in found]
+    for name, content in (("gts", whole), ("dets", found)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    want = ee.score(tmp_path / "dets.json", tmp_path / "gts.json", dialect="coco")
+    if kind == "encoded":
+        found = [{**one, "segmentation": code} for one in found]
+        whole["annotations"][1]["segmentation"] = code
+    found = [{**one, "score": np.float64(one["score"])} for one in found]
+    coco = quiet(COCO)
+    coco.dataset = copy.deepcopy(whole)
+    quiet(coco.createIndex)
+    loaded = quiet(coco.loadRes, copy.deepcopy(found))
+    for ours, theirs in ((found, whole), (found, coco), (loaded, coco), (loaded, whole)):
+        card = ee.score(ours, theirs, dialect="coco")
+        assert card.metrics.equals(want.metrics)
+    assert ee.score(found, whole, by="weather").metrics["slice"].drop_nulls().len() > 0
+
+
+def test_coco_that_is_broken_in_memory() -> None:
+    with pytest.raises(ee.ReadError, match=r"dict in memory.*annotation 1.*bbox"):
+        ee.score([result()], truths(annotation(), annotation(2, bbox="no")))
+    with pytest.raises(ee.InputError, match=r"dict in memory cannot be read.*object is no value"):
+        ee.score([result()], truths(annotation(area=object())))
+    with pytest.raises(ee.InputError, match="box_format='xywh'"):
+        ee.score([{"image_id": 1, "category": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], [ONE])

@@ -1,0 +1,155 @@
+"""Plain values of both sides: lists, arrays, tensors and series instead of tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+
+import evalengine as ee
+
+RNG = np.random.default_rng(3)
+TRUE = RNG.integers(0, 3, 200)
+GUESS = np.where(RNG.random(200) < 0.7, TRUE, RNG.integers(0, 3, 200))
+SCORES = RNG.dirichlet([1.0, 1, 1], 200) + np.eye(3)[TRUE] * 0.3
+
+
+class Tensor:
+    """What a tensor of torch shows of itself: a shape, and ``__array__``."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+        self.shape = self.values.shape
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        return self.values
+
+
+def scalars(values: Any) -> list[Any]:
+    return [Tensor(value) for value in values]
+
+
+FORMS = [list, tuple, np.array, pd.Series, pl.Series, pa.array, Tensor, scalars, pd.Index]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("names", [None, np.array(["ant", "bee", "cat"])])
+def test_hard_labels(form: Any, names: Any) -> None:
+    true, guess = (TRUE, GUESS) if names is None else (names[TRUE], names[GUESS])
+    if names is not None and form is scalars:
+        pytest.skip("there are no tensors of strings")
+    sides = [form(side.tolist()) for side in (guess, true)]
+    card = ee.score(*sides, task="classification")
+    assert card.value("Accuracy") == accuracy_score(true, guess)
+    assert card.value("F1", average="macro") == pytest.approx(
+        f1_score(true, guess, average="macro")
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_of_two_classes(form: Any) -> None:
+    score, true = SCORES[:, 1], TRUE == 1
+    card = ee.score(form(score.tolist()), form(true.tolist()))
+    assert card.value("ROCAUC") == pytest.approx(roc_auc_score(true, score))
+    assert ee.score(score, true.astype(float)).value("ROCAUC") == card.value("ROCAUC")
+
+
+@pytest.mark.parametrize("form", [np.array, Tensor, list, np.float32])
+@pytest.mark.parametrize("names", [None, ["z", "y", "x"]])
+def test_scores_by_class(form: Any, names: Any) -> None:
+    """Columns are classes 0, 1, ... or what ``labels`` names; truths may be names or numbers."""
+    normal = SCORES / SCORES.sum(axis=1, keepdims=True)
+    want = roc_auc_score(TRUE, normal, multi_class="ovr", average=None)
+    truths = [TRUE] if names is None else [TRUE, np.array(names)[TRUE]]
+    for true in truths:
+        card = ee.score(form(normal.tolist() if form is not np.float32 else normal), true,
+                        labels=names)  # fmt: skip
+        got = [card.value("ROCAUC", label_value=one) for one in names or range(3)]
+        assert got == pytest.approx(want, abs=1e-5)
+        assert card.value("Accuracy") == accuracy_score(TRUE, normal.argmax(axis=1))
+
+
+def test_classes_that_nobody_named_are_the_true_ones_in_order() -> None:
+    card = ee.score(SCORES, np.array(["p", "q", "r"])[TRUE])
+    assert any("true classes in order: 'p', 'q', 'r'" in note for note in card.notes)
+    assert card.value("Accuracy") == accuracy_score(TRUE, SCORES.argmax(axis=1))
+    with pytest.raises(ee.InputError, match=r"3 classes a datum, .* have 2 \('p', 'q'\).*labels="):
+        ee.score(SCORES[TRUE < 2], np.array(["p", "q"])[TRUE[TRUE < 2]])
+
+
+def test_numbers_are_places_in_labels_that_are_names() -> None:
+    card = ee.score(GUESS, TRUE, labels=["ant", "bee", "cat"])
+    assert card.value("Accuracy") == accuracy_score(TRUE, GUESS)
+    assert set(card.metrics["label_value"].drop_nulls()) == {"ant", "bee", "cat"}
+    with pytest.raises(ee.InputError, match=r"2 classes, .* 0 to 1; \d+ of the predictions .* 2"):
+        ee.score(GUESS, TRUE, labels=["ant", "bee"])
+
+
+def test_texts() -> None:
+    ours, theirs = ["the cat sat", "a dog"], ["the cat sat down", "a dog"]
+    want = ee.score({"text": ours, "reference": theirs}).value("ROUGE1")
+    assert ee.score(ours, theirs, task="text").value("ROUGE1") == want
+    assert ee.score(ours, theirs, metrics=["ROUGE1"]).value("ROUGE1") == want
+    assert ee.score(ours, [[one] for one in theirs]).value("ROUGE1") == want
+    for side in (ours, np.array(ours), pd.Series(ours)):
+        with pytest.raises(ee.InputError, match=r"strings.*task='classification' or task='text'"):
+            ee.score(side, theirs)
+
+
+def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"datum_id": [1], "label_value": ["a"]}).write_csv("a")
+    card = ee.score(["a"], ["a"], task="classification")
+    assert card.value("Accuracy") == 1.0
+    assert card.run["inputs"]["predictions"]["rows"] == 1
+    with pytest.raises(ee.ReadError, match=r"b\.csv: no such file"):
+        ee.score(["a", "b.csv"], ["a"], task="classification")
+    Path("cat").mkdir()  # a folder that is called like a class
+    assert ee.score(["cat", "dog"], ["dog", "dog"], task="classification").value("Accuracy") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ([0, 1], [0, 1, 1], "predictions are 2 values and the ground truths 3"),
+        ([0, 1], [0.5, 1], r"1 of 2 are no whole numbers, first 0\.5.*swapped"),
+        ([0, "a"], [0, 1], "there are int and str"),
+        ([[0.1, 0.9], [0.2]], [0, 1], r"of 2 and of 1 \(place 1\)"),
+        (SCORES, np.eye(3, dtype=int)[TRUE], "scores of 3 classes.*multilabel=True"),
+        ([["a"]], [["a"]], "task='classification' or task='retrieval'"),
+        (np.zeros((3, 2)), ["a", "b", "c"], "Name the classes of the columns"),
+        (pl.Series([b"x"]), pl.Series([b"x"]), "are Binary.*give all else as tables"),
+    ],
+)
+def test_refused(ours: Any, theirs: Any, said: str) -> None:
+    with pytest.raises(ee.InputError, match=said):
+        ee.score(ours, theirs)
+
+
+def test_a_tensor_that_is_no_array() -> None:
+    class OnADevice(Tensor):
+        def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
+
+    with pytest.raises(ee.InputError, match=r"OnADevice cannot be read.*Tensor\.cpu"):
+        ee.score(OnADevice([1]), [1])
+
+
+def test_indexes_that_differ_are_told() -> None:
+    first, second = pd.Series([0, 1], index=[1, 0]), pd.Series([0, 1])
+    assert any("different indexes" in note for note in ee.score(first, second).notes)
+    assert not any("indexes" in note for note in ee.score(second, second).notes)
+
+
+def test_every_call_takes_values() -> None:
+    assert ee.check(GUESS, TRUE).rows == {"table": 200}
+    assert "classification" in ee.explain(GUESS, TRUE)
+    compared = ee.compare(GUESS, TRUE, ground_truths=TRUE, metrics=["Accuracy"])
+    assert compared.differences["difference"].to_list() == [1 - accuracy_score(TRUE, GUESS)]
+    assert ee.score(np.zeros((3, 2), int), np.zeros((3, 2), int)).task == "segmentation"

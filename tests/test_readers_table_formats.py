@@ -1,0 +1,171 @@
+"""Tables that are more than files: Delta, Iceberg, DuckDB, Lance, data sets of Hugging Face."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import evalengine as ee
+
+TRUTHS = pl.DataFrame({"datum_id": range(6), "label_value": ["a", "b", "c"] * 2})
+GUESSES = TRUTHS.with_columns(score=pl.lit(0.5), day=pl.Series([1, 1, 1, 2, 2, 2]))
+GUESSES = GUESSES.with_columns(pl.Series("label_value", ["a", "b", "c", "a", "a", "a"]))
+
+
+def same(given: Any) -> None:
+    """The numbers of a table in another form are those of the table itself."""
+    want = ee.score(GUESSES, TRUTHS, by="day", metrics=["Accuracy", "ROCAUC"])
+    card = ee.score(given, TRUTHS, by="day", metrics=["Accuracy", "ROCAUC"])
+    assert card.metrics.equals(want.metrics)
+    assert ee.check(given, TRUTHS).rows["predictions"] == 6
+
+
+def test_delta(tmp_path: Path) -> None:
+    from deltalake import DeltaTable
+
+    path = str(tmp_path / "run")
+    GUESSES[:3].write_delta(path, delta_write_options={"partition_by": ["day"]})
+    GUESSES[3:].write_delta(path, mode="append")
+    same(path)
+    same(DeltaTable(path))
+    GUESSES[:1].write_delta(path, mode="overwrite")  # its old files are still there
+    assert ee.check(path, TRUTHS).rows["predictions"] == 1
+
+
+def test_delta_in_bounded_memory(tmp_path: Path) -> None:
+    path = str(tmp_path / "run")
+    GUESSES.write_delta(path)
+    card = ee.score(path, TRUTHS, metrics=["Accuracy"], memory_limit="2GiB")
+    assert card.value("Accuracy") == 4 / 6
+
+
+def test_a_broken_delta_table(tmp_path: Path) -> None:
+    (tmp_path / "run" / "_delta_log").mkdir(parents=True)
+    with pytest.raises(ee.ReadError, match=r"run: a Delta table cannot be read: "):
+        ee.score(tmp_path / "run", TRUTHS)
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "marks"),
+    [
+        ("deltalake", "delta", ["_delta_log/0.json"]),
+        ("pyiceberg", "iceberg", ["metadata/v1.metadata.json"]),
+        ("lance", "lance", ["_versions/1.manifest"]),
+        ("duckdb", "duckdb", ["x.duckdb"]),
+    ],
+)
+def test_a_missing_library_is_named(
+    library: str, extra: str, marks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for mark in marks:
+        (tmp_path / mark).parent.mkdir(exist_ok=True)
+        (tmp_path / mark).write_bytes(b"12345678DUCK")
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **named: Any) -> Any:
+        if name.split(".")[0] == library:
+            raise ImportError(name)
+        return real(name, *args, **named)
+
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr(builtins, "__import__", without)
+    given = tmp_path / marks[0] if library == "duckdb" else tmp_path
+    with pytest.raises(ee.ReadError, match=rf"needs {library}.*pip install 'evalengine\[{extra}\]'"):
+        ee.score(given, TRUTHS)
+
+
+def test_iceberg(tmp_path: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    pytest.importorskip("sqlalchemy")
+    catalog = sql.SqlCatalog("c", uri="sqlite://", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("runs")
+    rows = GUESSES.to_arrow()
+    table = catalog.create_table("runs.guesses", schema=rows.schema)
+    table.append(rows.slice(0, 3))
+    table.append(rows.slice(3))
+    same(table)
+    same(table.location().removeprefix("file://"))
+
+
+def test_duckdb(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    guesses = GUESSES.to_arrow()  # noqa: F841  DuckDB reads it by its name
+    with duckdb.connect(tmp_path / "runs.duckdb") as base:
+        base.sql("CREATE TABLE guesses AS SELECT * FROM guesses")
+    same(tmp_path / "runs.duckdb")
+    with duckdb.connect(tmp_path / "runs.duckdb") as base:
+        base.sql("CREATE SCHEMA old; CREATE TABLE old.\"a b\" AS SELECT * FROM guesses LIMIT 1")
+    same(f"{tmp_path / 'runs.duckdb'}::guesses")
+    assert ee.check(f"{tmp_path / 'runs.duckdb'}::old.a b", TRUTHS).rows["predictions"] == 1
+    with pytest.raises(ee.ReadError, match=r"which table is meant; tables: guesses, old\.a b"):
+        ee.score(tmp_path / "runs.duckdb", TRUTHS)
+    with pytest.raises(ee.ReadError, match=r"no table 'x' is there; tables: guesses, "):
+        ee.score(f"{tmp_path / 'runs.duckdb'}::x", TRUTHS)
+    same(duckdb.sql("SELECT * FROM guesses"))
+
+
+def test_lance(tmp_path: Path) -> None:
+    lance = pytest.importorskip("lance")
+    lance.write_dataset(GUESSES.to_arrow(), tmp_path / "run.lance")
+    same(tmp_path / "run.lance")
+    same(lance.dataset(tmp_path / "run.lance"))
+
+
+def test_a_data_set_of_pyarrow(tmp_path: Path) -> None:
+    GUESSES.write_parquet(tmp_path / "a.parquet")
+    same(pyarrow.dataset.dataset(tmp_path / "a.parquet"))
+
+
+def saved(folder: Path) -> Path:
+    """What ``save_to_disk`` leaves: streams named in ``state.json``, in no order of their names."""
+    folder.mkdir(parents=True)
+    files = ["data-00001-of-00002.arrow", "data-00000-of-00002.arrow"]
+    for name, rows in zip(files, (GUESSES[:3], GUESSES[3:]), strict=True):
+        table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+        with pa.OSFile(str(folder / name), "wb") as file, pa.ipc.new_stream(file, table.schema) as out:
+            out.write_table(table)
+    state = {"_data_files": [{"filename": name} for name in files], "_split": "test"}
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text("{}")
+    return folder
+
+
+def test_a_saved_data_set(tmp_path: Path) -> None:
+    same(saved(tmp_path / "run"))
+    (tmp_path / "run" / "data-00000-of-00002.arrow").unlink()
+    with pytest.raises(ee.ReadError, match=r"data set of Hugging Face cannot be read.*data-00000"):
+        ee.score(tmp_path / "run", TRUTHS)
+
+
+def test_splits_of_a_saved_data_set(tmp_path: Path) -> None:
+    saved(tmp_path / "runs" / "test")
+    (tmp_path / "runs" / "dataset_dict.json").write_text('{"splits": ["test"]}')
+    same(tmp_path / "runs")
+    (tmp_path / "runs" / "dataset_dict.json").write_text('{"splits": ["test", "train"]}')
+    with pytest.raises(ee.ReadError, match=r"splits test, train\. Give one of them: .*runs/test"):
+        ee.score(tmp_path / "runs", TRUTHS)
+
+
+def test_data_sets_of_hugging_face(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    whole = datasets.Dataset.from_dict(GUESSES.to_dict(as_series=False))
+    same(whole)
+    same(whole.shuffle(seed=1))  # rows by an index beside the table
+    same(datasets.DatasetDict(test=whole))
+    whole.shuffle(seed=1).save_to_disk(tmp_path / "run")
+    same(tmp_path / "run")
+    with pytest.raises(ee.ReadError, match=r"splits test, train: give one.*splits\['test'\]"):
+        ee.score(datasets.DatasetDict(test=whole, train=whole), TRUTHS)
+    with pytest.raises(ee.ReadError, match="IterableDataset is read once"):
+        ee.score(whole.to_iterable_dataset(), TRUTHS)
+    card = ee.score(whole["label_value"], TRUTHS["label_value"], task="classification")
+    assert card.value("Accuracy") == 4 / 6
