@@ -6,6 +6,32 @@ where torch is imported already.
 
 from __future__ import annotations
 
+from .classification import (
+    AUROC,
+    Accuracy,
+    AveragePrecision,
+    CalibrationError,
+    CohenKappa,
+    ConfusionMatrix,
+    F1Score,
+    FBetaScore,
+    MatthewsCorrCoef,
+    Precision,
+    Recall,
+)
 from .detection import MeanAveragePrecision
 
-__all__ = ["MeanAveragePrecision"]
+__all__ = [
+    "AUROC",
+    "Accuracy",
+    "AveragePrecision",
+    "CalibrationError",
+    "CohenKappa",
+    "ConfusionMatrix",
+    "F1Score",
+    "FBetaScore",
+    "MatthewsCorrCoef",
+    "MeanAveragePrecision",
+    "Precision",
+    "Recall",
+]

@@ -65,7 +65,7 @@ class Metric(ABC):
         if type(incoming) is not type(self) or mine != theirs:
             raise InputError("merge_state: the other metric has another class or other arguments.")
         for side, tables in incoming._tables.items():
-            moved = (one.with_columns(pl.col("datum_id") + self._rows) for one in tables)
+            moved = (one.with_columns(pl.col("^datum_id$") + self._rows) for one in tables)
             self._tables.setdefault(side, []).extend(moved)
         self._rows += incoming._rows
 
