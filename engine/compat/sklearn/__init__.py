@@ -1,0 +1,77 @@
+"""The functions of ``sklearn.metrics`` that the engine computes: change the import, keep the calls.
+
+Signatures, results and their shapes and dtypes are scikit-learn's; arguments that cannot be
+honoured are refused. Lists, arrays, Series and whatever has ``__array__`` are taken.
+
+Example:
+    >>> from evalengine.compat.sklearn import f1_score
+    >>> f1_score([0, 1, 1, 0], [0, 1, 0, 0])
+    0.6666666666666666
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .hard import (
+    accuracy_score,
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    confusion_matrix,
+    f1_score,
+    fbeta_score,
+    hamming_loss,
+    jaccard_score,
+    matthews_corrcoef,
+    multilabel_confusion_matrix,
+    precision_recall_fscore_support,
+    precision_score,
+    recall_score,
+    zero_one_loss,
+)
+from .ranking import (
+    average_precision_score,
+    brier_score_loss,
+    det_curve,
+    log_loss,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+    top_k_accuracy_score,
+)
+from .report import classification_report
+
+__all__ = [
+    "accuracy_score",
+    "average_precision_score",
+    "balanced_accuracy_score",
+    "brier_score_loss",
+    "classification_report",
+    "cohen_kappa_score",
+    "confusion_matrix",
+    "det_curve",
+    "f1_score",
+    "fbeta_score",
+    "hamming_loss",
+    "jaccard_score",
+    "log_loss",
+    "matthews_corrcoef",
+    "multilabel_confusion_matrix",
+    "precision_recall_curve",
+    "precision_recall_fscore_support",
+    "precision_score",
+    "recall_score",
+    "roc_auc_score",
+    "roc_curve",
+    "top_k_accuracy_score",
+    "zero_one_loss",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    raise ImportError(
+        f"evalengine.compat.sklearn has no {name!r}; import it from sklearn.metrics. It has"
+        f" {', '.join(__all__)}."
+    )

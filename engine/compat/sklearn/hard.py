@@ -1,0 +1,408 @@
+"""Functions of hard predictions: ``y_true`` and ``y_pred`` are labels."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.asked import in_name
+from ...schemas.errors import InputError, OptionError
+from ...scorecard.card import Scorecard
+from ..arrays import Array, alike, chosen, classify, column, undefined, weights
+
+_AVERAGES = ("binary", "micro", "macro", "weighted", None)
+
+
+class Sides:
+    """Both sides of one call as a table.
+
+    Attributes:
+        table: actual, predicted, weight (where there are weights).
+        kind: what the labels were: bool, float, int or str.
+        whole: whether counts are integers: there are no weights, or only integers.
+    """
+
+    def __init__(
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None, names: str = "y_true y_pred"
+    ) -> None:
+        first, second = names.split()
+        truth, predicted = column(first, y_true), column(second, y_pred)
+        alike({first: truth.values, second: predicted.values})
+        kinds = {truth.kind, predicted.kind}
+        self.kind = kinds.pop() if len(kinds) == 1 else float if float in kinds else int
+        of_row = weights(sample_weight, len(truth.values))
+        self.table = pl.DataFrame({"actual": truth.values, "predicted": predicted.values, **of_row})
+        self.whole = sample_weight is None or np.asarray(sample_weight).dtype.kind in "iub"
+
+    @cached_property
+    def present(self) -> list[Any]:
+        """Labels of either side, in their order."""
+        both = (self.table["actual"].unique(), self.table["predicted"].unique())
+        return pl.concat(both).unique().sort().to_list()
+
+    def subset(self, labels: Any) -> list[Any]:
+        """Labels that were asked for, or all, as the table has them.
+
+        Raises:
+            InputError: none, one twice, or of another type.
+        """
+        if labels is None:
+            return self.present
+        asked = column("labels", labels).values
+        alike({"labels": asked})
+        if asked.dtype != self.table["actual"].dtype:
+            raise InputError(f"labels are {asked.dtype}, y_true {self.table['actual'].dtype}.")
+        if asked.n_unique() != len(asked):
+            raise InputError("labels: each may stand once.")
+        return asked.to_list()
+
+    @cached_property
+    def dtype(self) -> type:
+        """Of counts: integers without weights, if any prediction is right, as scikit-learn's."""
+        hit = (self.table["actual"] == self.table["predicted"]).any()
+        return np.int64 if hit and "weight" not in self.table.columns else np.float64
+
+    def card(self, metrics: Iterable[str], **options: Any) -> Scorecard:
+        """What the engine makes of the table."""
+        return classify(self.table, *metrics, dialect="sklearn", **options)
+
+    def value(self, metric: str, **options: Any) -> float:
+        """One number of the whole table; NaN where it is undefined."""
+        found = self.card([metric], **options).value(metric)
+        return math.nan if found is None else found
+
+
+def accuracy_score(
+    y_true: Any, y_pred: Any, *, normalize: bool = True, sample_weight: Any = None
+) -> float:
+    """Share, or weight without ``normalize``, of rows whose prediction is right."""
+    sides = Sides(y_true, y_pred, sample_weight)
+    if normalize:
+        return sides.value("Accuracy")
+    counts = sides.card(["Counts"]).metrics
+    return math.fsum(counts.filter(pl.col("statistic") == "tp")["value"])
+
+
+def zero_one_loss(
+    y_true: Any, y_pred: Any, *, normalize: bool = True, sample_weight: Any = None
+) -> float:
+    """Share, or weight without ``normalize``, of rows whose prediction is wrong."""
+    sides = Sides(y_true, y_pred, sample_weight)
+    if normalize:
+        return sides.value("HammingLoss")
+    counts = sides.card(["Counts"]).metrics
+    found = math.fsum(counts.filter(pl.col("statistic") == "fn")["value"])
+    return int(found) if sides.whole else found
+
+
+def hamming_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Share of labels that are wrong."""
+    return Sides(y_true, y_pred, sample_weight).value("HammingLoss")
+
+
+def balanced_accuracy_score(
+    y_true: Any, y_pred: Any, *, sample_weight: Any = None, adjusted: bool = False
+) -> float:
+    """Mean recall of the labels of ``y_true``; with ``adjusted`` chance is 0."""
+    metric = "BalancedAccuracyAdjusted" if adjusted else "BalancedAccuracy"
+    return Sides(y_true, y_pred, sample_weight).value(metric)
+
+
+def matthews_corrcoef(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Matthews' correlation of several classes; 0 where a side has one label alone."""
+    return Sides(y_true, y_pred, sample_weight).value("MCC")
+
+
+_KAPPAS = {None: "CohenKappa", "linear": "CohenKappaLinear", "quadratic": "CohenKappaQuadratic"}
+
+
+def cohen_kappa_score(
+    y1: Any,
+    y2: Any,
+    *,
+    labels: Any = None,
+    weights: str | None = None,
+    sample_weight: Any = None,
+    replace_undefined_by: float = math.nan,
+) -> float:
+    """Agreement of two raters beyond chance, over the rows whose labels are both in ``labels``."""
+    chosen("weights", weights, tuple(_KAPPAS))
+    sides = Sides(y1, y2, sample_weight, "y1 y2")
+    if labels is not None:
+        asked = sides.subset(labels)
+        rank = pl.all_horizontal(pl.col("actual", "predicted").is_in(asked))
+        there = sides.table.filter(rank)
+        if not sides.table["actual"].is_in(asked).any():
+            raise InputError("labels: at least one must be in y1.")
+        places = pl.col("actual", "predicted").replace_strict(
+            asked, range(len(asked)), return_dtype=pl.Int64
+        )
+        sides.table = there.with_columns(places)
+    ranks = None if labels is None else [*range(len(asked))]
+    found = sides.value(_KAPPAS[weights], labels=ranks) if sides.table.height else math.nan
+    if math.isnan(found):
+        undefined("cohen_kappa_score is undefined: the two have one label in common, or none.")
+        return replace_undefined_by
+    return found
+
+
+def confusion_matrix(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Any = None,
+    sample_weight: Any = None,
+    normalize: str | None = None,
+) -> Array:
+    """Rows by true and predicted label, [L, L]; of weights, or shares with ``normalize``."""
+    chosen("normalize", normalize, ("true", "pred", "all", None))
+    sides = Sides(y_true, y_pred, sample_weight)
+    asked = sides.subset(labels)
+    if labels is not None and not sides.table["actual"].is_in(asked).any():
+        raise InputError("labels: at least one must be in y_true.")
+    place = {label: i for i, label in enumerate(asked)}
+    matrix = np.zeros((len(asked), len(asked)), np.int64 if sides.whole else np.float64)
+    found = sides.card(["ConfusionMatrix"]).confusion
+    for actual, predicted, count in found.select("actual", "predicted", "count").iter_rows():
+        if actual in place and predicted in place:
+            matrix[place[actual], place[predicted]] = count
+    if len(asked) == 1:
+        warnings.warn("there is a single label; name all of them in labels=.", stacklevel=2)
+    if normalize is None:
+        return matrix
+    sums = matrix.sum(axis={"true": 1, "pred": 0, "all": None}[normalize], keepdims=True)
+    shares: Array = np.divide(matrix, sums, out=np.zeros(matrix.shape), where=sums != 0)
+    return shares
+
+
+def multilabel_confusion_matrix(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    samplewise: bool = False,
+) -> Array:
+    """``[[tn, fp], [fn, tp]]`` of each label against the rest, [L, 2, 2]."""
+    if samplewise:
+        raise OptionError("samplewise=True is of several labels a row, which are not there.")
+    sides = Sides(y_true, y_pred, sample_weight)
+    asked = sides.subset(labels)
+    counts = _by_label(sides.card(["Counts"], labels=asked), "statistic")
+    cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in asked]
+    matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
+    return matrix.astype(sides.dtype)
+
+
+def _by_label(card: Scorecard, key: str) -> dict[tuple[Any, Any], float]:
+    """Values by metric, statistic or average, and label."""
+    frame = card.metrics.select(key, "label_value", "value")
+    return {(name, label): value for name, label, value in frame.iter_rows()}
+
+
+class _Ratios:
+    """Precision, recall, F or Jaccard of one call, of every label and averaged."""
+
+    def __init__(
+        self, sides: Sides, metrics: Collection[str], asked: list[Any], zero_division: Any
+    ) -> None:
+        if isinstance(zero_division, str):
+            chosen("zero_division", zero_division, ("warn",))
+        elif not (zero_division in (0, 1) or np.isnan(zero_division)):
+            raise OptionError(f"zero_division={zero_division!r}: write 0, 1, NaN or 'warn'.")
+        warn = zero_division == "warn"
+        fill = math.nan if warn else float(zero_division)
+        self._read(sides.card(metrics, labels=asked, zero_division=fill))
+        self.undefined = set[str]()
+        if warn and None in self.values.values():
+            self.undefined = {
+                metric
+                for (metric, average, label), value in self.values.items()
+                if value is None and (average is not None or label in set(asked))
+            }
+            self._read(sides.card(metrics, labels=asked, zero_division=0.0))
+        self.asked, self.dtype = asked, sides.dtype
+
+    def _read(self, card: Scorecard) -> None:
+        columns = ("metric", "average", "label_value", "value", "support")
+        rows = card.metrics.select(columns).rows()
+        self.values = {row[:3]: row[3] for row in rows}
+        self.supports = {row[2]: row[4] for row in rows}
+
+    def of(self, metric: str, average: str | None) -> Any:
+        """A number, or of no average an array [L]."""
+        if average is not None:
+            return _float(self.values[metric, average, None])
+        return np.array([_float(self.values[metric, None, one]) for one in self.asked])
+
+    def support(self) -> Array:
+        """Rows or weights of each label, [L]."""
+        return np.array([self.supports[label] for label in self.asked], self.dtype)
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _ratios(
+    y_true: Any,
+    y_pred: Any,
+    metrics: Collection[str],
+    labels: Any,
+    pos_label: Any,
+    average: str | None,
+    sample_weight: Any,
+    zero_division: Any,
+    warn_for: Collection[str] | None = None,
+) -> tuple[list[Any], _Ratios]:
+    """Each metric of the labels that count, and what it was read from."""
+    if average == "samples":
+        raise OptionError(
+            "average='samples' is of several labels a row: evalengine.score(..., multilabel=True)."
+        )
+    chosen("average", average, _AVERAGES)
+    sides = Sides(y_true, y_pred, sample_weight)
+    if average == "binary":
+        asked = [_positive(sides, pos_label)]
+    else:
+        asked = sides.subset(labels)
+        if pos_label not in (None, 1):
+            warnings.warn(
+                f"pos_label={pos_label!r} is ignored where average is not 'binary'; write"
+                " labels=[...] for a single label.",
+                stacklevel=3,
+            )
+    found = _Ratios(sides, metrics, asked, zero_division)
+    shown = None if average == "binary" else average
+    for metric in sorted(found.undefined if warn_for is None else found.undefined & set(warn_for)):
+        undefined(
+            f"{metric} is undefined (0 / 0) for a label, and set to 0; zero_division= says what"
+            " it shall be."
+        )
+    values = [found.of(metric, shown) for metric in metrics]
+    return [float(one[0]) for one in values] if average == "binary" else values, found
+
+
+def _positive(sides: Sides, pos_label: Any) -> Any:
+    """The positive label as the table has it."""
+    if len(sides.present) > 2:
+        raise InputError(
+            f"average='binary' needs two labels, there are {len(sides.present)}; write"
+            " average='macro', 'micro', 'weighted' or None."
+        )
+    label = column("pos_label", [pos_label]).values[0]
+    if label not in sides.present and len(sides.present) == 2:
+        raise InputError(f"pos_label={pos_label!r} is none of the labels {sides.present}.")
+    if type(label) is not type(sides.present[0]):
+        raise InputError(f"pos_label={pos_label!r} is of another type than the labels.")
+    return label
+
+
+def precision_recall_fscore_support(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    beta: float = 1.0,
+    labels: Any = None,
+    pos_label: Any = 1,
+    average: str | None = None,
+    warn_for: Collection[str] = ("precision", "recall", "f-score"),
+    sample_weight: Any = None,
+    zero_division: Any = "warn",
+) -> tuple[Any, Any, Any, Any]:
+    """Precision, recall, F-beta and support: arrays [L], or numbers and None of an average."""
+    names = {"precision": "Precision", "recall": "Recall", "f-score": _f_name(beta)}
+    loud = {names[one] for one in warn_for if one in names}
+    given = (labels, pos_label, average, sample_weight, zero_division)
+    values, found = _ratios(y_true, y_pred, list(names.values()), *given, loud)
+    support = found.support() if average is None else None
+    return values[0], values[1], values[2], support
+
+
+def _f_name(beta: float) -> str:
+    """F-beta as the engine calls it; at its ends it is precision and recall."""
+    if isinstance(beta, bool) or not beta >= 0:
+        raise OptionError(f"beta={beta!r}: write a number from 0 up.")
+    return {0: "Precision", math.inf: "Recall"}.get(beta, f"F{in_name(beta)}")
+
+
+def precision_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Any = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    sample_weight: Any = None,
+    zero_division: Any = "warn",
+) -> Any:
+    """tp / (tp + fp)."""
+    given = (labels, pos_label, average, sample_weight, zero_division)
+    return _ratios(y_true, y_pred, ["Precision"], *given)[0][0]
+
+
+def recall_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Any = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    sample_weight: Any = None,
+    zero_division: Any = "warn",
+) -> Any:
+    """tp / (tp + fn)."""
+    given = (labels, pos_label, average, sample_weight, zero_division)
+    return _ratios(y_true, y_pred, ["Recall"], *given)[0][0]
+
+
+def f1_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Any = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    sample_weight: Any = None,
+    zero_division: Any = "warn",
+) -> Any:
+    """2 tp / (2 tp + fp + fn)."""
+    given = (labels, pos_label, average, sample_weight, zero_division)
+    return _ratios(y_true, y_pred, ["F1"], *given)[0][0]
+
+
+def fbeta_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    beta: float,
+    labels: Any = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    sample_weight: Any = None,
+    zero_division: Any = "warn",
+) -> Any:
+    """F with recall worth ``beta`` times precision."""
+    given = (labels, pos_label, average, sample_weight, zero_division)
+    return _ratios(y_true, y_pred, [_f_name(beta)], *given)[0][0]
+
+
+def jaccard_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Any = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    sample_weight: Any = None,
+    zero_division: Any = "warn",
+) -> Any:
+    """tp / (tp + fp + fn)."""
+    given = (labels, pos_label, average, sample_weight, zero_division)
+    return _ratios(y_true, y_pred, ["Jaccard"], *given)[0][0]

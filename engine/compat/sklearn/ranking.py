@@ -1,0 +1,404 @@
+"""Functions of scores: areas, curves, losses of probabilities, top-k accuracy."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...schemas.errors import InputError, OptionError
+from ...scorecard.card import Scorecard
+from ..arrays import Array, alike, chosen, classify, column, numbers, undefined, weights
+from .hard import accuracy_score
+
+_SUMS_TO_ONE = "rows of y_score must add up to 1 over the classes, as probabilities do."
+
+
+def _card(table: pl.DataFrame, metric: str, **options: Any) -> Scorecard:
+    return classify(table, metric, dialect="sklearn", **options)
+
+
+def _number(card: Scorecard, metric: str, said: str, **where: Any) -> float:
+    """One number; NaN and a warning where it is undefined."""
+    found = card.value(metric, **where)
+    if found is None:
+        undefined(said)
+        return math.nan
+    return float(found)
+
+
+class _Truth:
+    """The true labels of one call, and which there are."""
+
+    def __init__(self, y_true: Any, n_scores: int) -> None:
+        given = column("y_true", y_true)
+        alike({"y_true": given.values})
+        if len(given.values) != n_scores:
+            raise InputError(f"inconsistent numbers of rows: {len(given.values)} and {n_scores}.")
+        self.values, self.kind = given
+        self.classes = self.values.unique().sort().to_list()
+
+    def is_label(self, label: Any) -> pl.Series:
+        """Whether each row has it."""
+        if isinstance(label, str) != (self.values.dtype == pl.String):
+            raise InputError(f"pos_label={label!r} is of another type than the labels.")
+        found: pl.Series = self.values == label
+        return found
+
+    def positive(self, pos_label: Any) -> pl.Series:
+        """Rows of the positive label: 1 unless said, where labels are 0 and 1 or -1 and 1.
+
+        Raises:
+            InputError: none is said and the labels are others; or there are three.
+        """
+        if pos_label is None:
+            if not any(set(self.classes) <= {other, 1} for other in (0, -1)):
+                raise InputError(
+                    f"y_true takes the values {self.classes[:10]}: which is the positive one?"
+                    " Write pos_label=."
+                )
+            pos_label = 1
+        elif len(self.classes) > 2:
+            raise InputError(f"y_true has {len(self.classes)} labels; curves are of two.")
+        return self.is_label(column("pos_label", [pos_label]).values[0])
+
+    def among(self, labels: Any, n_columns: int) -> list[Any]:
+        """The labels of the columns of scores: those declared, or all.
+
+        Raises:
+            InputError: they are not as many, not in order, or not all that there are.
+        """
+        classes = self.classes
+        if labels is not None:
+            asked = column("labels", labels).values
+            classes = asked.unique().sort().to_list()
+            if classes != asked.to_list():
+                raise InputError(f"labels must be unique and in order: {classes}.")
+            strange = sorted(set(self.classes) - set(classes))
+            if strange:
+                raise InputError(f"y_true has labels that labels= lacks: {strange[:10]}.")
+        if len(classes) != n_columns:
+            raise InputError(
+                f"{len(classes)} labels{'' if labels is None else ' in labels='}, but {n_columns}"
+                " columns of scores; name all labels in labels=."
+            )
+        return classes
+
+
+def _binary_table(positive: pl.Series, scores: Array, sample_weight: Any) -> pl.DataFrame:
+    of_row = weights(sample_weight, len(scores))
+    return pl.DataFrame({"actual": positive.cast(pl.Int64), "score": scores, **of_row})
+
+
+def _wide(
+    truth: _Truth, scores: Array, classes: Sequence[Any], sample_weight: Any
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """A column of scores a label, and the options that say so; labels are counted from 0."""
+    places = truth.values.replace_strict(classes, range(len(classes)), return_dtype=pl.Int64)
+    columns = {f"score_{i}": scores[:, i] for i in range(len(classes))}
+    table = pl.DataFrame({"actual": places, **columns, **weights(sample_weight, len(scores))})
+    by_label = {i: f"score_{i}" for i in range(len(classes))}
+    return table, {"score_columns": by_label}
+
+
+def roc_auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    average: str | None = "macro",
+    sample_weight: Any = None,
+    max_fpr: float | None = None,
+    multi_class: str = "raise",
+    labels: Any = None,
+) -> Any:
+    """Area under the ROC curve, of two labels or of several (``multi_class`` ovr or ovo)."""
+    chosen("multi_class", multi_class, ("raise", "ovr", "ovo"))
+    scores = numbers("y_score", y_score, dims=(1, 2))
+    truth = _Truth(y_true, len(scores))
+    if len(truth.classes) <= 2 and (scores.ndim == 1 or scores.shape[1] < 3):
+        return _binary_area(truth, scores, sample_weight, max_fpr)
+    if max_fpr not in (None, 1):
+        raise OptionError("max_fpr: areas up to a rate are of two labels alone.")
+    if multi_class == "raise":
+        raise OptionError("multi_class: write 'ovr' or 'ovo'.")
+    micro = ("micro", None) if multi_class == "ovr" else ()
+    chosen("average", average, ("macro", "weighted", *micro))
+    if scores.ndim != 2:
+        raise InputError("y_score needs one column a label, since y_true has more than two.")
+    if not np.allclose(1, scores.sum(axis=1)):
+        raise InputError(_SUMS_TO_ONE)
+    classes = truth.among(labels, scores.shape[1])
+    if multi_class == "ovo" and sample_weight is not None:
+        raise OptionError("sample_weight: areas of pairs of labels (ovo) take none.")
+    table, options = _wide(truth, scores, classes, sample_weight)
+    said = "one class alone is in y_true, so that its area is undefined."
+    if multi_class == "ovo":
+        return _number(_card(table, "mROCAUCOneVsOne", **options), "mROCAUCOneVsOne", said,
+                       average=average)  # fmt: skip
+    if average is None:
+        return _of_labels(_card(table, "ROCAUC", **options), len(classes), said)
+    card = _card(table, "mROCAUC", average=average, **options)
+    return _number(card, "mROCAUC", said, average=average)
+
+
+def _of_labels(card: Scorecard, n_labels: int, said: str) -> Array:
+    """A number a label, [L]; NaN and a warning where one is undefined."""
+    found = dict(card.metrics.select("label_value", "value").iter_rows())
+    values = np.array([found.get(label) for label in range(n_labels)], np.float64)
+    if np.isnan(values).any():
+        undefined(said)
+    return values
+
+
+def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: float | None) -> float:
+    if scores.ndim != 1:
+        raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels: give one.")
+    if max_fpr is not None and not 0 < max_fpr <= 1:
+        raise OptionError(f"max_fpr={max_fpr}: write a number above 0, up to 1.")
+    table = _binary_table(truth.is_label(truth.classes[-1]), scores, sample_weight)
+    said = "only one class is in y_true: the area is undefined."
+    if len(truth.classes) == 1:
+        undefined(said)
+        return math.nan
+    if max_fpr in (None, 1):
+        return _number(_card(table, "ROCAUC"), "ROCAUC", said)
+    return _number(_card(table, "PartialROCAUC", max_fpr=max_fpr), "PartialROCAUC", said)
+
+
+def average_precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    average: str | None = "macro",
+    pos_label: Any = 1,
+    sample_weight: Any = None,
+) -> Any:
+    """Sum of precision times gain in recall, of two labels or of several against the rest."""
+    chosen("average", average, ("macro", "micro", "weighted", None))
+    scores = numbers("y_score", y_score, dims=(1, 2))
+    truth = _Truth(y_true, len(scores))
+    if len(truth.classes) <= 2:
+        if scores.ndim != 1:
+            raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels.")
+        if len(truth.classes) == 2 and pos_label not in truth.classes:
+            raise InputError(f"pos_label={pos_label!r} is none of the labels {truth.classes}.")
+        positive = truth.positive(pos_label)
+        card = _card(_binary_table(positive, scores, sample_weight), "AP")
+        if not positive.any():
+            undefined("no row has the positive label: average precision is 0.")
+        return card.value("AP", label_value=1) or 0.0
+    if pos_label != 1:
+        raise OptionError("pos_label: with more than two labels each is positive in turn.")
+    classes = truth.among(None, 1 if scores.ndim == 1 else scores.shape[1])
+    table, options = _wide(truth, scores, classes, sample_weight)
+    if average is None:
+        return _of_labels(_card(table, "AP", **options), len(classes), "AP is undefined.")
+    card = _card(table, "mAP", average=average, **options)
+    return _number(card, "mAP", "average precision is undefined.", average=average)
+
+
+def _curve(
+    y_true: Any, y_score: Any, pos_label: Any, sample_weight: Any, name: str, **options: Any
+) -> pl.DataFrame:
+    """Points of a curve, highest score first."""
+    scores = numbers("y_score", y_score)
+    truth = _Truth(y_true, len(scores))
+    table = _binary_table(truth.positive(pos_label), scores, sample_weight)
+    frame = _card(table, name, labels=[0, 1], **options).curves
+    frame = frame.filter((pl.col("curve") == name) & (pl.col("label_value") == 1))
+    return frame.with_columns(pl.col("score_threshold").fill_null(math.inf))
+
+
+def roc_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    drop_intermediate: bool = True,
+) -> tuple[Array, Array, Array]:
+    """False and true positive rates and their thresholds, from the one above all scores."""
+    given = (y_true, y_score, pos_label, sample_weight)
+    frame = _curve(*given, "ROCCurve", thin_curves=bool(drop_intermediate))
+    for rate, side in (("fpr", "negative"), ("recall", "positive")):
+        if frame[rate].null_count():
+            undefined(f"no {side} rows in y_true: the {side} rate is undefined.")
+    return _floats(frame, "fpr"), _floats(frame, "recall"), _floats(frame, "score_threshold")
+
+
+def _floats(frame: pl.DataFrame, name: str) -> Array:
+    return frame[name].fill_null(math.nan).to_numpy().copy()
+
+
+def precision_recall_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    drop_intermediate: bool = False,
+) -> tuple[Array, Array, Array]:
+    """Precision and recall, [N + 1], and thresholds, [N], lowest first."""
+    frame = _curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
+    frame = frame.filter(pl.col("score_threshold").is_finite())
+    if drop_intermediate:
+        frame = _corners(frame)
+    frame = frame.reverse()
+    if frame["recall"].null_count():
+        warnings.warn("no positive rows in y_true: recall is set to 1.", stacklevel=2)
+    precision = frame["precision"].fill_null(0.0).to_numpy()
+    recall = frame["recall"].fill_null(1.0).to_numpy()
+    at = _floats(frame, "score_threshold").astype(_dtype(y_score))
+    return np.append(precision, 1.0), np.append(recall, 0.0), at
+
+
+def _dtype(y_score: Any) -> Any:
+    found = np.asarray(y_score).dtype
+    return found if found.kind in "fiu" else np.float64
+
+
+def _corners(frame: pl.DataFrame) -> pl.DataFrame:
+    """Without the points within a run of equal true positives."""
+    tp = pl.col("tp")
+    inner = ((tp == tp.shift(1)) & (tp == tp.shift(-1))).fill_null(False)
+    return frame.filter(~inner) if frame.height > 2 else frame
+
+
+def det_curve(
+    y_true: Any,
+    y_score: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    drop_intermediate: bool = False,
+) -> tuple[Array, Array, Array]:
+    """False positive and false negative rates and their thresholds, lowest first."""
+    if drop_intermediate:
+        raise OptionError("drop_intermediate=True is not there for det_curve.")
+    frame = _curve(y_true, y_score, pos_label, sample_weight, "DETCurve").reverse()
+    if not frame.height or frame["recall"].null_count() or frame["fpr"].null_count():
+        raise InputError("only one class is in y_true: the curve is undefined.")
+    misses = (frame["fn"] / (frame["fn"] + frame["tp"])).to_numpy().copy()
+    return _floats(frame, "fpr"), misses, _floats(frame, "score_threshold")
+
+
+def _probabilities(name: str, values: Any) -> Array:
+    scores = numbers(name, values, dims=(1, 2))
+    wrong = int(np.count_nonzero((scores < 0) | (scores > 1)))
+    if wrong:
+        raise InputError(f"{name}: {wrong} of {scores.size} numbers are outside 0 to 1.")
+    return scores
+
+
+def _probability_card(
+    metric: str, y_true: Any, scores: Array, labels: Any, sample_weight: Any
+) -> Scorecard:
+    """A score of two or more columns of probabilities, labels in order."""
+    truth = _Truth(y_true, len(scores))
+    if scores.ndim == 2:
+        sums = scores.sum(axis=1)
+        if not np.allclose(sums, 1, rtol=math.sqrt(np.finfo(scores.dtype).eps), atol=0):
+            warnings.warn("rows of y_proba do not add up to 1.", stacklevel=3)
+    n_labels = 2 if scores.ndim == 1 else scores.shape[1]
+    if labels is None and len(truth.classes) == 1:
+        raise InputError(f"y_true has one label, {truth.classes[0]!r}; name all in labels=.")
+    ordered = None if labels is None else column("labels", labels).values.unique().sort()
+    classes = truth.among(ordered, n_labels)
+    if scores.ndim == 1:
+        positive = truth.is_label(classes[1])
+        return _card(_binary_table(positive, scores, sample_weight), metric, labels=[0, 1])
+    table, options = _wide(truth, scores, classes, sample_weight)
+    return _card(table, metric, labels=[*range(n_labels)], **options)
+
+
+def log_loss(
+    y_true: Any,
+    y_proba: Any = None,
+    *,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    labels: Any = None,
+    y_pred: Any = "deprecated",
+) -> float:
+    """Mean (without ``normalize`` the sum) of -ln p of the true labels."""
+    if not isinstance(y_pred, str):
+        if y_proba is not None:
+            raise OptionError("y_pred is the former name of y_proba: give one of them.")
+        y_proba = y_pred
+    scores = _probabilities("y_proba", y_proba)
+    card = _probability_card("LogLoss", y_true, scores, labels, sample_weight)
+    found = _number(card, "LogLoss", "log loss is undefined.")
+    return found if normalize else found * _total(sample_weight, len(scores))
+
+
+def _total(sample_weight: Any, rows: int) -> float:
+    return math.fsum(weights(sample_weight, rows).get("weight", np.ones(rows)))
+
+
+def brier_score_loss(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    labels: Any = None,
+    scale_by_half: bool | str = "auto",
+) -> float:
+    """Mean squared distance of probabilities from the truth, halved where there are two labels."""
+    chosen("scale_by_half", scale_by_half, ("auto", True, False))
+    scores = _probabilities("y_proba", y_proba)
+    if scores.ndim == 1:
+        truth = _Truth(y_true, len(scores))
+        if len(truth.classes) > 2:
+            raise InputError(f"y_true has {len(truth.classes)} labels: give a column for each.")
+        if pos_label is None and truth.kind is not str and not set(truth.classes) <= {-1, 0, 1}:
+            pos_label = truth.classes[-1]
+        table = _binary_table(truth.positive(pos_label), scores, sample_weight)
+        card = _card(table, "Brier", labels=[0, 1])
+    else:
+        card = _probability_card("Brier", y_true, scores, labels, sample_weight)
+    found = _number(card, "Brier", "the Brier score is undefined.")
+    halved = scores.ndim == 1 or scores.shape[1] < 3
+    wanted = halved if scale_by_half == "auto" else bool(scale_by_half)
+    return found * (0.5 if wanted and not halved else 2.0 if halved and not wanted else 1.0)
+
+
+def top_k_accuracy_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int = 2,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    labels: Any = None,
+) -> float:
+    """Share (without ``normalize`` the weight) of rows whose label is among the k best scores."""
+    if isinstance(k, bool) or k < 1:
+        raise OptionError(f"k={k!r}: write a whole number from 1 up.")
+    scores = numbers("y_score", y_score, dims=(1, 2))
+    truth = _Truth(y_true, len(scores))
+    n_labels = 2 if scores.ndim == 1 else scores.shape[1]
+    if scores.ndim == 1 and len(truth.classes) > 2:
+        raise InputError("y_score needs one column a label, since y_true has more than two.")
+    if scores.ndim == 2 and len(truth.classes) <= 2 and (labels is None or len(labels) <= 2):
+        raise InputError(
+            "y_true has two labels: give one column of scores, or name all in labels=."
+        )
+    classes = truth.among(labels, n_labels)
+    if k >= n_labels:
+        undefined(f"k={k} of {n_labels} labels: every row counts as right.")
+    total = 1.0 if normalize else _total(sample_weight, len(scores))
+    if scores.ndim == 1 and k == 1:
+        at = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+        right = truth.is_label(classes[1]).cast(pl.Int64)
+        return accuracy_score(
+            right, (scores > at).astype(np.int64), normalize=normalize, sample_weight=sample_weight
+        )
+    if scores.ndim == 1:
+        scores = np.column_stack((-scores, scores))
+    table, options = _wide(truth, scores, classes, sample_weight)
+    card = _card(table, "TopKAccuracy", k=min(k, n_labels), **options)
+    return _number(card, "TopKAccuracy", "top-k accuracy is undefined.") * total

@@ -1,0 +1,269 @@
+"""compat.sklearn against scikit-learn itself, on random tables."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from late import Late
+
+from evalengine.compat import sklearn as ours
+
+sk = Late("sklearn.metrics")
+
+SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "12")))
+LABELS = ([0, 1], [0, 1, 2], [3, -7, 12, 5], ["b", "a"], ["x", "é", "Zz", "a"], [True, False],
+          [0.0, 1.0, 2.0])  # fmt: skip
+
+
+def quiet(call: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call(*args, **more)
+
+
+def same(mine: Any, theirs: Any) -> None:
+    """Equal values, types, shapes and dtypes."""
+    if isinstance(theirs, tuple):
+        assert isinstance(mine, tuple)
+        for one, other in zip(mine, theirs, strict=True):
+            same(one, other)
+    elif isinstance(theirs, dict):
+        assert list(mine) == list(theirs)
+        for name, value in theirs.items():
+            same(mine[name], value)
+    elif isinstance(theirs, np.ndarray):
+        assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-12)
+    elif isinstance(theirs, float):
+        assert type(mine) is float
+        assert math.isclose(mine, theirs, rel_tol=1e-11, abs_tol=1e-12) or (
+            math.isnan(mine) and not math.isfinite(theirs)  # balanced accuracy over chance of 1
+        )
+    else:
+        assert (mine, type(mine)) == (theirs, type(theirs))
+
+
+def both(name: str, *args: Any, **more: Any) -> None:
+    """Both answer the same; where theirs is an error or NaN, ours may be either."""
+    try:
+        theirs = quiet(getattr(sk, name), *args, **more)
+    except (ValueError, TypeError, ZeroDivisionError, IndexError):
+        theirs = math.nan
+    if isinstance(theirs, float) and math.isnan(theirs):
+        with contextlib.suppress(ValueError):
+            assert math.isnan(quiet(getattr(ours, name), *args, **more))
+    else:
+        same(quiet(getattr(ours, name), *args, **more), theirs)
+
+
+def drawn(seed: int) -> tuple[np.random.Generator, list[Any], list[Any], list[Any], dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    names = LABELS[rng.integers(len(LABELS))]
+    n = int(rng.integers(1, 25))
+    truth = [names[i] for i in rng.integers(0, rng.integers(1, len(names) + 1), n)]
+    predicted = [names[i] for i in rng.integers(0, rng.integers(1, len(names) + 1), n)]
+    weights = rng.choice([0.0, 0.5, 1.0, 2.25], n) + (rng.random() < 0.5)
+    whole = rng.integers(1, 4, n)
+    weight = [None, weights.tolist(), whole][rng.integers(3)]
+    if weight is not None and not np.any(weight):
+        weight = None
+    return rng, truth, predicted, names, {"sample_weight": weight}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_hard_predictions(seed: int) -> None:
+    rng, truth, predicted, names, weight = drawn(seed)
+    both("accuracy_score", truth, predicted, **weight, normalize=bool(rng.integers(2)))
+    both("zero_one_loss", truth, predicted, **weight)
+    both("hamming_loss", truth, predicted, **weight)
+    both("balanced_accuracy_score", truth, predicted, **weight, adjusted=bool(rng.integers(2)))
+    both("matthews_corrcoef", truth, predicted, **weight)
+    both("multilabel_confusion_matrix", truth, predicted, **weight)
+    how = [None, "linear", "quadratic"][rng.integers(3)]
+    both("cohen_kappa_score", truth, predicted, **weight, weights=how)
+    some = [names[i] for i in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
+    both("cohen_kappa_score", truth, predicted, **weight, weights=how, labels=some,
+         replace_undefined_by=0.0)  # fmt: skip
+    for normalize in (None, "true", "pred", "all"):
+        labels = [None, some][rng.integers(2)]
+        both("confusion_matrix", truth, predicted, **weight, labels=labels, normalize=normalize)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ratios(seed: int) -> None:
+    rng, truth, predicted, names, weight = drawn(seed + 1000)
+    some = [names[i] for i in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
+    for average in ("binary", "micro", "macro", "weighted", None):
+        for fill in ("warn", 0, 1, np.nan):
+            labels = None if average == "binary" else [None, some][rng.integers(2)]
+            options = {**weight, "average": average, "zero_division": fill, "labels": labels}
+            if average == "binary":
+                options["pos_label"] = names[rng.integers(len(names))]
+            beta = float(rng.choice([0.0, 0.5, 1.0, 2.0, np.inf]))
+            both("precision_recall_fscore_support", truth, predicted, beta=beta, **options)
+            name = ["precision_score", "recall_score", "f1_score"][rng.integers(3)]
+            both(name, truth, predicted, **options)
+            both("fbeta_score", truth, predicted, beta=beta, **options)
+            if not (isinstance(fill, float) and math.isnan(fill)):
+                both("jaccard_score", truth, predicted, **options)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_report(seed: int) -> None:
+    rng, truth, predicted, names, weight = drawn(seed + 2000)
+    if weight["sample_weight"] is not None:  # halves: sums print alike
+        weight = {"sample_weight": (np.round(np.asarray(weight["sample_weight"]) * 2) / 2)}
+        if not weight["sample_weight"].any():
+            return
+    some = [names[i] for i in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
+    for labels in (None, some):
+        for fill in ("warn", 1.0, np.nan):
+            more = {**weight, "labels": labels, "zero_division": fill}
+            both("classification_report", truth, predicted, **more, output_dict=True)
+            both("classification_report", truth, predicted, **more, digits=int(rng.integers(2, 5)))
+    called = [f"the label {one}" for one in some]
+    both("classification_report", truth, predicted, labels=some, target_names=called)
+    both("classification_report", truth, predicted, target_names=called)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_of_two_labels(seed: int) -> None:
+    rng, truth, _, names, weight = drawn(seed + 3000)
+    names = names[:2]
+    truth = [one if one in names else names[0] for one in truth]
+    n = len(truth)
+    scores = rng.integers(0, 2 + seed % 9, n) / 10 if seed % 2 else rng.random(n)
+    scores = scores.astype([np.float64, np.float32][rng.integers(2)])
+    positive = names[rng.integers(2)]
+    both("roc_auc_score", truth, scores, **weight)
+    both("roc_auc_score", truth, scores, **weight, max_fpr=float(rng.choice([0.2, 0.7, 1.0])))
+    both("average_precision_score", truth, scores, **weight, pos_label=positive)
+    for pos_label in (positive, None):
+        for thin in (True, False):
+            more = {**weight, "pos_label": pos_label, "drop_intermediate": thin}
+            both("precision_recall_curve", truth, scores, **more)
+            both("roc_curve", truth, scores, **more)
+        both("det_curve", truth, scores, **weight, pos_label=pos_label)
+        wide = scores.astype(np.float64)  # of single precision they compute in it, the engine not
+        both("brier_score_loss", truth, wide, **weight, pos_label=pos_label,
+             scale_by_half=["auto", True, False][seed % 3])  # fmt: skip
+    both("log_loss", truth, wide, **weight, normalize=bool(rng.integers(2)))
+    both("log_loss", truth, wide, **weight, labels=sorted(names))
+    for k in (1, 2):
+        both("top_k_accuracy_score", truth, scores, **weight, k=k, normalize=bool(rng.integers(2)))
+        both("top_k_accuracy_score", truth, scores * 3 - 1, **weight, k=k)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_of_several_labels(seed: int) -> None:
+    rng, truth, _, names, weight = drawn(seed + 4000)
+    names = sorted(set(names))
+    raw = rng.integers(0, 2 + seed % 5, (len(truth), len(names))) + 0.25
+    scores = raw / raw.sum(axis=1, keepdims=True)
+    for labels in (None, names):
+        for average in ("macro", "weighted", "micro", None) if len(names) > 2 else ():
+            more = {"average": average, "labels": labels}
+            both("roc_auc_score", truth, scores, **weight, **more, multi_class="ovr")
+            if average is not None:
+                both("roc_auc_score", truth, scores, **more, multi_class="ovo")
+        both("log_loss", truth, scores, **weight, labels=labels)
+        for half in ("auto", True, False):
+            both("brier_score_loss", truth, scores, **weight, labels=labels, scale_by_half=half)
+        for k in (1, 2, 3, 9):
+            both("top_k_accuracy_score", truth, scores, **weight, labels=labels, k=k,
+                 normalize=bool(rng.integers(2)))  # fmt: skip
+    both("roc_auc_score", truth, scores)
+    for average in ("macro", "weighted", "micro", None):
+        both("average_precision_score", truth, scores, **weight, average=average)
+
+
+def test_signatures() -> None:
+    """Names, kinds and defaults of every argument."""
+    for name in ours.__all__:
+        mine = inspect.signature(getattr(ours, name)).parameters.values()
+        theirs = inspect.signature(getattr(sk, name)).parameters.values()
+        drawn = [
+            [(one.name, one.kind, str(one.default)) for one in side] for side in (mine, theirs)
+        ]
+        assert drawn[0] == drawn[1], name
+
+
+class Tensor:
+    """What has ``__array__`` and nothing else."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+@pytest.mark.parametrize("shape", [list, np.asarray, pd.Series, pl.Series, Tensor, tuple,
+                                   lambda x: np.asarray(x)[:, None]])  # fmt: skip
+def test_shapes_of_input(shape: Any) -> None:
+    for labels in ([0, 1, 1, 0, 1], ["a", "b", "b", "a", "b"], [True, False, False, True, False]):
+        turned = labels[1:] + labels[:1]
+        found = quiet(ours.f1_score, shape(labels), shape(turned), average="macro")
+        assert found == pytest.approx(sk.f1_score(labels, turned, average="macro"))
+    scores = [0.1, 0.4, 0.35, 0.8, 0.2]
+    found = ours.roc_auc_score(
+        shape([0, 0, 1, 1, 0]), shape(scores), sample_weight=shape([1, 2, 1, 1, 3])
+    )
+    theirs = sk.roc_auc_score([0, 0, 1, 1, 0], scores, sample_weight=[1, 2, 1, 1, 3])
+    assert found == pytest.approx(theirs)
+
+
+def test_categories_are_their_labels() -> None:
+    truth = pd.Series(["a", "b", "a"], dtype="category")
+    assert ours.accuracy_score(truth, pl.Series(["a", "a", "a"], dtype=pl.Categorical)) == 2 / 3
+    assert ours.accuracy_score(pd.Series([1, 2, 1], dtype="category"), [1, 2, 2]) == 2 / 3
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "more", "said"),
+    [
+        ("accuracy_score", ([1, 2], [1]), {}, "y_true 2, y_pred 1"),
+        ("accuracy_score", ([], []), {}, "empty"),
+        ("accuracy_score", ([1, 2], ["1", "2"]), {}, "mix of strings and numbers"),
+        ("accuracy_score", ([1, 2], [0.5, 2.0]), {}, "1 of 2 labels are no whole numbers"),
+        ("accuracy_score", ([1, None], [1, 2]), {}, "1 of 2 labels are missing|no whole"),
+        ("accuracy_score", ([[1, 0], [0, 1]], [[1, 0], [0, 1]]), {}, "multilabel=True"),
+        ("f1_score", ([1, 2], [1, 2]), {"average": "samples"}, "multilabel=True"),
+        ("f1_score", ([1, 2, 3], [1, 2, 3]), {}, "there are 3; write average="),
+        ("f1_score", ([1, 2], [1, 2]), {"pos_label": 5}, "none of the labels"),
+        ("f1_score", ([0, 1], [0, 1]), {"zero_division": 0.5}, "write 0, 1, NaN or 'warn'"),
+        ("f1_score", ([0, 1], [0, 1]), {"sample_weight": [0, 0]}, "all weights are 0"),
+        ("f1_score", ([0, 1], [0, 1]), {"sample_weight": [-1, 2]}, "weight"),
+        ("f1_score", ([0, 1], [0, 1]), {"average": "macro", "labels": [1, 1]}, "once"),
+        ("roc_auc_score", ([0, 1], [0.1, math.nan]), {}, "1 of 2 numbers are NaN"),
+        ("roc_auc_score", ([0, 1, 2], np.eye(3)), {}, "'ovr' or 'ovo'"),
+        ("log_loss", ([0, 1], [0.1, 1.2]), {}, "1 of 2 numbers are outside 0 to 1"),
+        ("roc_curve", (["a", "b"], [0.1, 0.2]), {}, "pos_label="),
+        ("det_curve", ([0, 1], [0.1, 0.2]), {"drop_intermediate": True}, "not there"),
+    ],
+)  # fmt: skip
+def test_refused(name: str, args: Any, more: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        getattr(ours, name)(*args, **more)
+
+
+def test_what_is_not_there_is_said() -> None:
+    with pytest.raises(ImportError, match="import it from sklearn"):
+        from evalengine.compat.sklearn import mean_squared_error  # noqa: F401
+
+
+def test_undefined_values_warn() -> None:
+    with pytest.warns(UserWarning, match="Precision is undefined"):
+        assert ours.precision_score([0, 1], [0, 0]) == 0.0
+    with pytest.warns(UserWarning, match="one class"):
+        assert math.isnan(ours.roc_auc_score([1, 1], [0.1, 0.2]))

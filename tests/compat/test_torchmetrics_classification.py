@@ -1,0 +1,161 @@
+"""compat.torchmetrics' classification against known answers of torchmetrics."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from classification.known_answers import by_name, plain
+from late import Late
+
+from evalengine.compat import torchmetrics as tm
+
+sk = Late("sklearn.metrics")
+
+
+def cases(file: str) -> dict[str, dict[str, Any]]:
+    return by_name("classification", file)
+
+
+def in_batches(metric: Any, preds: Any, target: Any, sizes: int = 3) -> Any:
+    """The value of several updates, pickled on the way."""
+    preds, target = np.asarray(preds), np.asarray(target)
+    for part in np.array_split(np.arange(len(target)), min(sizes, len(target))):
+        metric.update(preds[part], target[part])
+    return pickle.loads(pickle.dumps(metric)).compute()
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted", "none"])
+def test_ratios_of_classes(average: str) -> None:
+    case = plain(cases("prf.json")["torchmetrics_absent_class"])
+    given = case["inputs"]["y_pred"], case["inputs"]["y_true"]
+    for cls, name in ((tm.Precision, "precision"), (tm.Recall, "recall"), (tm.F1Score, "f1_score"),
+                      (tm.Accuracy, "accuracy")):  # fmt: skip
+        metric = cls(task="multiclass", num_classes=5, average=average)
+        theirs = case["expected"]["torchmetrics"][f"multiclass_{name}|{average}"]["value"]
+        assert in_batches(metric, *given) == pytest.approx(theirs, abs=1e-6), name
+    beta = tm.FBetaScore("multiclass", beta=1.0, num_classes=5, average=average)
+    theirs = case["expected"]["torchmetrics"][f"multiclass_f1_score|{average}"]["value"]
+    assert in_batches(beta, *given) == pytest.approx(theirs, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["medium60x4", "rounded_ties", "single_class_truth"])
+def test_areas_and_calibration_of_classes(name: str) -> None:
+    case = plain(cases("multiclass_rank.json")[name])
+    given = case["inputs"]["y_score"], case["inputs"]["y_true"]
+    n = len(case["inputs"]["labels"])
+    for cls, theirs in ((tm.AUROC, "tm_auroc"), (tm.AveragePrecision, "tm_ap")):
+        for average in ("macro", "weighted", "none"):
+            metric = cls(task="multiclass", num_classes=n, average=average)
+            expected = case["expected"][f"{theirs}_{average}"]["value"]
+            expected = np.array(expected, dtype=float)
+            np.testing.assert_allclose(in_batches(metric, *given), expected, atol=1e-6)
+    single = np.asarray(given[0], np.float32)
+    error = in_batches(tm.CalibrationError("multiclass", num_classes=n), single, given[1])
+    assert error == pytest.approx(case["expected"]["ece15"]["value"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [*cases("binary_rank.json")])
+def test_areas_and_calibration_of_two(name: str) -> None:
+    case = plain(cases("binary_rank.json")[name])
+    if case["inputs"].get("sample_weight") is not None or not case["inputs"]["y_true"]:
+        return  # torchmetrics knows neither weights nor tables without rows
+    given = np.asarray(case["inputs"]["y_score"], np.float64), case["inputs"]["y_true"]
+    expected = case["expected"]
+    inside = ((given[0] >= 0) & (given[0] <= 1)).all()
+    for cls, key in ((tm.AUROC, "torchmetrics_auroc"), (tm.AveragePrecision, "torchmetrics_ap")):
+        theirs = expected.get(key, {}).get("value")
+        if theirs is not None and inside:
+            assert in_batches(cls("binary"), *given) == pytest.approx(theirs, abs=1e-6, nan_ok=True)
+    for norm, key in (("l1", "ece15"), ("max", "mce15")):
+        if expected.get(key, {}).get("value") is not None and inside:
+            found = in_batches(tm.CalibrationError("binary", norm=norm), *given)
+            assert found == pytest.approx(expected[key]["value"], abs=1e-6)
+
+
+def test_confusion_and_agreement() -> None:
+    rng = np.random.default_rng(3)
+    preds, target = rng.integers(0, 4, (2, 50))
+    matrix = in_batches(tm.ConfusionMatrix("multiclass", num_classes=5), preds, target)
+    theirs = sk.confusion_matrix(target, preds, labels=range(5))
+    assert matrix.dtype == np.int64
+    assert matrix.tolist() == theirs.tolist()
+    for weights in (None, "linear", "quadratic"):
+        metric = tm.CohenKappa("multiclass", num_classes=5, weights=weights)
+        theirs = sk.cohen_kappa_score(preds, target, weights=weights)
+        assert in_batches(metric, preds, target) == pytest.approx(theirs)
+    metric = tm.MatthewsCorrCoef("multiclass", num_classes=5)
+    assert in_batches(metric, preds, target) == pytest.approx(sk.matthews_corrcoef(preds, target))
+    shares = in_batches(tm.ConfusionMatrix("binary", normalize="true"), preds > 1, target // 2)
+    assert shares.sum(axis=1).tolist() == [1.0, 1.0]
+
+
+def test_scores_become_labels() -> None:
+    """Above the threshold, not at it; logits by sigmoid; classes by the best score."""
+    target = [1, 0, 1, 0]
+    for cls, theirs in (
+        (tm.Accuracy, 0.5),
+        (tm.Precision, 0.5),
+        (tm.Recall, 0.5),
+        (tm.F1Score, 0.5),
+    ):
+        assert in_batches(cls("binary"), [0.9, 0.8, 0.5, 0.1], target) == theirs
+    assert in_batches(tm.Accuracy("binary"), [2.0, -1.0, 0.3, -0.1], target, 1) == 1.0
+    assert in_batches(tm.Accuracy("binary", threshold=0.85), [0.9, 0.8, 0.95, 0.1], target) == 1.0
+    scores = np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
+    metric = tm.Accuracy("multiclass", num_classes=3)
+    assert in_batches(metric, scores, [1, 0, 1]) == pytest.approx(2 / 3)
+    logits = tm.AUROC("multiclass", num_classes=3, average="none")
+    found = in_batches(logits, np.log(scores) * 3 - 1, [1, 0, 2], 1)
+    assert found.tolist() == [1, 1, 1]
+
+
+def test_more_dimensions_and_ignored_rows() -> None:
+    rng = np.random.default_rng(1)
+    scores, target = rng.random((6, 3, 2, 5)), rng.integers(-1, 3, (6, 2, 5))
+    metric = tm.Accuracy("multiclass", num_classes=3, ignore_index=-1)
+    there = target >= 0
+    right = (scores.argmax(axis=1) == target)[there].mean()
+    assert in_batches(metric, scores, target) == pytest.approx(right)
+
+
+def test_calls_merging_and_reset() -> None:
+    metric, other = tm.Accuracy("binary"), tm.Accuracy("binary")
+    assert metric([1, 1], [1, 0]) == 0.5
+    other.update([1, 1], [1, 1])
+    metric.merge_state(other)
+    assert metric.compute() == 0.75
+    metric.reset()
+    with pytest.raises(ValueError, match="nothing was updated"):
+        metric.compute()
+    with pytest.raises(ValueError, match="other arguments"):
+        metric.merge_state(tm.Accuracy("binary", threshold=0.1))
+
+
+def test_undefined_values() -> None:
+    assert in_batches(tm.AUROC("binary"), [0.1, 0.2], [1, 1]) == 0.0
+    assert math.isnan(in_batches(tm.CohenKappa("binary"), [1, 1], [1, 1]))
+    assert in_batches(tm.Precision("binary"), [0, 0], [1, 0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: tm.Accuracy("multilabel", num_labels=3), "multilabel=True"),
+        (lambda: tm.Accuracy("multiclass"), "num_classes=None"),
+        (lambda: tm.Accuracy("multiclass", num_classes=3, top_k=2), "top_k"),
+        (lambda: tm.AUROC("binary", thresholds=100), "exact"),
+        (lambda: tm.CalibrationError("binary", norm="l2"), "'l1', 'max'"),
+        (lambda: tm.Precision("binary", multidim_average="samplewise"), "global"),
+        (lambda: tm.Accuracy("binary").update([0.1, 0.2], [1]), r"\(2,\)"),
+        (lambda: tm.Accuracy("binary").update([0.1, math.nan], [1, 0]), "1 of 2 scores are NaN"),
+        (lambda: tm.Accuracy("binary").update([1, 0], [1, 2]), "not from 0 to 1, first"),
+        (lambda: tm.AUROC("binary").update([1, 0], [1, 0]), "needs scores"),
+    ],
+)
+def test_refused(make: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
