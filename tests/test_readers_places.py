@@ -76,7 +76,7 @@ def test_standard_output_that_takes_no_more(form: str) -> None:
 
 
 class Dataset:
-    """Stands for Hugging Face's."""
+    """Stands for a stream of Hugging Face's that makes no table."""
 
     __module__ = "datasets.arrow_dataset"
 
@@ -89,7 +89,7 @@ class Dataset:
         (np.array([0.1, 0.2]), "a numpy.ndarray alone is no table. Values stand in a dict"),
         (pl.Series([1, 2]), "a polars.Series alone is no table. Values stand in a dict"),
         (pd.Series([1, 2]), "a pandas.Series alone is no table. Values stand in a dict"),
-        (Dataset(), "give one split as a table"),
+        (Dataset(), "a Dataset is read once, row by row. Give datasets"),
         ({"a": ["x", "y"], "b": ["x"]}, "columns of a table have one length, .*'a' 2, 'b' 1"),
     ],
 )

@@ -1,7 +1,8 @@
 """Tables that are more than files: Delta, Iceberg, DuckDB, Lance, and Hugging Face's data sets.
 
-Each is told by what stands in its folder or at a file's beginning, or by the class of an object. The
-libraries are loaded where such a table is met; without one, the error names the extra to install.
+Each is told by what stands in its folder or at a file's beginning, or by the class of an object.
+The libraries are loaded where such a table is met; without one, the error names the extra to
+install.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from .held import Room, refuse_beyond
 from .source import Source
 
 _SPLITS = "dataset_dict.json"
@@ -45,13 +47,15 @@ class TableFormat(msgspec.Struct, frozen=True):
     read: Callable[[str, str | None], pl.LazyFrame]
 
 
-def open_table(given: str) -> Source | None:
+def open_table(given: str, room: Room | None = None) -> Source | None:
     """A table of one of these formats; None where a path is none.
 
     Args:
         given: a local path; a table of a DuckDB file follows after ``::``.
+        room: memory that reading may take; None for any.
 
     Raises:
+        OptionError: a file that is held as a whole, for which there is no room.
         ReadError: it cannot be read, or its library is missing.
     """
     path, sign, part = given.partition("::")
@@ -60,6 +64,8 @@ def open_table(given: str) -> Source | None:
     if found is None:
         return None
     _library(found, given)
+    if room is not None and os.path.isfile(path):
+        refuse_beyond(room, [path], found.name, given)
     try:
         frame = found.read(path, part if sign else None)
         frame.collect_schema()
@@ -87,7 +93,7 @@ def table_of(thing: Any) -> pl.LazyFrame | None:
     """The rows of another library's table object; None of anything else.
 
     Raises:
-        ReadError: several splits, or a stream of rows.
+        ReadError: several splits, or a stream of rows that cannot be read as a table.
     """
     kinds = {f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in type(thing).__mro__}
     name = next((name for name in _OBJECTS if name in kinds), None)

@@ -89,6 +89,10 @@ def _open_paths(
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
         return _open_remote(paths, description, storage_options)
+    if len(paths) == 1:
+        table = open_table(paths[0], room)
+        if table is not None:
+            return table
     if all(path.lower().endswith(SUFFIXES) or os.path.isdir(path) for path in paths):
         from ..annotations.opening import open_annotations
         from ..annotations.registry import recognised
