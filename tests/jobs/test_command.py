@@ -136,7 +136,8 @@ def test_a_folder_that_is_the_jobs_own(
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests run under nohup
 from evalengine import scoring
 from evalengine.cli import main
 score = scoring.run
