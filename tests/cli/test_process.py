@@ -59,7 +59,11 @@ def test_python_ends_in_its_own_way_where_something_is_left(before: str) -> None
     assert done.stdout.splitlines()[-2:] == ["exit handler", "taken apart"]
 
 
-INTERRUPT = "import os, signal; interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+INTERRUPT = (
+    "import signal, threading\n"
+    "interrupt = lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)\n"
+)
+"""To the main thread: a signal to the process may reach another, a moment after the call."""
 
 
 @pytest.mark.parametrize(
