@@ -18,7 +18,7 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import check, compare, explain, metrics_table, score, warmup
+    from .api import check, compare, explain, find_slices, metrics_table, score, warmup
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
     from .fusion.fuse import fuse
@@ -47,6 +47,7 @@ _HOMES = {
     "check": "api",
     "compare": "api",
     "explain": "api",
+    "find_slices": "api",
     "metrics_table": "api",
     "warmup": "api",
     "precision_recall_fscore": "compat.labels",
@@ -96,6 +97,7 @@ __all__ = [
     "convert_coco",
     "convert_trec",
     "explain",
+    "find_slices",
     "fuse",
     "judge",
     "load",

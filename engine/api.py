@@ -21,6 +21,7 @@ from .schemas.options import Options
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
+    from .analysis.slice_table import FoundSlices
     from .schemas.named import Named
     from .statistics.comparison import Comparison
 
@@ -189,6 +190,77 @@ def compare(
         test=test,
         datums=datums,
         labels=labels,
+        storage_options=storage_options,
+        progress=progress,
+    )
+
+
+def find_slices(
+    run: Any,
+    ground_truths: Any = None,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    top: int = 20,
+    levels: int = 3,
+    least: int | None = None,
+    alpha: float = 0.95,
+    confirm: bool = False,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundSlices:
+    """Find the slices in which a run is worst.
+
+    Single datums are judged by a loss of their own, as for :func:`worst datums
+    <evalengine.analysis.worst.worst>`; every slice of up to ``levels`` conditions on the columns of
+    ``datums`` is searched, exactly, for those with the highest losses for their size. A slice is
+    left out where one of its conditions adds nothing. The first metric of the run is then computed
+    within each slice, with its interval, and in all other datums.
+
+    Args:
+        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+            them; of one table that holds both sides its own other columns are searched.
+        ground_truths: of predictions that are not scored yet.
+        datums: table of all datums whose columns are searched; beside the slice columns of the run.
+        labels: table or list of declared classes, of predictions that are not scored yet.
+        top: how many slices at most.
+        levels: conditions of a slice at most.
+        least: datums of a slice at least; a hundredth of all, and 10, unless given.
+        alpha: weight of how bad a slice is against how large it is, in (0, 1]; 1 for bad alone.
+        confirm: search one half of the datums, told apart by a hash of their ids, and measure the
+            other: slices measured where they were found look worse than they are.
+        options: options to start from; those named here win.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows what the run is at; or called with the name of each step.
+        **named: any field of :class:`evalengine.Options`; ``by`` names the columns to search,
+            ``metrics`` the number to tell, ``draws`` is 200 unless given.
+
+    Returns:
+        :class:`evalengine.analysis.slice_table.FoundSlices`, whose ``frame`` has a row a slice.
+
+    Raises:
+        InputError: no column to part the datums by; datums that the table does not know.
+        ResultError: a saved run without what this needs, or a run without anything wrong.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_slices("runs/monday", datums="images.parquet").frame  # doctest: +SKIP
+    """
+    from .slicing import found_slices
+
+    return found_slices(
+        run,
+        ground_truths,
+        make_options(options, **named),
+        datums=datums,
+        labels=labels,
+        top=top,
+        levels=levels,
+        least=least,
+        alpha=alpha,
+        confirm=confirm,
         storage_options=storage_options,
         progress=progress,
     )

@@ -22,6 +22,7 @@ from .partition import partition
 from .roc import pair_wins
 from .run_merging import merge_runs
 from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
+from .slice_lattice import Level, Scoring, join, measure
 from .sorting import sort_range
 from .walk_depth import walks_too_far
 
@@ -38,6 +39,10 @@ def inputs() -> None:
     weights, sums = draw_weights(hashes, 0, 0, 4), np.zeros((1, 1, 4))
     drawn_sums(None, np.zeros(4), np.zeros((4, 1)), weights, sums)
     drawn_counts(None, np.zeros(4), None, weights, sums)
+    item, ones = value[:2], np.ones(2)
+    level = Level(item[:, None], item, item + 1, ones, ones)
+    grown = join(0, 2, level, item, Scoring(4, 1.0, 1.0, 1, 0.0))
+    measure(np.stack((value, value)), np.zeros(4), item, item[:, None], *grown)
 
 
 def scores() -> None:

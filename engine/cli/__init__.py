@@ -29,6 +29,7 @@ from .jobs import run
 from .judge import judge
 from .plot import plot
 from .report import report, with_images, written
+from .slices import slices
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -229,6 +230,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 
 cli.add_command(run)
 cli.add_command(compare)
+cli.add_command(slices)
 cli.add_command(convert)
 cli.add_command(report)
 cli.add_command(plot)

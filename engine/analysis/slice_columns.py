@@ -1,0 +1,165 @@
+"""Columns of the datums as conditions that slices are made of: column = value, or a range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..ingest.problems import count_of, listing
+from ..schemas.wording import sql_name
+
+Array = np.ndarray[Any, Any]
+
+BINS = 10
+_FEW = 20  # distinct whole numbers up to which each is a value of its own
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One condition on the datums.
+
+    Attributes:
+        column: whose.
+        said: as people read it, such as ``weather = rain``.
+        sql: as ``where`` takes it.
+    """
+
+    column: str
+    said: str
+    sql: str
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """All conditions there are.
+
+    Attributes:
+        every: the conditions, those of one column beside each other.
+        column: int32 [conditions], number of each one's column.
+        code: int32 [columns, datums], the condition that each datum fulfils, -1 for none.
+        notes: what was made of the columns.
+    """
+
+    every: list[Condition]
+    column: Array
+    code: Array
+    notes: list[str]
+
+
+def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditions:
+    """Conditions on the columns of a table, one row a datum.
+
+    Numbers and times with many values are cut at quantiles; a missing value is a value. Values that
+    fewer than ``least`` datums have make no condition.
+
+    Args:
+        table: columns of strings, categories, booleans, numbers, dates and times.
+        least: datums that a slice has at least.
+        bins: ranges that a column of numbers is cut into.
+    """
+    every: list[Condition] = []
+    of_column: list[int] = []
+    codes: list[Array] = []
+    cut, rare, other = [], [], []
+    for name in table.columns:
+        values = table[name]
+        if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object, pl.Null):
+            other.append(name)
+            continue
+        ranges = _is_many(values)
+        made, code = _ranges(values, bins) if ranges else _values(values)
+        size = np.bincount(code, minlength=len(made))
+        kept = np.flatnonzero(size >= least)
+        if not kept.size or (kept.size == 1 and len(made) == 1):
+            rare.append(name)
+            continue
+        if ranges:
+            cut.append(name)
+        place = np.full(len(made), -1, np.int32)
+        place[kept] = np.arange(kept.size) + len(every)
+        every += [made[i] for i in kept]
+        of_column += [len(codes)] * kept.size
+        codes.append(place[code])
+    notes = []
+    if cut:
+        notes.append(f"cut at quantiles into up to {bins} ranges: {listing(cut)}.")
+    if rare:
+        notes.append(
+            f"left out, since no value parts at least {least:,} datums from others:"
+            f" {listing(rare)}."
+        )
+    if other:
+        notes.append(
+            f"left out: {count_of(len(other), 'column')} without plain values: {listing(other)}."
+        )
+    return Conditions(
+        every,
+        np.array(of_column, np.int32),
+        np.array(codes, np.int32).reshape(len(codes), table.height),
+        notes,
+    )
+
+
+def _is_many(values: pl.Series) -> bool:
+    """Whether a column is cut into ranges."""
+    if values.dtype.is_temporal() or values.dtype.is_float() or values.dtype.is_decimal():
+        return values.n_unique() > BINS
+    return values.dtype.is_integer() and values.n_unique() > _FEW
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, (bool, int, float)):
+        return str(value).lower() if isinstance(value, bool) else repr(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _values(values: pl.Series) -> tuple[list[Condition], Array]:
+    """A condition for each value, ascending, missing ones last; and which each datum fulfils."""
+    name = values.name
+    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        values = values.cast(pl.String)
+    found = values.drop_nulls().unique().sort()
+    made = [
+        Condition(name, f"{name} = {value}", f"{sql_name(name)} = {_literal(value)}")
+        for value in found.to_list()
+    ]
+    table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int64)})
+    joined = values.to_frame("value").join(table, on="value", how="left", maintain_order="left")
+    code = joined["code"].fill_null(len(found)).to_numpy()
+    return [*made, _missing(name)], code
+
+
+def _missing(name: str) -> Condition:
+    return Condition(name, f"{name} is missing", f"{sql_name(name)} IS NULL")
+
+
+def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
+    """Ranges between quantiles that occur, missing values last; and in which each datum is."""
+    name = values.name
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+    known = values.drop_nulls().sort()
+    at = np.unique(np.arange(1, bins) * len(known) // bins)
+    first = known[0]
+    edges = [edge for edge in known.gather(at).unique().sort().to_list() if edge != first]
+    code = np.zeros(len(values), np.int64)
+    for edge in edges:
+        code += (values >= edge).fill_null(value=False).to_numpy()
+    code[values.is_null().to_numpy()] = len(edges) + 1
+    column, made = sql_name(name), []
+    for low, high in zip([None, *edges], [*edges, None], strict=True):
+        parts = [f"{column} >= {_literal(low)}"] if low is not None else []
+        parts += [f"{column} < {_literal(high)}"] if high is not None else []
+        if low is None:
+            said = f"{name} < {_told(high)}" if high is not None else f"any {name}"
+        else:
+            said = f"{name} >= {_told(low)}"
+            if high is not None:
+                said = f"{_told(low)} <= {name} < {_told(high)}"
+        made.append(Condition(name, said, " AND ".join(parts) or f"{column} IS NOT NULL"))
+    return [*made, _missing(name)], code
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

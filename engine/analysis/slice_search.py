@@ -1,0 +1,213 @@
+"""The worst slices by mean error, of all there are: an exact search.
+
+A slice's score is alpha (mean error of the slice / mean error of all - 1)
+- (1 - alpha) (n / size - 1). Slices that are too small, or that cannot score as high as those found
+already, are not looked into, nor is anything within them; nothing else is left out.
+
+Source: S. Sagadeeva, M. Boehm, "SliceLine" (SIGMOD 2021).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..executors import Threads
+from ..kernels.slice_lattice import Level, Scoring, join, measure
+from ..progress import counting
+
+Array = np.ndarray[Any, Any]
+
+ALPHA = 0.95
+_AT_ONCE = 1 << 20  # slices that are measured before those found are looked at again
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Slices, the highest score first; of equal ones those of fewer items, then by item.
+
+    Attributes:
+        items: of each slice.
+        size: int64 [m], rows.
+        total: float64 [m], sum of their errors.
+        score: float64 [m].
+        measured: slices that were looked at.
+    """
+
+    items: list[tuple[int, ...]]
+    size: Array
+    total: Array
+    score: Array
+    measured: int
+
+
+def scores(size: Array, total: Array, scoring: Scoring) -> Array:
+    """Scores of slices, float64 [m]."""
+    n, alpha = scoring.n, scoring.alpha
+    made: Array = alpha * (total / size * (n / scoring.total) - 1) - (1 - alpha) * (n / size - 1)
+    return made
+
+
+class _Best:
+    """The slices that score highest, as they come."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.rows: list[tuple[float, int, tuple[int, ...], int, float]] = []
+
+    @property
+    def beat(self) -> float:
+        """Score from which a slice is of account."""
+        return max(0.0, -self.rows[-1][0]) if len(self.rows) == self.most else 0.0
+
+    def take(self, items: Array, size: Array, total: Array, score: Array) -> None:
+        some = np.flatnonzero((score > 0) & (score >= self.beat))
+        if some.size > self.most:
+            lowest = np.partition(score[some], some.size - self.most)[some.size - self.most]
+            some = some[score[some] >= lowest]
+        self.rows += [
+            (-float(score[i]), items.shape[1], tuple(items[i].tolist()), int(size[i]),
+             float(total[i]))
+            for i in some
+        ]  # fmt: skip
+        self.rows = sorted(self.rows)[: self.most]
+
+
+def search(
+    code: Array,
+    column: Array,
+    error: Array,
+    *,
+    most: int,
+    levels: int,
+    least: int,
+    alpha: float = ALPHA,
+    threads: Threads | None = None,
+) -> Found:
+    """The slices that score highest, of all with a score above 0.
+
+    Args:
+        code: int32 [columns, n], item of each row in each column, -1 for none.
+        column: int32 [items], column of each item, ascending.
+        error: float64 [n], not below 0.
+        most: how many slices.
+        levels: how many items a slice has at most.
+        least: how many rows it has at least, 1 or more.
+        alpha: weight of the mean error against the size, in (0, 1].
+        threads: where the work runs.
+    """
+    threads = threads or Threads(1)
+    n, n_items = error.size, column.size
+    scoring = Scoring(n, float(error.sum()), alpha, least, 0.0)
+    best, measured = _Best(most), n_items
+    if not n or scoring.total <= 0 or not n_items:
+        return _found(best, measured)
+    levels = min(levels, code.shape[0], int(62 / np.log2(max(n_items, 2))))
+    level = _singles(code, column, error, least)
+    best.take(level.items, level.size, level.total, scores(level.size, level.total, scoring))
+    code = np.where(_among(level.items[:, 0], n_items)[code] & (code >= 0), code, -1)
+    for deep in range(2, levels + 1):
+        with counting("slices", level.key.size, f"of {deep - 1} conditions") as count:
+            level, many = _next(code, column, error, level, scoring, best, threads, count)
+        measured += many
+        if not level.key.size:
+            break
+    return _found(best, measured)
+
+
+def _found(best: _Best, measured: int) -> Found:
+    score, _, items, size, total = zip(*best.rows, strict=True) if best.rows else ((),) * 5
+    return Found(
+        list(items),
+        np.array(size, np.int64),
+        np.array(total, np.float64),
+        -np.array(score, np.float64),
+        measured,
+    )
+
+
+def _among(some: Array, n: int) -> Array:
+    out = np.zeros(n, np.bool_)
+    out[some] = True
+    return out
+
+
+def _singles(code: Array, column: Array, error: Array, least: int) -> Level:
+    """Slices of one item that are large enough and have errors."""
+    n_items = column.size
+    size, total = np.zeros(n_items, np.int64), np.zeros(n_items)
+    worst = np.zeros(n_items)
+    for items in code:
+        known = items >= 0
+        size += np.bincount(items[known], minlength=n_items)
+        total += np.bincount(items[known], error[known], minlength=n_items)
+        np.maximum.at(worst, items[known], error[known])
+    kept = np.flatnonzero((size >= least) & (total > 0))
+    return Level(
+        kept[:, None].astype(np.int32), kept.astype(np.int64), size[kept], total[kept], worst[kept]
+    )
+
+
+def _next(
+    code: Array,
+    column: Array,
+    error: Array,
+    level: Level,
+    scoring: Scoring,
+    best: _Best,
+    threads: Threads,
+    count: Any,
+) -> tuple[Level, int]:
+    """Slices of one item more that may be of account, and how many were measured."""
+    m = level.key.size
+    parts: list[Level] = []
+    measured = 0
+    # Slices that grow are cut so that a piece has some hundred thousand new ones at the most.
+    widths = np.bincount(column, minlength=code.shape[0])
+    each = max(1, _AT_ONCE // max(1, int(widths.sum())))
+    for first in range(0, m, each * 8):
+        pieces = [
+            (low, min(low + each, first + each * 8, m))
+            for low in range(first, min(first + each * 8, m), each)
+        ]
+        now = scoring._replace(beat=best.beat)
+        calls = [partial(_grown, code, column, error, level, now, *piece) for piece in pieces]
+        for part, many in threads.each(calls):
+            measured += many
+            score = scores(part.size, part.total, scoring)
+            best.take(part.items, part.size, part.total, score)
+            parts.append(part)
+        count(pieces[-1][1] - first)
+    return _together(parts, level.items.shape[1] + 1), measured
+
+
+def _together(parts: list[Level], deep: int) -> Level:
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return Level(np.zeros((0, deep), np.int32), none, none, np.zeros(0), np.zeros(0))
+    return Level(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _grown(
+    code: Array,
+    column: Array,
+    error: Array,
+    level: Level,
+    scoring: Scoring,
+    first: int,
+    last: int,
+) -> tuple[Level, int]:
+    """What a range of slices grows into: those that are large enough and have errors, and how
+    many were measured.
+    """
+    start, children = join(first, last, level, column, scoring)
+    parents = level.items[first:last]
+    size, total, worst = measure(code, error, column, parents, start, children)
+    of = np.repeat(np.arange(last - first), np.diff(start))
+    items = np.column_stack((parents[of], children)).astype(np.int32)
+    key = level.key[first:last][of] * column.size + children
+    large = (size >= scoring.least) & (total > 0)
+    columns = (items, key, size, total, worst)
+    return Level(*(values[large] for values in columns)), size.size

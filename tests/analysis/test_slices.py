@@ -1,0 +1,232 @@
+"""The worst slices: against an exhaustive search, the package sliceline, and planted faults."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from known import known_answers
+
+import evalengine as ee
+from evalengine.analysis import slice_search
+from evalengine.analysis.slice_columns import conditions_of
+from evalengine.analysis.slice_search import search
+from evalengine.cli import main
+from evalengine.executors import Threads
+
+
+def exhaustive(code, column, error, *, most, levels, least, alpha):
+    """Scores and items of the best slices, every one of them looked at."""
+    n, total = error.size, error.sum()
+    found = []
+    for deep in range(1, levels + 1):
+        for columns in itertools.combinations(range(code.shape[0]), deep):
+            for items in itertools.product(*(np.flatnonzero(column == c) for c in columns)):
+                inside = np.logical_and.reduce(
+                    [code[c] == i for c, i in zip(columns, items, strict=True)]
+                )
+                size, own = inside.sum(), error[inside].sum()
+                if size < least or own <= 0:
+                    continue
+                score = alpha * (own / size * n / total - 1) - (1 - alpha) * (n / size - 1)
+                if score > 0:
+                    found.append((-score, deep, tuple(map(int, items))))
+    return sorted(found)[:most]
+
+
+def coded(columns):
+    code, column = [], []
+    for c, values in enumerate(columns):
+        known = np.unique(values[values >= 0])
+        place = np.full(int(values.max(initial=0)) + 1, -1)
+        place[known] = np.arange(known.size) + len(column)
+        code.append(np.where(values < 0, -1, place[np.maximum(values, 0)]))
+        column += [c] * known.size
+    return np.array(code, np.int32), np.array(column, np.int32)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_as_an_exhaustive_search(seed, monkeypatch):
+    r = np.random.default_rng(seed)
+    if seed % 3 == 0:
+        monkeypatch.setattr(slice_search, "_AT_ONCE", 4)  # the bar rises between many pieces
+    n = int(r.integers(1, 150))
+    columns = [r.integers(-1, r.integers(1, 5), n) for _ in range(r.integers(1, 6))]
+    code, column = coded(columns)
+    kinds = (r.random(n), (r.random(n) < 0.3).astype(float), r.integers(0, 3, n).astype(float))
+    error = kinds[seed % 3]
+    asked = {
+        "most": int(r.integers(1, 30)),
+        "levels": int(r.integers(1, 5)),
+        "least": int(r.integers(1, 10)),
+        "alpha": float(r.choice([0.5, 0.95, 1.0])),
+    }
+    if not error.sum():
+        return
+    found = search(code, column, error, **asked, threads=Threads(1 + seed % 2))
+    expected = exhaustive(code, column, error, **asked)
+    np.testing.assert_allclose(found.score, [-one[0] for one in expected], rtol=1e-11, atol=1e-12)
+    sums = [
+        error[np.logical_and.reduce([code[column[i]] == i for i in items])].sum()
+        for items in found.items
+    ]
+    np.testing.assert_allclose(found.total, sums, rtol=1e-12)
+
+
+def test_as_sliceline():
+    """Scores of the package sliceline 0.3.0, which also gives those equal to the last one."""
+    for case in known_answers("analysis", "sliceline"):
+        code, column = coded([np.array(values) for values in case["columns"]])
+        found = search(
+            code,
+            column,
+            np.array(case["errors"]),
+            most=case["most"],
+            levels=case["levels"],
+            least=case["least"],
+            alpha=case["alpha"],
+        )
+        theirs = case["scores"][: case["most"]]
+        np.testing.assert_allclose(found.score, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("errors", [[], [0.0, 0.0]])
+def test_nothing_wrong_has_no_slices(errors):
+    code = np.zeros((1, len(errors)), np.int32)
+    found = search(code, np.zeros(1, np.int32), np.array(errors), most=3, levels=2, least=1)
+    assert found.items == []
+
+
+def planted(n=4000, seed=0):
+    """Answers that are wrong more often at night in the rain, and a column that says nothing."""
+    r = np.random.default_rng(seed)
+    table = pl.DataFrame(
+        {
+            "datum_id": [f"d{i:05d}" for i in r.permutation(n)],
+            "weather": r.choice(["rain", "sun", "fog"], n),
+            "hour": r.integers(0, 24, n),
+            "speed": r.random(n) * 130,
+            "idle": r.choice(["a", "b"], n),
+            "camera": [None if one < 0.2 else "left" for one in r.random(n)],
+        }
+    )
+    bad = (table["weather"] == "rain").to_numpy() & (table["hour"] < 6).to_numpy()
+    wrong = r.random(n) < np.where(bad, 0.6, 0.1)
+    truth = r.integers(0, 2, n)
+    answers = pl.DataFrame(
+        {
+            "datum_id": table["datum_id"],
+            "actual": truth,
+            "predicted": np.where(wrong, 1 - truth, truth),
+        }
+    )
+    return table, answers
+
+
+def test_a_planted_slice_is_named_first_and_its_parts_are_not_padded():
+    table, answers = planted()
+    found = ee.find_slices(answers, datums=table.drop("speed"), metrics=["Accuracy"], draws=50)
+    first = found.frame.row(0, named=True)
+    assert first["slice"].startswith("weather = rain and")
+    assert "hour" in first["slice"]
+    assert not any("idle" in one or "camera" in one for one in found.frame["slice"][:3])
+    assert first["p_adjusted"] < 1e-6
+    inside = table.sql(f"select datum_id from self where {first['where']}")["datum_id"]
+    own = answers.filter(pl.col("datum_id").is_in(inside.implode()))
+    assert first["size"] == own.height
+    assert first["value"] == (own["actual"] == own["predicted"]).mean()
+    rest = answers.filter(~pl.col("datum_id").is_in(inside.implode()))
+    assert first["elsewhere"] == (rest["actual"] == rest["predicted"]).mean()
+    assert first["lower"] < first["value"] < first["upper"]
+
+
+def test_every_where_gives_the_slice_it_stands_for():
+    table, answers = planted(seed=1)
+    table = table.with_columns(
+        pl.when(pl.col("speed") < 5).then(None).otherwise("speed").alias('odd "name"'),
+        day=pl.date(2026, 1, 1) + pl.duration(days=pl.col("hour") * 9),
+        flag=pl.col("idle") == "a",
+    )
+    conditions = conditions_of(table.drop("datum_id"), least=1)
+    for item, condition in enumerate(conditions.every):
+        inside = table.with_row_index().sql(f"select index from self where {condition.sql}")
+        own = np.flatnonzero(conditions.code[conditions.column[item]] == item)
+        assert sorted(inside["index"].to_list()) == own.tolist(), condition.sql
+    covered = (conditions.code >= 0).all(axis=1)
+    assert covered.all()  # with one datum enough, each has a condition of every column
+
+
+def test_halves_told_apart_by_ids_confirm():
+    table, answers = planted()
+    found = ee.find_slices(answers, datums=table, confirm=True, draws=50)
+    shuffled = ee.find_slices(
+        answers.sample(fraction=1.0, shuffle=True, seed=3), datums=table, confirm=True, draws=50
+    )
+    assert found.frame.equals(shuffled.frame)
+    assert found.n < 0.6 * answers.height
+    assert "others" in found.notes[0]
+    first = found.frame.row(0, named=True)
+    assert first["slice"].startswith("weather = rain")
+
+
+def test_saved_runs_shuffled_tables_and_the_shell(tmp_path, capsys):
+    table, answers = planted()
+    run = tmp_path / "run"
+    ee.score(answers, metrics=["Accuracy"]).save(run)
+    table.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(tmp_path / "datums.parquet")
+    in_memory = ee.find_slices(answers, datums=table, metrics=["Accuracy"])
+    loaded = ee.find_slices(run, datums=tmp_path / "datums.parquet")
+    assert loaded.frame.equals(in_memory.frame)
+    assert main(["slices", str(run), "--datums", str(tmp_path / "datums.parquet"),
+                 "--format", "json"]) == 0  # fmt: skip
+    printed = json.loads(capsys.readouterr().out)["slices"]
+    assert [one["slice"] for one in printed] == in_memory.frame["slice"].to_list()
+    assert main(["slices", str(run), "--datums", str(tmp_path / "datums.parquet")]) == 0
+    assert "--confirm" in capsys.readouterr().out
+
+
+def test_one_table_is_searched_by_its_own_columns():
+    table, answers = planted()
+    both = answers.join(table, on="datum_id")
+    found = ee.find_slices(both, by=[], draws=50)
+    assert found.frame.row(0, named=True)["slice"].startswith("weather = rain")
+    assert not any("predicted" in one or "actual" in one for one in found.frame["slice"])
+    some = ee.find_slices(both, datums=table, by=["weather"], draws=50)
+    assert set(some.frame["slice"]) <= {"weather = rain", "weather = sun", "weather = fog"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.with_columns(datum_id=pl.lit("x") + pl.col("datum_id")), "none of the run's"),
+        (lambda t: t.select("datum_id"), "knows nothing of its datums"),
+        (lambda t: t.select("datum_id", name="datum_id"), "no column of the datums parts them"),
+        (lambda t: t.drop("datum_id").head(7), "has 7 rows and no ids"),
+    ],
+)
+def test_refused(change, said):
+    table, answers = planted(300)
+    with pytest.raises(ee.InputError, match=said):
+        ee.find_slices(ee.score(answers), datums=change(table))
+
+
+def test_options_refused():
+    table, answers = planted(300)
+    with pytest.raises(ee.InputError, match=r"no such column\. Did you mean 'weather'"):
+        ee.find_slices(answers, datums=table, by=["wether"])
+    with pytest.raises(ee.OptionError, match="alpha"):
+        ee.find_slices(answers, datums=table, alpha=0)
+    with pytest.raises(ee.OptionError, match="levels"):
+        ee.find_slices(answers, datums=table, levels=0)
+    right = answers.with_columns(predicted="actual")
+    with pytest.raises(ee.ResultError, match="no datum has anything wrong"):
+        ee.find_slices(right, datums=table)
+
+
+def test_datums_that_the_table_lacks_are_told():
+    table, answers = planted(600)
+    found = ee.find_slices(ee.score(answers), datums=table.head(590), draws=50)
+    assert any("10 datums of the run without a row" in note for note in found.notes)
